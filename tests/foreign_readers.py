@@ -28,9 +28,9 @@ from captures import framed, ipv4, ipv6, pcap, pcapng
 from example_directory import write_example
 from packet_logs import RECORD, flow_word, random_packets, write_log
 from trialwise import _core, study
-from trialwise.analysis.condition_table import read_conditions
+from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.table import EffectColumns, read_effects_table
-from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.analysis.reading.table import read_table
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.captures import read_capture

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trialwise.analysis.order_trials import OrderTrials
+from trialwise.analysis.order.trials import OrderTrials
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from example_directory import analyse_example
-from trialwise.analysis.path_results import PathFacts
+from trialwise.analysis.path.results import PathFacts
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import make_plan
 from trialwise.experiment.model import Experiment

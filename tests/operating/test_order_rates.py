@@ -10,7 +10,7 @@ from binomial import least, most
 from order_data import fixed_and_random, made, named, williams
 from order_oracle import shown
 from trialwise import statistics as st
-from trialwise.analysis.order import OrderOptions, analyse_order
+from trialwise.analysis.order.analysing import OrderOptions, analyse_order
 
 pytestmark = pytest.mark.operating
 # Of 40 repetitions three may be wrong at a family level of 2 %: a rate of 10 % is seen by one test in 58 %, by some of three in 93 %.

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from trialwise import statistics as st
-from trialwise.analysis.plane import EACH, JOINT
+from trialwise.analysis.path.plane import EACH, JOINT
 
 pytestmark = pytest.mark.operating
 REPETITIONS = 20_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.equal_trials import may_repeat, notes_of
 from trialwise.analysis.estimation.controls import Workloads
@@ -11,11 +12,10 @@ from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.estimation.estimating import Observed, estimate_directory
 from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.path import analyse_path
-from trialwise.analysis.path_results import PathFacts
+from trialwise.analysis.path.analysing import analyse_path
+from trialwise.analysis.path.results import PathFacts
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.analysis.telling import Told
-from trialwise.analysis.timescales import analyse_metric
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.observations import Observation
-from trialwise.analysis.path import typical
-from trialwise.analysis.path_results import (
+from trialwise.analysis.path.analysing import typical
+from trialwise.analysis.path.plane import plane_of
+from trialwise.analysis.path.results import (
     EmulatorFacts,
     FlowResult,
     PathAnalysis,
@@ -17,9 +19,7 @@ from trialwise.analysis.path_results import (
     PathTreatment,
     PlaneAxes,
 )
-from trialwise.analysis.plane import plane_of
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.analysis.timescales import analyse_metric
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.model import Method, Metric
 

@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
 from trialwise.analysis.estimation.results import Estimation
-from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 

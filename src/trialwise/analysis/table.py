@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.equal_trials import notes_of
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.reading.columns import numbers_of
@@ -16,7 +17,6 @@ from trialwise.analysis.reading.dialect import Dialect
 from trialwise.analysis.reading.table import Table, read_table
 from trialwise.analysis.reading.times import holds_dates, time_columns, times_of, without_times_note
 from trialwise.analysis.results import Analysis
-from trialwise.analysis.timescales import analyse_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Method, Metric
 

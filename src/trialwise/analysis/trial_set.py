@@ -9,13 +9,13 @@ from typing import Literal, cast
 
 import polars as pl
 
+from trialwise.analysis.conditions.timescales import trial_metrics
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.range import OTHER_UNIT, beyond_range
-from trialwise.analysis.timescales import trial_metrics
 from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric

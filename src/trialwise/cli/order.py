@@ -21,9 +21,9 @@ from trialwise.experiment.two_versions import margin_of
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
-    from trialwise.analysis.order import OrderOptions
-    from trialwise.analysis.order_results import OrderAnalysis
-    from trialwise.analysis.order_trials import OrderTrials
+    from trialwise.analysis.order.analysing import OrderOptions
+    from trialwise.analysis.order.results import OrderAnalysis
+    from trialwise.analysis.order.trials import OrderTrials
 
 _CODES = {"order does not matter": 0, "order matters": 1, "undecided": 3}
 _DATA_PROBLEMS = AnalysisError.exit_code
@@ -146,7 +146,7 @@ def order(
     _check_places([csv, latex, out])
     with Patience(f"reading {named(data)}") as patience:
         trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions())
-        from trialwise.analysis.order import analyse_order
+        from trialwise.analysis.order.analysing import analyse_order
 
         patience.say(f"comparing orders over {trials.table.height} trials")
         found = analyse_order(trials, options)
@@ -166,7 +166,7 @@ def _options(
     better: Better | None,
     method: Method,
 ) -> OrderOptions:
-    from trialwise.analysis.order import OrderOptions
+    from trialwise.analysis.order.analysing import OrderOptions
 
     if not 0 < alpha < 1:
         raise TrialwiseError(f"--alpha {alpha:g}: a share between 0 and 1 is wanted", hint="0.05 is usual")
@@ -195,7 +195,7 @@ def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderT
         from trialwise import study
 
         return study.order_trials(data, columns.metric)
-    from trialwise.analysis.order_trials import OrderColumns, read_order_table
+    from trialwise.analysis.order.trials import OrderColumns, read_order_table
 
     return read_order_table(
         data,
@@ -264,7 +264,7 @@ def _write(
 
 
 def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path | None) -> list[Path]:
-    from trialwise.analysis.order_view import view_of
+    from trialwise.analysis.order.view import view_of
 
     view, written = view_of(trials, found), list[Path]()
     if svg is not None:

@@ -15,8 +15,8 @@ from trialwise.cli.text import say_document
 from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
-    from trialwise.analysis.condition_table import Array
-    from trialwise.analysis.profile import Profile
+    from trialwise.analysis.conditions.profile import Profile
+    from trialwise.analysis.conditions.table import Array
 
 
 def profile(
@@ -67,8 +67,8 @@ def profile(
     """
     checked_plot(plot)
     check_percentage(confidence, "--confidence", least=50)
-    from trialwise.analysis.condition_table import read_conditions
-    from trialwise.analysis.profile import profile_of
+    from trialwise.analysis.conditions.profile import profile_of
+    from trialwise.analysis.conditions.table import read_conditions
 
     dialect = (reading or ReadingOptions()).dialect()
     table = read_conditions(data, time=time, value=value, dialect=dialect)

@@ -21,7 +21,7 @@ from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.between import VerdictView
-    from trialwise.analysis.order_view import OrderView
+    from trialwise.analysis.order.view import OrderView
     from trialwise.analysis.results import Analysis
 
 _PANTHEON = (
@@ -130,7 +130,7 @@ def _order(data: Path, *, foreign: bool) -> OrderView:
         from trialwise import study
 
         return study.order_view(data)
-    from trialwise.analysis.order_view import OrderView
+    from trialwise.analysis.order.view import OrderView
 
     return OrderView(None, _PANTHEON if foreign else _TABLE)
 

@@ -16,8 +16,8 @@ from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise.analysis.reading.dialect import Dialect
-    from trialwise.analysis.runtime_pilots import Pilot, Question
-    from trialwise.analysis.runtime_results import RuntimeAdvice
+    from trialwise.analysis.runtime.pilots import Pilot, Question
+    from trialwise.analysis.runtime.results import RuntimeAdvice
     from trialwise.experiment.model import Experiment
     from trialwise.store.directory import ExperimentDirectory
     from trialwise.store.ledger import Ledger
@@ -87,7 +87,7 @@ def runtime(
     checked_plot(plot)
     check_percentage(tolerance, "--tolerance")
     check_percentage(confidence, "--confidence", least=50)
-    from trialwise.analysis.runtime_pilots import Question
+    from trialwise.analysis.runtime.pilots import Question
     from trialwise.cli.tables import measure_named
 
     question = Question(None if measure is None else measure_named(measure), tolerance, confidence)
@@ -111,7 +111,7 @@ def runtime(
 def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[RuntimeAdvice, list[Pilot]]:
     """The advice of a directory, and its pilots, of which simulated trials have none."""
     from trialwise import study
-    from trialwise.analysis.runtime_pilots import pilots_of_directory
+    from trialwise.analysis.runtime.pilots import pilots_of_directory
     from trialwise.experiment.simulation import SimulationTrial
 
     experiment, directory, ledger = study.open_directory(data)
@@ -131,7 +131,7 @@ def _of_simulation(
     question: Question,
     metric: str | None,
 ) -> RuntimeAdvice:
-    from trialwise.analysis.simulation_runtime import simulation_runtime
+    from trialwise.analysis.runtime.simulation import simulation_runtime
 
     with Patience("reading the flows of all trials") as patience:
         return simulation_runtime(
@@ -152,15 +152,15 @@ def _of_table(
     trial: str | None,
     dialect: Dialect,
 ) -> tuple[list[Pilot], list[str]]:
-    from trialwise.analysis.condition_table import read_conditions
-    from trialwise.analysis.runtime_pilots import doubts_of_table, pilots_of_table
+    from trialwise.analysis.conditions.table import read_conditions
+    from trialwise.analysis.runtime.pilots import doubts_of_table, pilots_of_table
 
     table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False, dialect=dialect)
     return pilots_of_table(table, question), [*table.notes, *doubts_of_table(table)]
 
 
 def _advice(data: Path, pilots: list[Pilot], notes: list[str]) -> RuntimeAdvice:
-    from trialwise.analysis.runtime import runtime_advice
+    from trialwise.analysis.runtime.advising import runtime_advice
 
     with Patience("looking for the start-up and the drift of the pilots") as patience:
         return runtime_advice(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trialwise.analysis.profile import Profile
-from trialwise.analysis.runtime_results import RuntimeAdvice
+from trialwise.analysis.conditions.profile import Profile
+from trialwise.analysis.runtime.results import RuntimeAdvice
 from trialwise.exchange.plain import Json, plain, schema_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.analysis.order_results import OrderAnalysis
+from trialwise.analysis.order.results import OrderAnalysis
 from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 

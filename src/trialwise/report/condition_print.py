@@ -21,9 +21,9 @@ from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_M
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 if TYPE_CHECKING:
-    from trialwise.analysis.profile import Profile
-    from trialwise.analysis.runtime_pilots import Pilot
-    from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
+    from trialwise.analysis.conditions.profile import Profile
+    from trialwise.analysis.runtime.pilots import Pilot
+    from trialwise.analysis.runtime.results import PilotNeed, RuntimeAdvice
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:

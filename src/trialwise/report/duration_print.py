@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import DurationAdvice
-from trialwise.analysis.runtime_results import RuntimeAdvice
+from trialwise.analysis.runtime.results import RuntimeAdvice
 from trialwise.report.figures.estimation_points import BOUNDS, duration_rows, kind_look, numbers, stable_value
 from trialwise.report.figures.palette import COLOURS, MARKERS
 from trialwise.report.points import in_unit

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from trialwise import __version__
 from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.document import Document
 from trialwise.report.documents import order_page as order_pages

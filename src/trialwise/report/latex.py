@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim

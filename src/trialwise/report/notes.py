@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import Estimation
-from trialwise.analysis.order_view import OrderView
-from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.analysis.order_results import OrderAnalysis, TreatmentOrder
+from trialwise.analysis.order.results import OrderAnalysis, TreatmentOrder
 from trialwise.report.documents.order import CORRECTIONS
 from trialwise.report.numbers import ABSENT, counted
 from trialwise.report.render.latex import escaped

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.view import OrderView
 from trialwise.report.figures.order_picture import NAMED, WRITTEN, Picture, powers
 from trialwise.report.figures.order_pictures import pictures
 from trialwise.report.figures.palette import COLOURS, DIVERGING, MARKERS

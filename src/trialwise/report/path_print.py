@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from trialwise.analysis.path_results import FlowSeries, PathAnalysis, PathSeries, Plane
+from trialwise.analysis.path.results import FlowSeries, PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
 from trialwise.report.figures import path_labels, path_plane, path_series
 from trialwise.report.figures.axes import Axis

@@ -11,7 +11,7 @@ from typing import cast
 
 from matplotlib.figure import Figure
 
-from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
 from trialwise.report.numbers import counted
 from trialwise.report.path_sentences import invalid_sentences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
 from trialwise.report.numbers import counted
 

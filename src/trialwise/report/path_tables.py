@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.path_results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
+from trialwise.analysis.path.results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
 from trialwise.analysis.results import Analysis
 from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Basis, Number

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points

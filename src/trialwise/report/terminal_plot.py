@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.analysis.profile import length_words
+from trialwise.analysis.conditions.profile import length_words
 from trialwise.arrays import Array
 
 if TYPE_CHECKING:
-    from trialwise.analysis.profile import Lags
+    from trialwise.analysis.conditions.profile import Lags
 
 _STEP = 0.2
 _LABEL = 6

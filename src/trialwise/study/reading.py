@@ -19,11 +19,11 @@ from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.flavours import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
 from trialwise.analysis.observing.results import Observation
-from trialwise.analysis.order import analyse_order
-from trialwise.analysis.order_directory import read_order_directory
-from trialwise.analysis.order_trials import OrderTrials
-from trialwise.analysis.order_view import OrderView, view_of
-from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
+from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.order.directory import read_order_directory
+from trialwise.analysis.order.trials import OrderTrials
+from trialwise.analysis.order.view import OrderView, view_of
+from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.stopping.sentences import what_lifts
 from trialwise.analysis.telling import Told

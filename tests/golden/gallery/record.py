@@ -16,7 +16,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "tests"))
 
 from order_data import fixed_and_random  # noqa: E402
-from trialwise.analysis.order import analyse_order  # noqa: E402
+from trialwise.analysis.order.analysing import analyse_order  # noqa: E402
 from trialwise.report.document import (  # noqa: E402
     Code,
     Column,

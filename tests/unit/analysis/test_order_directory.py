@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trialwise import study
-from trialwise.analysis.order import OrderOptions, analyse_order
+from trialwise.analysis.order.analysing import OrderOptions, analyse_order
 from trialwise.design.plan import make_plan
 from trialwise.errors import AnalysisError
 from trialwise.experiment.reading import parse_experiment

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import quantile_test
 
 from path_directory import LATE, analyse_paths, drawn, steady, write_paths
-from trialwise.analysis.path import pooled, typical
-from trialwise.analysis.path_packets import Course, TrialNumbers, bin_width, flow_series, trial_numbers
-from trialwise.analysis.path_results import PathAnalysis, PathFacts, PathScheme
+from trialwise.analysis.path.analysing import pooled, typical
+from trialwise.analysis.path.packets import Course, TrialNumbers, bin_width, flow_series, trial_numbers
+from trialwise.analysis.path.results import PathAnalysis, PathFacts, PathScheme
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.trials import PathFlow
 from trialwise.measurement.packets import joined

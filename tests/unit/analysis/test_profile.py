@@ -9,8 +9,8 @@ import pytest
 
 from condition_data import START, condition_csv, week_of_days
 from trialwise import statistics as st
-from trialwise.analysis.condition_table import read_conditions
-from trialwise.analysis.profile import length_words, profile_of
+from trialwise.analysis.conditions.profile import length_words, profile_of
+from trialwise.analysis.conditions.table import read_conditions
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.quantity import seconds
 from trialwise.report.document import plain

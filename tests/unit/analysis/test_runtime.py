@@ -6,9 +6,9 @@ import pytest
 from condition_data import ledbat, pilot_csv
 from example_directory import write_example
 from trialwise import statistics as st
-from trialwise.analysis.condition_table import read_conditions
-from trialwise.analysis.runtime import rounded_up, runtime_advice
-from trialwise.analysis.runtime_pilots import Question, doubts_of_table, pilots_of_directory, pilots_of_table
+from trialwise.analysis.conditions.table import read_conditions
+from trialwise.analysis.runtime.advising import rounded_up, runtime_advice
+from trialwise.analysis.runtime.pilots import Question, doubts_of_table, pilots_of_directory, pilots_of_table
 from trialwise.errors import AnalysisError
 from trialwise.experiment.quantity import seconds
 from trialwise.study import open_directory

@@ -20,14 +20,14 @@ from json_pointer import resolve
 from order_data import fixed_and_random
 from trialwise.analysis.calibration.calibrating import calibrate
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
-from trialwise.analysis.condition_table import read_conditions
+from trialwise.analysis.conditions.profile import profile_of
+from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
 from trialwise.analysis.effects.trials import factor_trials
 from trialwise.analysis.observing.observing import observe as observed
-from trialwise.analysis.order import analyse_order
-from trialwise.analysis.profile import profile_of
-from trialwise.analysis.runtime import runtime_advice
-from trialwise.analysis.runtime_pilots import Question, pilots_of_table
+from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.runtime.advising import runtime_advice
+from trialwise.analysis.runtime.pilots import Question, pilots_of_table
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.results import VersionsResult
 from trialwise.exchange.calibration_json import calibration_document

@@ -17,9 +17,9 @@ from example_directory import analyse_example, write_example
 from json_pointer import resolve
 from report_page import ReportPage
 from trialwise import study
-from trialwise.analysis.order import analyse_order
-from trialwise.analysis.order_trials import OrderColumns, read_order_table
-from trialwise.analysis.order_view import OrderView, view_of
+from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.order.trials import OrderColumns, read_order_table
+from trialwise.analysis.order.view import OrderView, view_of
 from trialwise.exchange.order_json import order_document
 from trialwise.report.document import plain
 from trialwise.report.documents import order

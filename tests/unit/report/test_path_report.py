@@ -13,7 +13,7 @@ import pytest
 from json_pointer import resolve
 from path_directory import LATE, analyse_paths, write_paths
 from report_page import ReportPage
-from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
+from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.documents import analyze

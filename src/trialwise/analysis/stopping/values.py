@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.analysis.conditions.timescales import convergence_requirements
 from trialwise.analysis.estimation.weighted import is_tilted, weighted_trial
 from trialwise.analysis.observations import after_warmup
-from trialwise.analysis.timescales import convergence_requirements
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Experiment, Kpi, Metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
-from trialwise.analysis.order_results import (
+from trialwise.analysis.order.results import (
     Change,
     GroupCarryOver,
     LastingEffect,
@@ -14,8 +14,8 @@ from trialwise.analysis.order_results import (
     PairEffect,
     TreatmentOrder,
 )
-from trialwise.analysis.order_results import Outcome as Conclusion
-from trialwise.analysis.order_results import Verdict as Finding
+from trialwise.analysis.order.results import Outcome as Conclusion
+from trialwise.analysis.order.results import Verdict as Finding
 from trialwise.report.document import (
     Block,
     Cell,

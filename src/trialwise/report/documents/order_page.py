@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trialwise.analysis.order_results import OrderAnalysis, TreatmentOrder
-from trialwise.analysis.order_sentences import one_order
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.results import OrderAnalysis, TreatmentOrder
+from trialwise.analysis.order.sentences import one_order
+from trialwise.analysis.order.view import OrderView
 from trialwise.report.document import (
     Block,
     Cell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.profile import Component, Profile, length_words
+from trialwise.analysis.conditions.profile import Component, Profile, length_words
 from trialwise.report.document import (
     Block,
     Cell,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from trialwise.analysis.estimation.results import DurationAdvice, DurationStep, Estimate
 from trialwise.analysis.estimation.transients import growth_words
-from trialwise.analysis.runtime import rounded_up
-from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
+from trialwise.analysis.runtime.advising import rounded_up
+from trialwise.analysis.runtime.results import PilotNeed, RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import (
     Block,

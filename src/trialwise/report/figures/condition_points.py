@@ -11,7 +11,7 @@ import numpy.typing as npt
 from trialwise.arrays import Array
 
 if TYPE_CHECKING:
-    from trialwise.analysis.profile import Lags, Profile
+    from trialwise.analysis.conditions.profile import Lags, Profile
     from trialwise.report.points import Row
 
 

@@ -23,9 +23,9 @@ from trialwise.report.figures.sheets import Sheet, packed
 from trialwise.report.html import page
 
 if TYPE_CHECKING:
-    from trialwise.analysis.profile import Profile
-    from trialwise.analysis.runtime_pilots import Pilot
-    from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
+    from trialwise.analysis.conditions.profile import Profile
+    from trialwise.analysis.runtime.pilots import Pilot
+    from trialwise.analysis.runtime.results import PilotNeed, RuntimeAdvice
     from trialwise.report.points import Row
 
 _MOST_PILOTS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
 from trialwise.report.figures.palette import COLOURS, DASHES, MARKERS, MOST, SHAPES
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.analysis.order_results import TreatmentOrder
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.results import TreatmentOrder
+from trialwise.analysis.order.view import OrderView
 from trialwise.report.figures.order_picture import NAMED, Picture, names_of
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.order.view import OrderView
 from trialwise.report.figures.order_carryover import MOST_GROUPS, carry_over_groups, carryover_pictures
 from trialwise.report.figures.order_comparison import MOST_METRICS, compared_metrics, comparison_pictures
 from trialwise.report.figures.order_picture import Picture, group_text

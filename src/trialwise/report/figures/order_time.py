@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.analysis.order_view import Bin, Course, OrderView
+from trialwise.analysis.order.view import Bin, Course, OrderView
 from trialwise.report.figures.order_carryover import MOST_GROUPS
 from trialwise.report.figures.order_picture import Picture, group_text
 from trialwise.report.numbers import counted

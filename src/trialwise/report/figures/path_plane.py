@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from trialwise.analysis.path_results import AxisRange, PathAnalysis, Plane, PlaneRegion
+from trialwise.analysis.path.results import AxisRange, PathAnalysis, Plane, PlaneRegion
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.model import Metric
 from trialwise.experiment.placeholders import level_text

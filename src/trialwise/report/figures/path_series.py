@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from trialwise.analysis.path_results import DelayDistribution, PathSeries
+from trialwise.analysis.path.results import DelayDistribution, PathSeries
 from trialwise.arrays import Array
 from trialwise.report.figures.axes import WIDE, Axis
 from trialwise.report.points import Row

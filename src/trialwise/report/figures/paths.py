@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from trialwise.analysis.path_results import PathAnalysis, Plane
+from trialwise.analysis.path.results import PathAnalysis, Plane
 from trialwise.analysis.results import Analysis
 from trialwise.report import points
 from trialwise.report.document import Figure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_results import Correction, GroupCarryOver, TreatmentOrder, Verdict
+from trialwise.analysis.order import sentences as say
+from trialwise.analysis.order.results import Correction, GroupCarryOver, TreatmentOrder, Verdict
 from trialwise.statistics.comparing.holm import holm
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from trialwise.analysis.order_results import Problem
+from trialwise.analysis.order.results import Problem
 from trialwise.analysis.reading.columns import numbers_of
 from trialwise.analysis.reading.dialect import Dialect
 from trialwise.analysis.reading.numbers import parsed

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.path_results import AxisRange, Plane, PlaneAxes, PlaneRegion, PlaneTrial
+from trialwise.analysis.path.results import AxisRange, Plane, PlaneAxes, PlaneRegion, PlaneTrial
 from trialwise.analysis.results import MetricAnalysis, SeriesKpi, TrialMetric
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import level_text, names_in

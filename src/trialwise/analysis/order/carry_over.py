@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
-from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_results import GroupCarryOver, LastingEffect, Matrix, PairEffect
-from trialwise.analysis.order_trials import RANDOM
+from trialwise.analysis.order import sentences as say
+from trialwise.analysis.order.results import GroupCarryOver, LastingEffect, Matrix, PairEffect
+from trialwise.analysis.order.trials import RANDOM
 
 _MOST_IN_MATRIX = 40
 _MOST_PERMUTED = 50

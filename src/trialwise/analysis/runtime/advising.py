@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.runtime_pilots import Pilot
-from trialwise.analysis.runtime_results import Growth, PilotNeed, RuntimeAdvice
+from trialwise.analysis.runtime.pilots import Pilot
+from trialwise.analysis.runtime.results import Growth, PilotNeed, RuntimeAdvice
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.quantity import duration_text
 

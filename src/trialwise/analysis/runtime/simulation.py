@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from trialwise.analysis.estimation.durations import duration_advice, has_duration_advice
 from trialwise.analysis.estimation.flow_records import keeps_records, read_flows, treatments_of
 from trialwise.analysis.estimation.weighted import is_tilted
-from trialwise.analysis.runtime import Watcher, rounded_up
-from trialwise.analysis.runtime_pilots import Question
-from trialwise.analysis.runtime_results import RuntimeAdvice
+from trialwise.analysis.runtime.advising import Watcher, rounded_up
+from trialwise.analysis.runtime.pilots import Question
+from trialwise.analysis.runtime.results import RuntimeAdvice
 from trialwise.errors import AnalysisError
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import polars as pl
 from scipy.special import chdtrc, ndtr
 
-from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
-from trialwise.analysis.order_trials import FIXED, RANDOM
+from trialwise.analysis.order import sentences as say
+from trialwise.analysis.order.results import WorkerDifference, WorkerSpread
+from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.arrays import Array
 from trialwise.statistics.order.order import interval_of_sorted, kruskal_wallis
 from trialwise.statistics.pooled.estimates import Pooled

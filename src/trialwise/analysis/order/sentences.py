@@ -8,12 +8,12 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from trialwise import statistics as st
-from trialwise.analysis.order_further import FAR, is_hopeless
+from trialwise.analysis.order.extra_rounds import FAR, is_hopeless
 from trialwise.experiment.model import Method
 from trialwise.numbers import p_equals
 
 if TYPE_CHECKING:
-    from trialwise.analysis.order_results import (
+    from trialwise.analysis.order.results import (
         Change,
         GroupCarryOver,
         LastingEffect,

@@ -13,7 +13,7 @@ from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from trialwise.analysis.condition_table import ConditionTable
+    from trialwise.analysis.conditions.table import ConditionTable
     from trialwise.experiment.model import Experiment, Measure, Metric
     from trialwise.store.directory import ExperimentDirectory
     from trialwise.store.ledger import Ledger

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise import statistics as st
-from trialwise.analysis.order_results import OrderAnalysis
-from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials
+from trialwise.analysis.order.results import OrderAnalysis
+from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 
 MOST_TRIALS = 3000
 """Of more trials, so many are drawn, evenly over time."""

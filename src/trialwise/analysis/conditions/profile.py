@@ -18,7 +18,7 @@ from trialwise.statistics.time.noise_spectra import FEWEST_CYCLES
 from trialwise.statistics.time.seasonality import SHIFT_SHARE
 
 if TYPE_CHECKING:
-    from trialwise.analysis.condition_table import ConditionTable
+    from trialwise.analysis.conditions.table import ConditionTable
 
 _UNITS = (("week", 604_800.0), ("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0))
 _CORRECTIONS = {

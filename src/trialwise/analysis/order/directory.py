@@ -9,10 +9,10 @@ from math import isfinite
 
 import polars as pl
 
+from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.order_results import Problem
-from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials, recorded_trials
-from trialwise.analysis.timescales import analyse_metric
+from trialwise.analysis.order.results import Problem
+from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials, recorded_trials
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.store.directory import ExperimentDirectory

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.analysis.conditions.timescales import trial_metric
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.path_packets import (
+from trialwise.analysis.path.packets import (
     SKETCH,
     Course,
     FlowNumbers,
@@ -20,7 +21,8 @@ from trialwise.analysis.path_packets import (
     flow_series,
     trial_numbers,
 )
-from trialwise.analysis.path_results import (
+from trialwise.analysis.path.plane import invalid_trial, plane_axes, planes
+from trialwise.analysis.path.results import (
     DelayDistribution,
     EmulatorFacts,
     FlowResult,
@@ -34,9 +36,7 @@ from trialwise.analysis.path_results import (
     TrialDelays,
     Typical,
 )
-from trialwise.analysis.plane import invalid_trial, plane_axes, planes
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.analysis.timescales import trial_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.experiment.placeholders import fill

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trialwise.analysis.path_results import FlowSeries
+from trialwise.analysis.path.results import FlowSeries
 from trialwise.arrays import Array
 from trialwise.experiment.trials import PathFlow
 from trialwise.measurement import path_metrics as pm

@@ -9,10 +9,10 @@ import polars as pl
 from scipy.special import ndtri
 
 from trialwise import statistics as st
-from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_carry_over import carry_overs, interleaved, varied
-from trialwise.analysis.order_further import further_rounds
-from trialwise.analysis.order_results import (
+from trialwise.analysis.order import sentences as say
+from trialwise.analysis.order.carry_over import carry_overs, interleaved, varied
+from trialwise.analysis.order.extra_rounds import further_rounds
+from trialwise.analysis.order.results import (
     Change,
     Correction,
     OrderAnalysis,
@@ -20,9 +20,9 @@ from trialwise.analysis.order_results import (
     PairConclusion,
     TreatmentOrder,
 )
-from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials
-from trialwise.analysis.order_verdict import corrected_together, experiment_verdict
-from trialwise.analysis.order_workers import worker_differences, worker_spread
+from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
+from trialwise.analysis.order.verdict import corrected_together, experiment_verdict
+from trialwise.analysis.order.workers import worker_differences, worker_spread
 from trialwise.experiment.model import Better, Method
 
 _ALL_PAIRS = 8

@@ -1,0 +1,1 @@
+"""Whether the order of trials changes what they measure."""

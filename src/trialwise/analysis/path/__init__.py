@@ -1,0 +1,1 @@
+"""Experiments over paths: throughput, delay and loss of flows."""

@@ -1,0 +1,1 @@
+"""How long a trial has to be."""
