@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
-from trialwise.experiment import document, document_design, document_trial
+from trialwise.experiment import document, document_trial
 from trialwise.experiment.checking import document_schema
-from trialwise.experiment.document_machines import FreshDirectory, GitSection, ResetSection, WorkersSection
+from trialwise.experiment.design import Design
 from trialwise.experiment.document_metrics import (
     ConvergenceSection,
     KpiSection,
@@ -31,7 +30,11 @@ from trialwise.experiment.document_metrics import (
 )
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
 from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
+from trialwise.experiment.factors import Draw, Range
+from trialwise.experiment.instruments import Instrumentation, Measurement
+from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
 from trialwise.experiment.quantities import QUANTITIES, Quantity
+from trialwise.experiment.sections import Key
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value
 from trialwise.experiment.words import allowed
@@ -41,8 +44,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 SECTIONS = {
     "experiment": document.ExperimentSection,
-    "factor": document_design.Draw,
-    "range": document_design.Range,
+    "factor": Draw,
+    "range": Range,
     "trial": document_trial.TrialSection,
     "flow": FlowSection,
     "link": LinkSection,
@@ -56,12 +59,12 @@ SECTIONS = {
     "variability": VariabilitySection,
     "stop": StopSection,
     "precision": PrecisionSection,
-    "design": document_design.DesignSection,
-    "reset": ResetSection,
-    "workers": WorkersSection,
-    "git": GitSection,
-    "measurement": document_trial.MeasurementSection,
-    "instrumentation": document_trial.InstrumentationSection,
+    "design": Design,
+    "reset": Reset,
+    "workers": Workers,
+    "git": Git,
+    "measurement": Measurement,
+    "instrumentation": Instrumentation,
     "fresh": FreshDirectory,
 }
 PATH_PAGE = ROOT / "docs/reference/path.md"
@@ -127,9 +130,15 @@ def table(section: str) -> Iterator[str]:
     schema = definitions[model.__name__]
     yield "| key | allowed | default | example | meaning |"
     yield "|---|---|---|---|---|"
-    for name, field in model.model_fields.items():
-        key = field.alias or name
-        yield row(key, field, allowed(schema["properties"][key], definitions))
+    for key, property_ in schema["properties"].items():
+        default = "required" if key in schema.get("required", ()) else default_of(model, key, property_)
+        yield row(
+            key,
+            examples_of(model, key),
+            allowed(property_, definitions),
+            default,
+            property_.get("description", ""),
+        )
 
 
 def scheme_definitions() -> dict[str, Any]:
@@ -138,18 +147,28 @@ def scheme_definitions() -> dict[str, Any]:
     return whole["$defs"] | {reading.SchemeDocument.__name__: whole}
 
 
-def row(key: str, field: FieldInfo, words: str) -> str:
+def row(key: str, examples: Sequence[Any], words: str, default: str, meaning: str) -> str:
     """One key as a row."""
-    examples = "<br>".join(f"`{key} = {toml_value(example)}`" for example in field.examples or ())
-    cells = (f"`{key}`", words, default(field), examples, field.description or "")
+    shown = "<br>".join(f"`{key} = {toml_value(example)}`" for example in examples)
+    cells = (f"`{key}`", words, default, shown, meaning)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def default(field: FieldInfo) -> str:
+def examples_of(model: type, key: str) -> Sequence[Any]:
+    """The examples of a key, tables in the order of their keys, which schemas sort."""
+    if issubclass(model, BaseModel):
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        return fields[key].examples or ()
+    marks = get_type_hints(model, include_extras=True)[key].__metadata__
+    return next(mark.examples for mark in marks if isinstance(mark, Key))
+
+
+def default_of(model: type, key: str, property_: Mapping[str, Any]) -> str:
     """What a key is where it is not given."""
-    if field.is_required():
-        return "required"
-    value = field.get_default(call_default_factory=True)
+    value = property_.get("default")
+    if "default" not in property_ and issubclass(model, BaseModel):
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        value = fields[key].get_default(call_default_factory=True)
     return (
         "none" if value is None or value == {} or isinstance(value, BaseModel) else f"`{toml_value(value)}`"
     )

@@ -243,8 +243,11 @@ resets = st.builds(
     check=st.none() | commands,
 ) | st.builds(
     model.Reset,
-    directory=st.sampled_from(["work", "a b/c", "/var/lib/bench/work"]),
-    template=st.none() | words,
+    directory=st.builds(
+        model.FreshDirectory,
+        path=st.sampled_from(["work", "a b/c", "/var/lib/bench/work"]),
+        template=st.none() | words,
+    ),
 )
 instrumentations = st.builds(
     model.Instrumentation,
@@ -268,7 +271,8 @@ workers = st.builds(
     heartbeat=durations,
 ) | st.builds(
     model.Workers,
-    git=st.none() | st.just(("https://example.org/b.git", "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3")),
+    git=st.none()
+    | st.just(model.Git("https://example.org/b.git", "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3")),
     allocate=commands,
     release=st.none() | commands,
 )

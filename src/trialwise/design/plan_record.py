@@ -17,7 +17,8 @@ _KEYS: Mapping[type, str] = {
     model.Kpi: "percentile confidence bound",
     model.Variability: "percentile confidence",
     model.Design: "order span robustness warmup_trials",
-    model.Reset: "command every timeout settle service directory template drop_caches reboot check namespace",
+    model.Reset: "command every timeout settle service directory drop_caches reboot check namespace",
+    model.FreshDirectory: "path template",
     model.Measurement: "config listen patience losses",
     model.Instrumentation: "perf cpus resources interrupts",
     sources.ResourceSource: "resource",
@@ -49,6 +50,9 @@ def plan_record(experiment: Experiment) -> dict[str, Any]:
         record["trial"].pop("process", None)
     if not record["trial"].get("keep"):
         record["trial"].pop("keep", None)
+    if reset := record["reset"]:
+        directory = reset["directory"] or {"path": None, "template": None}
+        reset |= {"directory": directory["path"], "template": directory["template"]}
     return record
 
 

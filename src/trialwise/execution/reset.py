@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
-from trialwise.experiment.model import Experiment, Level, Reset
+from trialwise.experiment.model import Experiment, FreshDirectory, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import files_beside
@@ -79,7 +79,7 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
     if service and reset.directory:
         steps.append(_service("stop", service))
     if reset.directory:
-        steps.append(_fresh_directory(reset, folder))
+        steps.append(_fresh_directory(reset.directory, folder))
     if service:
         steps.append(_service("start" if reset.directory else "restart", service))
     if reset.namespace:
@@ -107,8 +107,8 @@ def reset_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) 
         return
     for _, words in dict.fromkeys(reset_commands(experiment, factors)):
         yield from files_beside(words, folder, {})
-    if reset.template:
-        inside = (folder / reset.template).rglob("*")
+    if reset.directory and reset.directory.template:
+        inside = (folder / reset.directory.template).rglob("*")
         yield from (NamedFile(path, "input") for path in islice(inside, MOST_OF_A_TEMPLATE) if path.is_file())
 
 
@@ -169,7 +169,7 @@ def check_reset(experiment: Experiment, results: Path) -> None:
     if reset.drop_caches and os.geteuid() != 0:
         raise PlanError("reset.drop_caches: needs root", hint="run as root, or leave it out")
     if reset.directory:
-        _check_directory(reset, experiment.folder, results)
+        _check_directory(reset.directory, experiment.folder, results)
     if reset.namespace:
         _check_namespace(experiment, results)
 
@@ -297,31 +297,31 @@ def _service(verb: str, service: str) -> ResetStep:
     return ResetStep("reset.service", words, hint)
 
 
-def _fresh_directory(reset: Reset, folder: Path) -> ResetStep:
-    words = [str(folder / (reset.directory or ""))]
+def _fresh_directory(directory: FreshDirectory, folder: Path) -> ResetStep:
+    words = [str(folder / directory.path)]
     script = _EMPTY
-    if reset.template:
+    if directory.template:
         script += _COPY
-        words.append(str(folder / reset.template))
+        words.append(str(folder / directory.template))
     hint = "look who owns it, and whether something is mounted below it"
     return ResetStep("reset.directory", ("sh", "-c", script, *words), hint)
 
 
-def _check_directory(reset: Reset, folder: Path, results: Path) -> None:
-    path = Path(os.path.realpath(folder / (reset.directory or "")))
+def _check_directory(directory: FreshDirectory, folder: Path, results: Path) -> None:
+    path, template = Path(os.path.realpath(folder / directory.path)), directory.template
     home = Path.home()
     kept = {"the folder of the experiment": folder, "the experiment directory": results, "your home": home}
     kept["the current folder"] = Path.cwd()
-    if reset.template:
-        kept["its template"] = folder / reset.template
+    if template:
+        kept["its template"] = folder / template
     for what, place in kept.items():
         inner = Path(os.path.realpath(place))
         if inner == path or path in inner.parents:
             raise PlanError(
                 f"reset.directory: emptying {path} would delete {what}", hint="name a folder for this alone"
             )
-    if reset.template and not (folder / reset.template).is_dir():
-        raise PlanError(f"reset.directory.template: {folder / reset.template} is not a directory")
+    if template and not (folder / template).is_dir():
+        raise PlanError(f"reset.directory.template: {folder / template} is not a directory")
     if path.exists() and not path.is_dir():
         raise PlanError(f"reset.directory: {path} is not a directory")
     if inside := [mount for mount in _mount_points() if mount == path or path in mount.parents]:

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from trialwise.experiment.document import Document
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
+from trialwise.experiment.sections import WrongValueError
 from trialwise.experiment.words import Schema, allowed, choices, resolved
 
 _MISSING: Mapping[Key, str] = {
@@ -64,13 +65,17 @@ def _note(item: ErrorDetails, table: Mapping[str, Any], problems: Problems) -> N
         return
     key = _key(location, table)
     match item["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" | "unexpected_keyword_argument":
             problems.add(key, *_unknown(key))
         case "missing":
             key = (*key, str(location[-1]))
             problems.add(key, *_missing(key))
         case "value_error":
-            problems.add(key, f"{item.get('ctx', {})['error']}; given: {shown(_value(key, table))}")
+            error = item.get("ctx", {})["error"]
+            if isinstance(error, WrongValueError):
+                problems.add(key, str(error), error.hint)
+            else:
+                problems.add(key, f"{error}; given: {shown(_value(key, table))}")
         case _ if not problems.has(key):
             problems.add(key, *_mismatch(key, _value(key, table)))
         case _:

@@ -10,13 +10,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trialwise.experiment.document_design import DesignSection, FactorSection
-from trialwise.experiment.document_machines import ResetSection, WorkersSection
+from trialwise.experiment.design import Design
 from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_paths import PathSection, SchemesSection
 from trialwise.experiment.document_simulation import TiltSection
-from trialwise.experiment.document_trial import InstrumentationSection, MeasurementSection, TrialSection
+from trialwise.experiment.document_trial import TrialSection
 from trialwise.experiment.document_values import Name, Section
+from trialwise.experiment.factors import FactorTable
+from trialwise.experiment.instruments import Instrumentation, Measurement
+from trialwise.experiment.machines import Reset, Workers
 
 
 class ExperimentSection(Section):
@@ -40,7 +42,7 @@ class Document(Section):
     """A whole experiment file."""
 
     experiment: ExperimentSection
-    factors: dict[Name, FactorSection] = Field(
+    factors: dict[Name, FactorTable] = Field(
         default_factory=dict,
         description="What is varied on purpose: factor = [levels], or a draw.",
         json_schema_extra={"additionalProperties": False},
@@ -49,13 +51,11 @@ class Document(Section):
     metrics: Annotated[
         dict[Name, MetricSection], Field(min_length=1, json_schema_extra={"additionalProperties": False})
     ]
-    design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
-    reset: ResetSection | None = None
-    workers: WorkersSection = Field(default_factory=lambda: WorkersSection.model_validate({}))
-    measurement: MeasurementSection | None = None
-    instrumentation: InstrumentationSection = Field(
-        default_factory=lambda: InstrumentationSection.model_validate({})
-    )
+    design: Design = Field(default_factory=Design)
+    reset: Reset | None = None
+    workers: Workers = Field(default_factory=Workers)
+    measurement: Measurement | None = None
+    instrumentation: Instrumentation = Field(default_factory=Instrumentation)
     schemes: SchemesSection = Field(default_factory=lambda: SchemesSection.model_validate({}))
     paths: dict[Name, PathSection] = Field(
         default_factory=dict,

@@ -1,12 +1,14 @@
-"""What can be recorded of a trial beside its metrics: names, units, and what switches each on."""
+"""What can be recorded of a trial beside its metrics: sections [measurement] and [instrumentation], names and units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from trialwise._core import counter_setting
-from trialwise.experiment.model import Instrumentation
+from trialwise.experiment.problems import nearest, shown
+from trialwise.experiment.sections import Key, Limits, Section, Written, WrongValueError
+from trialwise.experiment.values import Duration, Text, without_doubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,67 @@ _SECONDS = {"task-clock", "cpu-clock"}
 
 def is_counter(name: str) -> bool:
     """Whether `perf_event_open` can be asked for it by that name: `instructions`, `cycles:u`, `r01c2`."""
+    from trialwise._core import counter_setting
+
     try:
         counter_setting(name)
     except ValueError:
         return False
     return True
+
+
+def _counter(name: str) -> str:
+    if is_counter(name):
+        return name
+    from trialwise._core import counter_names
+
+    meant = nearest(name, counter_names())
+    hint = f'did you mean "{meant}"?' if meant else f"known: {', '.join(counter_names())}, and raw rNNN"
+    raise WrongValueError(f"there is no counter {shown(name)}", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(Section):
+    """The collector that runs beside each trial, for programs with measurement points."""
+
+    config: Annotated[
+        Text | None,
+        Key(
+            "OML's XML or a TOML file that says which points become which streams; {collector} and {factor} are filled.",
+            "streams.toml",
+        ),
+    ] = None
+    listen: Annotated[Text, Key("Address at which the collector listens, with a free port.", "10.0.0.1")] = (
+        "127.0.0.1"
+    )
+    patience: Annotated[Duration, Key("How long after the program the last rows are waited for.", "30s")] = (
+        5.0
+    )
+    losses: Annotated[
+        Literal["fail", "allow"],
+        Key("Whether a trial fails whose programs dropped samples or sent damaged rows.", "allow"),
+    ] = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumentation(Section):
+    """What is recorded of every trial beside its metrics, and where its program runs."""
+
+    perf: Annotated[
+        tuple[str, ...],
+        without_doubles(Annotated[str, Written(Text, _counter)], max_length=16),
+        Key(
+            "Counters of the kernel and the processor, of the program and all that it starts; :u leaves out the kernel's part.",
+            ["task-clock", "instructions", "cycles:u"],
+        ),
+    ] = ()
+    cpus: Annotated[
+        tuple[int, ...],
+        without_doubles(Annotated[int, Limits(ge=0, le=1023)]),
+        Key("CPUs that the program is pinned to.", [2, 3]),
+    ] = ()
+    resources: Annotated[bool, Key("What the operating system counted for the program.", True)] = False
+    interrupts: Annotated[bool, Key("What the kernel counted for the whole machine meanwhile.", True)] = False
 
 
 def counter_unit(name: str) -> str:
@@ -70,3 +128,19 @@ def instrument_unit(name: str) -> str:
     """The unit of an instrument by its name."""
     known = RESOURCES | INTERRUPTS
     return known[name].unit if name in known else counter_unit(name)
+
+
+def how_to_switch_on(name: str, known: Sequence[str]) -> str:
+    """Say what switches an instrument on that is not one of the `known` here."""
+    if meant := nearest(name, known):
+        return f'did you mean "{meant}"?'
+    if name in RESOURCES:
+        return "write resources = true into [instrumentation]"
+    if name in INTERRUPTS:
+        pinned = " and cpus = [ … ]" if name.startswith("cpus_") else ""
+        return f"write interrupts = true{pinned} into [instrumentation]"
+    if is_counter(name):
+        return f'write perf = ["{name}"] into [instrumentation]'
+    return (
+        f"known here: {', '.join(known)}" if known else "[instrumentation] switches on what can be recorded"
+    )

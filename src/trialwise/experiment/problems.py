@@ -38,6 +38,10 @@ class Problems:
         """Note a problem; the same one at the same key counts once."""
         self._found.setdefault((key, text), Problem(key, text, hint))
 
+    def given(self, key: Key) -> bool:
+        """Return True where the file has the key."""
+        return key in self._lines
+
     def has(self, key: Key) -> bool:
         """Whether a problem was noted at this key."""
         return any(noted == key for noted, _ in self._found)

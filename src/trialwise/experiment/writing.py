@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from decimal import Decimal
 
 import tomlkit
 
 from trialwise.experiment import model, simulation, sources, trials
 from trialwise.experiment.estimands import default_convention, default_estimand
+from trialwise.experiment.factors import factor_value
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
-from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.sections import table_of
 from trialwise.experiment.stopping import default_looks, default_most
 from trialwise.experiment.toml_writing import Table, Value, changed, toml_key, written_table
 from trialwise.experiment.trial_writing import path_tables, tilt_table, trial_table
@@ -23,18 +23,18 @@ def write_experiment(experiment: model.Experiment) -> str:
     """
     tables: dict[str, Table] = {
         "experiment": _experiment(experiment),
-        "factors": {factor.name: _factor(factor) for factor in experiment.factors},
+        "factors": {factor.name: factor_value(factor) for factor in experiment.factors},
         "trial": trial_table(experiment),
     }
     tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
     tables["design"] = _design(experiment)
     if experiment.reset:
-        tables["reset"] = _reset(experiment.reset)
+        tables["reset"] = table_of(experiment.reset, namespace=None)  # always written, as ever
     if experiment.measurement:
         # A section with nothing but defaults says that there is a collector; a metric's source says it too.
-        tables["measurement"] = _measurement(experiment.measurement)
+        tables["measurement"] = table_of(experiment.measurement)
     tables["workers"] = _workers(experiment.workers)
-    tables["instrumentation"] = _instrumentation(experiment.instrumentation)
+    tables["instrumentation"] = table_of(experiment.instrumentation)
     if isinstance(experiment.trial, trials.PathTrial):
         tables |= path_tables(experiment.trial)
     if isinstance(experiment.trial, simulation.SimulationTrial):
@@ -57,18 +57,6 @@ def with_looks(text: str, looks: model.Looks) -> str:
 def _experiment(experiment: model.Experiment) -> Table:
     table: Table = {"name": experiment.name, "seed": experiment.seed}
     return table | ({"description": experiment.description} if experiment.description else {})
-
-
-def _factor(factor: model.Factor) -> Value:
-    if isinstance(factor, model.FixedFactor):
-        return factor.levels
-    if factor.origin == "list":
-        return {"draw": factor.values}
-    if factor.values:
-        return {"draw": factor.origin}
-    low, high = (int(end) if factor.integer else end for end in (factor.low, factor.high))
-    scale: Table = {"scale": "log"} if factor.logarithmic else {}
-    return {"draw": {"low": low, "high": high, **scale}}
 
 
 def _metric(metric: model.Metric) -> Table:
@@ -151,83 +139,9 @@ def _extent(extent: model.Extent) -> str | float:
 
 
 def _design(experiment: model.Experiment) -> Table:
-    design = experiment.design
-    table: dict[str, Value | None] = {
-        "order": design.order,
-        "series": design.series,
-        "rounds": design.rounds,
-        "span": design.span,
-        "robustness": design.robustness,
-        "warmup_trials": design.warmup_trials,
-        "stop": design.stop,
-        "looks": design.looks,
-        "pilot": design.pilot,
-        "max_trials": design.max_trials,
-        "budget": design.budget,
-        "unseen": design.unseen,
-        "base": design.base and f"{design.base[0]}={level_text(design.base[1])}",
-    }
-    plain = model.Design()
-    defaults = {name: getattr(plain, name) for name in table} | {
-        "looks": default_looks(experiment.trial, design.stop, experiment.metrics),
-        "max_trials": default_most(experiment.trial),
-    }
-    return changed(table, defaults)
+    looks = default_looks(experiment.trial, experiment.design.stop, experiment.metrics)
+    return table_of(experiment.design, looks=looks, max_trials=default_most(experiment.trial))
 
 
 def _workers(workers: model.Workers) -> Table:
-    table: dict[str, Value | None] = {
-        "use": None if workers.allocate else workers.use,
-        "files": workers.files,
-        "exclude": workers.exclude,
-        "git": workers.git and {"url": workers.git[0], "commit": workers.git[1]},
-        "setup": None if workers.setup is None else shlex.join(workers.setup),
-        "setup_timeout": workers.setup_timeout,
-        "allocate": None if workers.allocate is None else shlex.join(workers.allocate),
-        "release": None if workers.release is None else shlex.join(workers.release),
-        "python": workers.python,
-        "folder": workers.folder,
-        "reconnect": workers.reconnect,
-        "heartbeat": workers.heartbeat,
-    }
-    plain = model.Workers()
-    return changed(table, {name: getattr(plain, name) for name in table})
-
-
-def _measurement(measurement: model.Measurement) -> Table:
-    table: dict[str, Value | None] = {
-        "config": measurement.config,
-        "listen": measurement.listen,
-        "patience": measurement.patience,
-        "losses": measurement.losses,
-    }
-    return changed(table, {"listen": "127.0.0.1", "patience": 5.0, "losses": "fail"})
-
-
-def _instrumentation(instrumentation: model.Instrumentation) -> Table:
-    table: dict[str, Value | None] = {
-        "perf": instrumentation.perf or None,
-        "cpus": instrumentation.cpus or None,
-        "resources": instrumentation.resources,
-        "interrupts": instrumentation.interrupts,
-    }
-    return changed(table, {"resources": False, "interrupts": False})
-
-
-def _reset(reset: model.Reset) -> Table:
-    table: dict[str, Value | None] = {
-        "directory": {"path": reset.directory, "template": reset.template}
-        if reset.directory and reset.template
-        else reset.directory,
-        "service": reset.service,
-        "namespace": reset.namespace,
-        "command": None if reset.command is None else shlex.join(reset.command),
-        "drop_caches": reset.drop_caches,
-        "reboot": reset.reboot,
-        "check": None if reset.check is None else shlex.join(reset.check),
-        "every": reset.every,
-        "timeout": reset.timeout,
-        "settle": reset.settle,
-    }
-    defaults = {"drop_caches": False, "reboot": False, "every": "round", "timeout": 600.0, "settle": 0.0}
-    return changed(table, defaults)
+    return table_of(workers, **({"use": workers.use} if workers.allocate else {}))

@@ -11,7 +11,7 @@ from trialwise.design.plan import make_plan
 from trialwise.errors import TrialError
 from trialwise.execution.beginning import planned_row
 from trialwise.execution.reset import is_due, reset_steps, wait_for_another_boot
-from trialwise.experiment.model import Reset
+from trialwise.experiment.model import FreshDirectory, Reset
 from trialwise.experiment.reading import parse_experiment
 
 TEXT = """
@@ -45,7 +45,7 @@ def test_when_a_reset_is_due(every, trials):
 
 def test_a_service_is_stopped_while_its_directory_is_emptied():
     reset = Reset(
-        service="db@{a}", directory="work", template="clean", command=("echo", "{a}"), drop_caches=True
+        service="db@{a}", directory=FreshDirectory("work", "clean"), command=("echo", "{a}"), drop_caches=True
     )
     steps = reset_steps(reset, Path("/exp"), {"a": 3})
     assert [step.key.partition(".")[2] for step in steps] == [

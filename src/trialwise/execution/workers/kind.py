@@ -161,7 +161,8 @@ class RemoteKind:
         files = Path(self._remote.files)
         for key, words in dict.fromkeys(reset_commands(experiment, factors)):
             yield {"key": key, "words": list(words), "directory": str(files)}
-        if experiment.reset is not None and (template := experiment.reset.template):
+        emptied = experiment.reset and experiment.reset.directory
+        if emptied and (template := emptied.template):
             most = MOST_OF_A_TEMPLATE
             yield {"key": "reset.template", "words": [], "directory": str(files / template), "most": most}
 

@@ -162,7 +162,7 @@ class RemoteMachine:
 
     def _git(self) -> GitState | None:
         repository = self._remote.settings.git
-        return None if repository is None else GitState(repository[1], dirty=False)
+        return None if repository is None else GitState(repository.commit, dirty=False)
 
 
 def _lay_out(folder: Path, files: object) -> None:

@@ -66,8 +66,8 @@ class Preparation:
             if sent := send(self._remote, self._experiment.folder, files):
                 self._tell(f"{sent} files sent")
         else:
-            content = settings.git[1]
-            words = ["sh", "-c", _CLONE, "sh", *settings.git]
+            content = settings.git.commit
+            words = ["sh", "-c", _CLONE, "sh", settings.git.url, settings.git.commit]
             self._command("git", words, settings.setup_timeout, cancel, once=None)
         if settings.setup is not None:
             once = hashlib.sha256(json.dumps([content, settings.setup]).encode()).hexdigest()[:32]

@@ -1,18 +1,79 @@
-"""Factors of a checked document: levels, and what is drawn for each round."""
+"""What is varied on purpose: section [factors], levels and what is drawn for each round."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from trialwise.errors import PlanError
-from trialwise.experiment import model
-from trialwise.experiment.document_design import Draw, Range
-from trialwise.experiment.document_values import Level
 from trialwise.experiment.placeholders import BUILT_IN, level_text
 from trialwise.experiment.problems import Problems, shown
+from trialwise.experiment.sections import ByShape, Key, Section, table_of
 from trialwise.experiment.text import frozen_name, read_text
+from trialwise.experiment.values import Level, Levels, Text, Whole
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFactor:
+    """A factor whose levels are all run: the treatments are the combinations of such levels."""
+
+    name: str
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFactor:
+    """A factor whose value is drawn at random, with replacement, for each round (TriScale, section 5.3).
+
+    A claim then extends to the population that the values are drawn from. Either `values` is that population,
+    or `low` and `high` bound it.
+    """
+
+    name: str
+    values: tuple[Level, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    integer: bool = False
+    logarithmic: bool = False
+    origin: str = ""
+
+
+Factor = FixedFactor | DrawnFactor
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Section):
+    """A range that a value is drawn from, uniformly on its scale."""
+
+    low: Annotated[
+        Whole | float, Key("Smallest value; the draws are whole numbers where both ends are.", 1000)
+    ]
+    high: Annotated[Whole | float, Key("Largest value.", 1000000)]
+    scale: Annotated[
+        Literal["linear", "log"], Key("Whether values or their logarithms are uniform.", "log")
+    ] = "linear"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Section):
+    """A factor drawn at random for each round."""
+
+    draw: Annotated[
+        str | list[Level] | Range,
+        ByShape(value=Text, items=Levels, table=Range),
+        Key(
+            "What to draw from: a file with one value on each line, a list, or a range { low, high }.",
+            "prefixes.txt",
+            [1, 2, 3],
+            {"low": 1000, "high": 1000000, "scale": "log"},
+        ),
+    ]
+
+
+FactorTable = Annotated[list[Level] | Draw, ByShape(items=Levels, table=Draw)]
 
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
@@ -22,7 +83,7 @@ LARGEST_DRAWN = 2**53
 
 def build_factor(
     name: str, section: Sequence[Level] | Draw, path: Path, problems: Problems, within: Path | None = None
-) -> model.Factor:
+) -> Factor:
     """A factor of the document as a record; what is wrong with its levels or its draw is noted.
 
     `within` is the experiment directory where the file is the frozen one there.
@@ -33,11 +94,11 @@ def build_factor(
     if isinstance(section, Draw):
         return _drawn(name, section.draw, path, problems, within)
     _check_levels(name, section, problems)
-    return model.FixedFactor(name, tuple(section))
+    return FixedFactor(name, tuple(section))
 
 
-def _check_levels(name: str, levels: Sequence[model.Level], problems: Problems) -> None:
-    seen: dict[object, model.Level] = {}
+def _check_levels(name: str, levels: Sequence[Level], problems: Problems) -> None:
+    seen: dict[object, Level] = {}
     for index, level in enumerate(levels):
         same = seen.get(level, seen.get(level_text(level)))
         if same is not None:
@@ -51,9 +112,9 @@ def _check_levels(name: str, levels: Sequence[model.Level], problems: Problems) 
         seen.setdefault(level_text(level), level)
 
 
-def check_treatments(factors: Sequence[model.Factor], problems: Problems) -> None:
+def check_treatments(factors: Sequence[Factor], problems: Problems) -> None:
     """Note a problem where the levels combine to more treatments than `MOST_TREATMENTS`."""
-    number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, model.FixedFactor))
+    number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, FixedFactor))
     if number > MOST_TREATMENTS:
         problems.add(
             ("factors",),
@@ -64,12 +125,12 @@ def check_treatments(factors: Sequence[model.Factor], problems: Problems) -> Non
 
 def _drawn(
     name: str, draw: str | Sequence[Level] | Range, path: Path, problems: Problems, within: Path | None
-) -> model.DrawnFactor:
+) -> DrawnFactor:
     if isinstance(draw, Range):
         return _drawn_from_range(name, draw, problems)
     if not isinstance(draw, str):
-        return model.DrawnFactor(name, values=tuple(draw), origin="list")
-    return model.DrawnFactor(name, values=_lines(name, draw, path, problems, within), origin=draw)
+        return DrawnFactor(name, values=tuple(draw), origin="list")
+    return DrawnFactor(name, values=_lines(name, draw, path, problems, within), origin=draw)
 
 
 def _lines(name: str, draw: str, path: Path, problems: Problems, within: Path | None) -> tuple[str, ...]:
@@ -88,7 +149,7 @@ def _lines(name: str, draw: str, path: Path, problems: Problems, within: Path | 
     return values
 
 
-def _drawn_from_range(name: str, draw: Range, problems: Problems) -> model.DrawnFactor:
+def _drawn_from_range(name: str, draw: Range, problems: Problems) -> DrawnFactor:
     key = ("factors", name, "draw")
     if not draw.low < draw.high:
         problems.add(key, f"low must be less than high; given: {draw.low} and {draw.high}")
@@ -99,7 +160,7 @@ def _drawn_from_range(name: str, draw: Range, problems: Problems) -> model.Drawn
         problems.add(
             key, f"whole numbers are drawn between -2^53 and 2^53; given: {draw.low} and {draw.high}"
         )
-    return model.DrawnFactor(
+    return DrawnFactor(
         name,
         low=float(draw.low),
         high=float(draw.high),
@@ -107,3 +168,15 @@ def _drawn_from_range(name: str, draw: Range, problems: Problems) -> model.Drawn
         logarithmic=draw.scale == "log",
         origin=f"{draw.low} to {draw.high}",
     )
+
+
+def factor_value(factor: Factor) -> Any:  # noqa: ANN401 levels, or a table
+    """A factor as the file has it."""
+    if isinstance(factor, FixedFactor):
+        return factor.levels
+    if factor.origin == "list":
+        return {"draw": factor.values}
+    if factor.values:
+        return {"draw": factor.origin}
+    low, high = (int(end) if factor.integer else end for end in (factor.low, factor.high))
+    return {"draw": table_of(Range(low, high, "log" if factor.logarithmic else "linear"))}

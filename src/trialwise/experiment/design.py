@@ -1,0 +1,148 @@
+"""How many trials, in what order, and when: section [design]."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from trialwise.experiment.factors import Factor, FixedFactor
+from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.sections import Key, Limits, Section, Written
+from trialwise.experiment.values import Count, Level, PositiveDuration, Text, several
+from trialwise.experiment.words import LEVEL_PATTERN
+from trialwise.rules import RULES, RuleName
+
+Looks = RuleName
+"""The stopping rules."""
+Order = Literal["random", "fixed", "fixed+random", "balanced"]
+_Auto = Annotated[
+    int | None,
+    Written(
+        Literal["auto"] | Count,
+        lambda value: None if value == "auto" else value,
+        lambda value: "auto" if value is None else value,
+    ),
+]
+
+
+def _base(text: str) -> tuple[str, Level]:
+    name, _, level = text.partition("=")
+    return name, level
+
+
+@dataclass(frozen=True, slots=True)
+class Design(Section):
+    """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
+
+    `series` and `rounds` are None where the objectives decide; `span` is the length of a series in seconds, None
+    for back to back. With `stop` at verdict, or a metric that says when it is known well enough, the experiment ends before
+    `max_trials` of each treatment; `looks` says how that is found without harm to the intervals, and `pilot` is the number of
+    trials of each treatment that the forecast is made from. `budget` is in seconds. Comparisons are those of each treatment
+    with its like at `base`, a factor and its level; None: of all pairs. The factors `unseen` are known to nobody but the records: what
+    runs is not told their levels.
+    """
+
+    order: Annotated[
+        Order,
+        Key(
+            "Order of the treatments in each round: drawn anew; that of the file; half of the rounds each, "
+            "mixed; or each treatment equally often right after each other.",
+            "balanced",
+        ),
+    ] = "random"
+    series: Annotated[_Auto, Key("Number of series; auto: as many as the variability scores need.", 5)] = None
+    rounds: Annotated[_Auto, Key("Rounds in each series; auto: as many as the KPIs need.", 30)] = None
+    span: Annotated[
+        PositiveDuration | None,
+        Key(
+            "Time over which the rounds of a series are spread at random; without it they run back to back.",
+            "24h",
+        ),
+    ] = None
+    robustness: Annotated[
+        int, Limits(ge=0, le=10_000), Key("Extreme values that an interval must be able to leave out.", 1)
+    ] = 0
+    warmup_trials: Annotated[
+        int,
+        Limits(ge=0, le=10_000),
+        Key("Trials of each treatment run and not counted, before each series.", 1),
+    ] = 0
+    stop: Annotated[
+        Literal["plan", "verdict"],
+        Key(
+            "Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
+            "verdict",
+        ),
+    ] = "plan"
+    looks: Annotated[
+        Looks,
+        Key(
+            "How it is found that enough has run: "
+            + "; ".join(f"{rule.name} {rule.words}" for rule in RULES.values())
+            + ". Default: two-stage, or geometric where simulated trials end by the precision of metrics alone.",
+            "anytime",
+            derived=True,
+        ),
+    ] = "two-stage"
+    pilot: Annotated[
+        int,
+        Limits(ge=3, le=10_000),
+        Key("Trials of each treatment that the forecast is made from.", 10),
+    ] = 20
+    max_trials: Annotated[
+        Count,
+        Key(
+            "Trials of each treatment at most, where something says when to stop; default 1000, of kind simulation 10000.",
+            200,
+            derived=True,
+        ),
+    ] = 1000
+    budget: Annotated[
+        PositiveDuration | None, Key("Time at most, where something says when to stop.", "2h")
+    ] = None
+    unseen: Annotated[
+        tuple[str, ...],
+        several(Text),
+        Key(
+            "Factors whose levels all run the very same thing: no text uses them, and what runs cannot tell them apart.",
+            ["side"],
+        ),
+    ] = ()
+    base: Annotated[
+        Annotated[
+            tuple[str, Level],
+            Written(
+                Annotated[str, Limits(pattern=LEVEL_PATTERN)],
+                _base,
+                lambda base: f"{base[0]}={level_text(base[1])}",
+            ),
+        ]
+        | None,
+        Key("The level that others are compared with; default all pairs of treatments.", "flavour=none"),
+    ] = None
+
+
+def completed(design: Design, factors: Sequence[Factor], problems: Problems) -> Design:
+    """The design with its factors looked up; one that is not there, or has no such level, is noted."""
+    fixed = {factor.name: factor for factor in factors if isinstance(factor, FixedFactor)}
+    for index, name in enumerate(design.unseen):
+        if name not in fixed:
+            problems.add(("design", "unseen", index), f"no factor {name!r} with levels", nearest(name, fixed))
+    base = None if design.base is None else _looked_up(*design.base, fixed, problems)
+    return dataclasses.replace(design, unseen=tuple(dict.fromkeys(design.unseen)), base=base)
+
+
+def _looked_up(
+    name: str, wanted: Level, fixed: dict[str, FixedFactor], problems: Problems
+) -> tuple[str, Level] | None:
+    if name not in fixed:
+        problems.add(("design", "base"), f"no factor {name!r} with levels", nearest(name, fixed))
+        return None
+    levels = {level_text(level): level for level in fixed[name].levels}
+    if wanted not in levels:
+        problems.add(("design", "base"), f"{name} has no level {wanted!r}", f"there are: {', '.join(levels)}")
+        return None
+    return name, levels[str(wanted)]

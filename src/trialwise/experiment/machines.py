@@ -1,0 +1,231 @@
+"""What is done to the machines that trials run on: sections [reset] and [workers]."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from trialwise.experiment.placeholders import names_in
+from trialwise.experiment.positions import Key as Place
+from trialwise.experiment.problems import Problems
+from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, table_of
+from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several
+from trialwise.experiment.words import COMMIT_PATTERN, SERVICE_PATTERN, WORKER_FOLDER_PATTERN
+
+
+@dataclass(frozen=True, slots=True)
+class FreshDirectory(Section):
+    """A folder that a reset empties, and what it is filled from."""
+
+    path: Annotated[Text, Key("The folder, relative to the experiment file.", "work")]
+    template: Annotated[Text | None, Key("Folder whose contents are copied into it.", "database")] = None
+
+
+_Directory = Annotated[
+    FreshDirectory,
+    Written(
+        Annotated[Any, ByShape(value=Text, table=FreshDirectory)],
+        lambda written: FreshDirectory(written) if isinstance(written, str) else written,
+        lambda directory: table_of(directory) if directory.template else directory.path,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(Section):
+    """What puts the machine back into a known state.
+
+    It is done before every round, trial or series. The directory is emptied, then filled from its template; `check` must succeed
+    afterwards. `timeout` and `settle` are in seconds, and the time to settle comes after the check.
+    """
+
+    directory: Annotated[
+        _Directory | None,
+        Key(
+            "A folder that is emptied, and filled from a template where there is one.",
+            "work",
+            {"path": "work", "template": "database"},
+        ),
+    ] = None
+    service: Annotated[
+        Annotated[str, Limits(pattern=SERVICE_PATTERN)] | None,
+        Key("A service that systemd restarts.", "memcached"),
+    ] = None
+    namespace: Annotated[
+        bool,
+        Key(
+            "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
+            True,
+        ),
+    ] = False
+    command: Annotated[Argv | None, Key("Command line, split as a shell would.", "make clean")] = None
+    drop_caches: Annotated[
+        bool, Key("Write out and drop the kernel's caches of files; needs root.", True)
+    ] = False
+    reboot: Annotated[bool, Key("Reboot the worker, which must be one reached by ssh.", True)] = False
+    check: Annotated[
+        Argv | None,
+        Key("Command that must succeed afterwards; tried again until the timeout.", "nc -z localhost 11211"),
+    ] = None
+    every: Annotated[
+        Literal["round", "trial", "series"], Key("Before what the machine is reset.", "trial")
+    ] = "round"
+    timeout: Annotated[
+        PositiveDuration,
+        Key("A reset that takes longer, check included, has failed, and the run ends.", "60s"),
+    ] = 600.0
+    settle: Annotated[Duration, Key("Time to wait afterwards.", "5s")] = 0.0
+
+    @property
+    def text(self) -> str:
+        """What is done, in a line for people."""
+        parts = [
+            f"fresh directory {self.directory.path}" if self.directory else "",
+            f"restart of {self.service}" if self.service else "",
+            "fresh namespace" if self.namespace else "",
+            shlex.join(self.command or ()),
+            "dropped caches" if self.drop_caches else "",
+            "reboot" if self.reboot else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+_RESETS = ("command", "service", "directory", "drop_caches", "reboot", "namespace")
+_SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
+
+
+def check_reset(reset: Reset, problems: Problems) -> None:
+    """Note a reset that resets nothing, or empties what it must not."""
+    if not any(getattr(reset, name) for name in _RESETS):
+        problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
+    if reset.directory is not None:
+        check_directory(("reset", "directory"), reset.directory.path, problems)
+
+
+def check_directory(key: Place, path: str, problems: Problems) -> None:
+    """Note a problem where a folder that is to be emptied is not plainly one of the experiment's own.
+
+    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
+    system.
+    """
+    parts = PurePosixPath(path).parts
+    hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
+    if names_in(path):
+        problems.add(key, "takes no {placeholder}: what is emptied stands in the file")
+    elif ".." in parts:
+        problems.add(key, f"{path} leads out of where it begins", hint)
+    elif not parts:
+        problems.add(key, "is the folder of the experiment, which is not emptied", hint)
+    elif parts[0] == "~":
+        problems.add(key, "~ is not replaced by your home", hint)
+    elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
+        problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Git(Section):
+    """A repository that is cloned on workers, instead of sending files."""
+
+    url: Annotated[Text, Key("What git clones.", "https://example.org/benchmark.git")]
+    commit: Annotated[
+        str,
+        Limits(pattern=COMMIT_PATTERN),
+        Key(
+            "The commit that is checked out, in hexadecimal digits.",
+            "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers(Section):
+    """The machines that trials run on; those beside "local" are reached by ssh.
+
+    `use` names them, unless the command `allocate` does. `files` and `exclude` are patterns of what is sent, below the
+    experiment's folder; what `git` names is cloned instead. `setup` runs once for what was sent. Times are in seconds.
+    """
+
+    use: Annotated[
+        tuple[str, ...],
+        several(Text, min_length=1),
+        Key(
+            "The workers: local, ssh://host, ssh://user@host:port; each runs the whole plan, in orders of its own.",
+            ["ssh://me@node1", "ssh://me@node2:2222"],
+        ),
+    ] = ("local",)
+    files: Annotated[
+        tuple[str, ...],
+        several(Text),
+        Key(
+            "Patterns of the files that are sent, below the experiment's folder; default all of them.",
+            ["bench/**", "input.txt"],
+        ),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        several(Text),
+        Key("Patterns of files that are not sent; results, .git and caches never are.", ["*.log"]),
+    ] = ()
+    git: Annotated[
+        Git | None,
+        Key(
+            "Clone a repository on the workers instead of sending files.",
+            {
+                "url": "https://example.org/benchmark.git",
+                "commit": "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
+            },
+        ),
+    ] = None
+    setup: Annotated[
+        Argv | None,
+        Key(
+            "Command run once on each worker, in the folder of what was sent, before its first trial.",
+            "make -C bench",
+        ),
+    ] = None
+    setup_timeout: Annotated[PositiveDuration, Key("A setup that takes longer has failed.", "10min")] = 3600.0
+    allocate: Annotated[
+        Argv | None,
+        Key(
+            "Command run here that prints the names of the workers; used instead of use.",
+            "./testbed.sh get 4",
+        ),
+    ] = None
+    release: Annotated[
+        Argv | None,
+        Key(
+            "Command run here after the run, also after a crash; $TRIALWISE_WORKERS names the workers.",
+            "./testbed.sh put",
+        ),
+    ] = None
+    python: Annotated[Text, Key("Python 3.8 or newer on the workers.", "/opt/python/bin/python3")] = "python3"
+    folder: Annotated[
+        str,
+        Limits(pattern=WORKER_FOLDER_PATTERN),
+        Key("Folder on the workers under which everything of ours stands.", "/scratch/me/trialwise"),
+    ] = "~/.trialwise"
+    reconnect: Annotated[
+        Duration,
+        Key("How long a worker that was reached before is tried again until it counts as lost.", "1h"),
+    ] = 600.0
+    heartbeat: Annotated[
+        PositiveDuration,
+        Key(
+            "After so much silence a worker is asked whether it is there; shorter trials see no traffic.",
+            "5min",
+        ),
+    ] = 30.0
+
+
+def check_workers(workers: Workers, problems: Problems) -> None:
+    """Note each key that does not go with another."""
+    if workers.git is not None:
+        for name in ("files", "exclude"):
+            if problems.given(("workers", name)):
+                problems.add(("workers", name), "does not go with git", "leave one of them out")
+    if workers.allocate is not None and problems.given(("workers", "use")):
+        problems.add(("workers", "use"), "does not go with allocate, which names the workers")
+    if workers.release is not None and workers.allocate is None:
+        problems.add(("workers", "release"), "goes with allocate")
