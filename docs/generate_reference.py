@@ -11,30 +11,23 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
-from trialwise.experiment import document, document_trial
-from trialwise.experiment.checking import document_schema
+from trialwise.experiment import document_trial
 from trialwise.experiment.design import Design
-from trialwise.experiment.document_metrics import (
-    ConvergenceSection,
-    KpiSection,
-    MetricSection,
-    PrecisionSection,
-    StopSection,
-    VariabilitySection,
-)
+from trialwise.experiment.document import ExperimentSection, document_schema
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
 from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
 from trialwise.experiment.factors import Draw, Range
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
+from trialwise.experiment.metrics import ConvergenceTable, Kpi, MetricTable, Precision, Stop, Variability
 from trialwise.experiment.quantities import QUANTITIES, Quantity
-from trialwise.experiment.sections import Key
+from trialwise.experiment.sections import keys_of
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value
 from trialwise.experiment.words import allowed
@@ -43,7 +36,7 @@ from trialwise.schemes import reading
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 SECTIONS = {
-    "experiment": document.ExperimentSection,
+    "experiment": ExperimentSection,
     "factor": Draw,
     "range": Range,
     "trial": document_trial.TrialSection,
@@ -53,12 +46,12 @@ SECTIONS = {
     "schemes": SchemesSection,
     "workload": WorkloadSection,
     "tilt": TiltSection,
-    "metric": MetricSection,
-    "convergence": ConvergenceSection,
-    "kpi": KpiSection,
-    "variability": VariabilitySection,
-    "stop": StopSection,
-    "precision": PrecisionSection,
+    "metric": MetricTable,
+    "convergence": ConvergenceTable,
+    "kpi": Kpi,
+    "variability": Variability,
+    "stop": Stop,
+    "precision": Precision,
     "design": Design,
     "reset": Reset,
     "workers": Workers,
@@ -159,8 +152,7 @@ def examples_of(model: type, key: str) -> Sequence[Any]:
     if issubclass(model, BaseModel):
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
         return fields[key].examples or ()
-    marks = get_type_hints(model, include_extras=True)[key].__metadata__
-    return next(mark.examples for mark in marks if isinstance(mark, Key))
+    return next(field.key.examples for field in keys_of(model).values() if field.name == key)
 
 
 def default_of(model: type, key: str, property_: Mapping[str, Any]) -> str:

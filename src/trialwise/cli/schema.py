@@ -36,7 +36,7 @@ Format = Literal[
     "scheme-checks",
 ]
 FORMATS: dict[Format, str] = {
-    "experiment": "trialwise.experiment.document:Document",
+    "experiment": "trialwise.experiment.document:experiment_schema",
     "scheme": "trialwise.schemes.reading:SchemeDocument",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",
@@ -94,7 +94,7 @@ def json_schema(name: Format) -> dict[str, Any]:
     described = getattr(importlib.import_module(module), attribute)
     if not isinstance(described, type):
         return described()
-    mode = "validation" if name in ("experiment", "scheme") else "serialization"
+    mode = "validation" if name == "scheme" else "serialization"
     found = TypeAdapter(described).json_schema(by_alias=True, mode=mode)
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": f"trialwise {name}"}

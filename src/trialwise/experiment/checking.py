@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from trialwise.experiment.document import Document
+from trialwise.experiment.document import Document, document_schema
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
-from trialwise.experiment.sections import WrongValueError
+from trialwise.experiment.sections import WrongValueError, adapter
 from trialwise.experiment.words import Schema, allowed, choices, resolved
 
 _MISSING: Mapping[Key, str] = {
@@ -37,7 +36,7 @@ def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     for key, problem in _unusable(table, ()):
         problems.add(key, problem)
     try:
-        return Document.model_validate(table)
+        return adapter(Document).validate_python(table)
     except ValidationError as error:
         for item in error.errors(include_url=False):
             _note(item, table, problems)
@@ -143,12 +142,6 @@ def _mismatch(key: Key, value: object) -> tuple[str, str | None]:
 # What the schema knows
 
 
-@cache
-def document_schema() -> Schema:
-    """The JSON Schema of the experiment file."""
-    return Document.model_json_schema(by_alias=True)
-
-
 def _definitions() -> Schema:
     return cast("Schema", document_schema()["$defs"])
 
@@ -163,7 +156,7 @@ def _branches(schema: Schema) -> Iterator[Schema]:
 
 def _at(key: Key) -> list[Schema]:
     """The schemas that the value at `key` may follow."""
-    found = [document_schema()]
+    found: list[Schema] = [document_schema()]
     for part in key:
         found = [inner for schema in found for branch in _branches(schema) for inner in _inside(branch, part)]
     return found

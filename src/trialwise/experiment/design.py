@@ -33,6 +33,14 @@ def _base(text: str) -> tuple[str, Level]:
     return name, level
 
 
+_Base = Annotated[
+    tuple[str, Level],
+    Written(
+        Annotated[str, Limits(pattern=LEVEL_PATTERN)], _base, lambda base: f"{base[0]}={level_text(base[1])}"
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Design(Section):
     """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
@@ -112,15 +120,7 @@ class Design(Section):
         ),
     ] = ()
     base: Annotated[
-        Annotated[
-            tuple[str, Level],
-            Written(
-                Annotated[str, Limits(pattern=LEVEL_PATTERN)],
-                _base,
-                lambda base: f"{base[0]}={level_text(base[1])}",
-            ),
-        ]
-        | None,
+        _Base | None,
         Key("The level that others are compared with; default all pairs of treatments.", "flavour=none"),
     ] = None
 

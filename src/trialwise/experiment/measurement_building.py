@@ -11,7 +11,7 @@ from trialwise.experiment.problems import Problems, shown
 
 def build_measurement(document: doc.Document, problems: Problems) -> model.Measurement | None:
     """The collector beside each trial, which a metric's source asks for too."""
-    sources = [name for name, metric in document.metrics.items() if metric.source is not None]
+    sources = [name for name, metric in document.metrics.items() if metric.stream is not None]
     if document.trial.kind == "path":
         given: list[Key] = [("metrics", name, "source") for name in sources]
         given += [("measurement",)] if document.measurement is not None else []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from trialwise.errors import PlanError
-from trialwise.experiment import document_values
 from trialwise.experiment.model import Extent, Level, Metric
+from trialwise.experiment.sections import adapter
 from trialwise.experiment.sources import (
     InstrumentSource,
     Resource,
@@ -17,8 +17,8 @@ from trialwise.experiment.sources import (
     StreamSource,
     TextSource,
 )
+from trialwise.experiment.values import Width
 
-_EXTENT: TypeAdapter[tuple[float, bool]] = TypeAdapter(document_values.Extent)
 SOURCES = "wall, user, system, max_rss, stdout:REGEX, json:/POINTER, csv:COLUMN, stream:STREAM.FIELD or instrument:NAME"
 
 
@@ -76,7 +76,7 @@ def extent_of(text: str) -> Extent:
     except ValueError:
         value = text
     try:
-        return Extent(*_EXTENT.validate_python(value))
+        return adapter(Width).validate_python(value)
     except ValidationError as error:
         raise PlanError(
             f"{text!r} is no margin", hint="a percentage as 5%, or a number above 0 in the metric's unit"

@@ -8,10 +8,10 @@ from typing import get_args
 from trialwise import _core
 from trialwise.experiment import document as doc
 from trialwise.experiment import sources, trials
-from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection
 from trialwise.experiment.document_trial import TrialSection
 from trialwise.experiment.engines import engine_of
+from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
@@ -101,11 +101,11 @@ def path_engine(written: str | None, problems: Problems) -> trials.PathEngine:
     return next((known for known in allowed if known == engine), allowed[0])
 
 
-def path_source(key: Key, section: MetricSection, problems: Problems) -> sources.PathSource:
+def path_source(key: Key, section: MetricTable, problems: Problems) -> sources.PathSource:
     """The source of a metric of a path trial: the quantity named, or the metric's own name."""
-    for name in ("resource", "instrument", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
+    for name in ("resource", "instrument", "stdout", "file", "json", "csv", "pattern", "time", "value"):
         if getattr(section, name) is not None:
-            problems.add((*key, name.rstrip("_")), 'does not go with kind = "path"')
+            problems.add((*key, name), 'does not go with kind = "path"')
     name = section.quantity or str(key[-1])
     quantity = QUANTITIES.get(name)
     if quantity is None:

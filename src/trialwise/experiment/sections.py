@@ -7,10 +7,12 @@ written, and the records themselves are plain dataclasses.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_type_hints
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -22,20 +24,32 @@ class Section:
     """Base of the records that are tables of the file: unknown keys are errors, and no value is taken for another."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[Mapping[str, object]] = {
-        "extra": "forbid",
-        "strict": True,
-        "allow_inf_nan": False,
-    }
+    is_written_whole: ClassVar[bool] = True
+    """Whether keys at their defaults are written too, where the record stands inside of another."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Let a table stand for the record, which a strict dataclass refuses."""
+        """Let a table stand for the record, which a strict dataclass refuses; what is no key of the file is left out."""
+        from pydantic_core import core_schema
+
         schema = handler(source)
+        if not _of_file.get():
+            return schema
         inner: Any = schema
         while inner["type"] != "dataclass":
             inner = inner["schema"]
         inner["strict"] = False
+        inner["config"] = {"extra_fields_behavior": "forbid", "strict": True, "allow_inf_nan": False}
+        keys = keys_of(cls)
+        inner["schema"]["fields"] = [
+            field | keys[field["name"]].in_schema(field["schema"])
+            for field in inner["schema"]["fields"]
+            if field["name"] in keys
+        ]
+        inner["fields"] = [name for name in inner["fields"] if name in keys]
+        inner["serialization"] = core_schema.plain_serializer_function_ser_schema(
+            partial(table_of, whole=cls.is_written_whole)
+        )
         return schema
 
     @classmethod
@@ -44,17 +58,45 @@ class Section:
     ) -> JsonSchemaValue:
         """Say what it is, and defaults as they stand in the file, none where a key's default is derived."""
         found = handler(schema)
+        if not _of_file.get():
+            return found
         table = handler.resolve_ref_schema(found)
+        table["additionalProperties"] = False
         table["description"] = (cls.__doc__ or "").split("\n", 1)[0]
-        properties = table["properties"]
-        hints = get_type_hints(cls, include_extras=True)
-        for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]
-            for mark in getattr(hints[field.name], "__metadata__", ()):
-                if isinstance(mark, Key) and mark.derived:
-                    properties[field.name]["default"] = None
-                if isinstance(mark, Written) and field.default is not dataclasses.MISSING:
-                    properties[field.name]["default"] = mark.write(field.default)
+        for field in keys_of(cls).values():
+            if field.key.derived:
+                table["properties"][field.name]["default"] = None
+            elif field.default is not dataclasses.MISSING:
+                table["properties"][field.name]["default"] = field.write(field.default)
         return found
+
+
+_of_file: ContextVar[bool] = ContextVar("of_file", default=False)
+"""Records stand in documents of ours too; there they are the plain dataclasses that they are."""
+
+
+class Mark:
+    """What an annotation says of how a value stands in the file; elsewhere it says nothing."""
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Check as the file has it."""
+        return self.checked(source, handler) if _of_file.get() else handler(source)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe it as the file has it."""
+        return self.described(schema, handler) if _of_file.get() else handler(schema)
+
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """What checks a value of the file."""
+        return handler(source)
+
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """What an editor is told of it."""
+        return handler(schema)
 
 
 class WrongValueError(ValueError):
@@ -65,28 +107,39 @@ class WrongValueError(ValueError):
         self.hint = hint
 
 
-class Key:
+class Key(Mark):
     """What a key means, with examples: for the reference and for editors.
 
-    The default of one that is `derived` depends on the rest of the file; the words say how.
+    The default of one that is `derived` depends on the rest of the file; the words say how. `name` is the key where it is not that
+    of the field, `kinds` are the kinds of trials that it goes with, where these are not all, and `default` is one that only the file
+    has.
     """
 
-    __slots__ = ("derived", "examples", "words")
+    __slots__ = ("default", "derived", "examples", "kinds", "name", "words")
 
-    def __init__(self, words: str, *examples: object, derived: bool = False) -> None:
+    def __init__(
+        self,
+        words: str = "",
+        *examples: object,
+        derived: bool = False,
+        name: str | None = None,
+        kinds: tuple[str, ...] = (),
+        default: object = dataclasses.MISSING,
+    ) -> None:
+        self.default = default
         self.words = words
         self.examples = examples
         self.derived = derived
+        self.name = name
+        self.kinds = kinds
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add the words to what the type says."""
-        more: JsonSchemaValue = {"examples": list(self.examples)} if self.examples else {}
-        return handler(schema) | {"description": self.words} | more
+        more = {"description": self.words, "examples": list(self.examples)}
+        return handler(schema) | {name: value for name, value in more.items() if value}
 
 
-class Limits:
+class Limits(Mark):
     """What bounds a number, a text or a list, in pydantic's words: `ge`, `lt`, `min_length`, `pattern` and so on."""
 
     __slots__ = ("limits",)
@@ -94,13 +147,28 @@ class Limits:
     def __init__(self, **limits: object) -> None:
         self.limits = limits
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Add the limits to what the type checks."""
-        return handler(source) | self.limits  # pyright: ignore[reportReturnType, reportOperatorIssue, reportUnknownVariableType]
+        return cast("CoreSchema", {**handler(source), **self.limits})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Written:
+class Tables(Mark):
+    """Tables by their names, at least so many."""
+
+    least: int = 0
+
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Count them."""
+        return cast("CoreSchema", handler(source) | ({"min_length": self.least} if self.least else {}))
+
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Other names are none."""
+        return handler(schema) | {"additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written(Mark):
     """A value that stands in the file in another shape.
 
     Parameters
@@ -117,7 +185,8 @@ class Written:
     read: Callable[[Any], object]
     write: Callable[[Any], Any] = lambda value: value
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
+        """Check it by its shape, or by the function."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_after_validator_function(
@@ -128,48 +197,81 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parsed:
+class Parsed(Mark):
     """A value that a function of ours reads from whatever stands there; `schema` is what an editor is told."""
 
     read: Callable[[object], object]
     schema: Mapping[str, object]
     write: Callable[[Any], Any] = lambda value: value
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
+        """Check it by its shape, or by the function."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(
             self.read, serialization=core_schema.plain_serializer_function_ser_schema(self.write)
         )
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:  # noqa: ARG002
+        """Give what was said of it."""
         return dict(self.schema)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByShape:
-    """A value, a list or a table, so that what is wrong is told for the one that stands there alone."""
+class ByShape(Mark):
+    """A `value`, a list of `items` or a `table`, so that what is wrong is told for the one that stands there alone."""
 
-    value: Any = None
-    items: Any = None
-    table: Any = None
+    __slots__ = ("shapes",)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __init__(self, **shapes: object) -> None:
+        self.shapes = shapes
+
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
+        """Check by the shape of what stands there."""
         from pydantic_core import core_schema
 
-        shapes = {"<value>": self.value, "<list>": self.items, "<table>": self.table}
-        choices = {
-            name: handler.generate_schema(shape) for name, shape in shapes.items() if shape is not None
-        }
+        choices = {f"<{name}>": handler.generate_schema(shape) for name, shape in self.shapes.items()}
         return core_schema.tagged_union_schema(choices, _shape)
 
 
 def _shape(value: object) -> str:
     if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
         return "<table>"
-    return "<list>" if isinstance(value, list | tuple) else "<value>"
+    return "<items>" if isinstance(value, list | tuple) else "<value>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field of a record that is a key of the file."""
+
+    name: str
+    key: Key
+    default: object
+    hint: Any
+
+    def in_schema(self, schema: CoreSchema) -> dict[str, Any]:
+        """What is said of the field otherwise than of that of the plain record."""
+        from pydantic_core import core_schema
+
+        if self.key.default is not dataclasses.MISSING:
+            schema = core_schema.with_default_schema(schema, default=self.key.default)
+        return {"validation_alias": self.name, "schema": schema}
+
+    def write(self, value: object) -> Any:  # noqa: ANN401 whatever TOML has
+        """The value as the file has it."""
+        return adapter(self.hint).dump_python(value)
+
+
+@cache
+def keys_of(record: type[Section]) -> Mapping[str, Field]:
+    """The fields of a record that are keys of the file, each by its name in the record."""
+    hints = get_type_hints(record, include_extras=True)
+    found: dict[str, Field] = {}
+    for field in dataclasses.fields(record):  # pyright: ignore[reportArgumentType]
+        for mark in getattr(hints[field.name], "__metadata__", ()):
+            if isinstance(mark, Key):
+                default = field.default if mark.default is dataclasses.MISSING else mark.default
+                found[field.name] = Field(mark.name or field.name, mark, default, hints[field.name])
+    return found
 
 
 @cache
@@ -177,15 +279,34 @@ def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 any annotation
     """What reads, writes and describes values of a type."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(kind)
+    with _as_file():
+        return TypeAdapter(kind)
 
 
-def table_of(record: Section, **defaults: object) -> dict[str, Any]:
-    """A record as its table: keys in their order, without those at their defaults; `defaults` holds those that are not constant."""
-    written = adapter(type(record)).dump_python(record, by_alias=True)
-    constant = {field.name: field.default for field in dataclasses.fields(record)} | defaults  # pyright: ignore[reportArgumentType]
-    return {
-        name: written[name]
-        for name, default in constant.items()
-        if name in written and written[name] is not None and getattr(record, name) != default
-    }
+def schema_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 any annotation
+    """The JSON Schema of a type, as the file has it."""
+    found = adapter(kind)
+    with _as_file():
+        return found.json_schema(by_alias=True)
+
+
+@contextmanager
+def _as_file() -> Generator[None]:
+    token = _of_file.set(True)
+    try:
+        yield
+    finally:
+        _of_file.reset(token)
+
+
+def table_of(record: Section, *, whole: bool = False, **defaults: object) -> dict[str, Any]:
+    """A record as its table: keys in their order, without those at their defaults unless the `whole` is wanted.
+
+    `defaults` holds those that are not constant.
+    """
+    found: dict[str, Any] = {}
+    for name, field in keys_of(type(record)).items():
+        value = getattr(record, name)
+        if value is not None and (whole or value != defaults.get(name, field.default)):
+            found[field.name] = field.write(value)
+    return found

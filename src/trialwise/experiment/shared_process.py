@@ -58,14 +58,14 @@ def _check_metrics(document: doc.Document, problems: Problems) -> None:
                 "the peak of a shared process is that of all its trials so far",
                 f"measure it in the function and return it; or {_OWN}",
             )
-        for reader in ("stdout", "json_", "csv", "pattern", "file"):
+        for reader in ("stdout", "json", "csv", "pattern", "file"):
             if getattr(metric, reader) is not None:
                 problems.add(
-                    (*key, reader.removesuffix("_")),
+                    (*key, reader),
                     "reads what a program wrote, and a shared process writes for many trials",
                     f"{_RETURN}; or {_OWN}",
                 )
-        if metric.source is not None:
+        if metric.stream is not None:
             problems.add(
                 (*key, "source"), "a collector is for one process and one trial", f"{_RETURN}; or {_OWN}"
             )

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from trialwise.experiment import document as doc
-from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_simulation import WorkloadSection
 from trialwise.experiment.engines import engine_of
+from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.path_building import COMMAND_KEYS, PATH_KEYS
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.sections import keys_of
 from trialwise.experiment.simulation import (
     SIMULATION_ENGINES,
     SOBOL_BLOCK,
@@ -55,7 +56,7 @@ def simulation_trial(document: doc.Document, problems: Problems) -> SimulationTr
         if name in trial.model_fields_set:
             problems.add(("trial", name), 'does not go with kind = "simulation"')
     for name in ("schemes", "paths", "reset", "measurement", "instrumentation"):
-        if name in document.model_fields_set:
+        if problems.given((name,)):
             problems.add((name,), 'does not go with kind = "simulation": nothing of this machine is measured')
     for name, hint in _NEEDED.items():
         if getattr(trial, name) is None:
@@ -84,12 +85,12 @@ def simulation_trial(document: doc.Document, problems: Problems) -> SimulationTr
     )
 
 
-def simulation_source(key: Key, section: MetricSection, problems: Problems) -> SimulationSource:
+def simulation_source(key: Key, section: MetricTable, problems: Problems) -> SimulationSource:
     """The source of a metric of a simulated trial: the quantity named, or the metric's own name."""
-    for name in MetricSection.model_fields:
+    for name, field in keys_of(MetricTable).items():
         own = name in ("quantity", *SIMULATION_METRIC_KEYS)
         if name in _OTHER_SOURCES and not own and getattr(section, name) is not None:
-            problems.add((*key, name.rstrip("_")), 'does not go with kind = "simulation"')
+            problems.add((*key, field.name), 'does not go with kind = "simulation"')
     name = section.quantity or str(key[-1])
     quantity = SIMULATION_QUANTITIES.get(name)
     if quantity is None:
@@ -120,10 +121,10 @@ def simulation_source(key: Key, section: MetricSection, problems: Problems) -> S
 _OTHER_SOURCES = (
     "resource",
     "instrument",
-    "source",
+    "stream",
     "stdout",
     "file",
-    "json_",
+    "json",
     "csv",
     "pattern",
     "time",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trialwise.experiment import document as doc
 from trialwise.experiment import trials
@@ -64,14 +64,9 @@ def _kept(places: list[str], problems: Problems) -> Iterator[str]:
 
 
 def _refuse_path_keys(document: doc.Document, problems: Problems) -> None:
-    given = [("trial", name) for name in PATH_KEYS if name in document.trial.model_fields_set]
-    given += [(name,) for name in ("schemes", "paths") if name in document.model_fields_set]
-    given += [
-        ("metrics", metric, name)
-        for metric, section in document.metrics.items()
-        for name in ("quantity", "flow", "bin")
-        if name in section.model_fields_set
-    ]
+    given: list[Key] = [("trial", name) for name in PATH_KEYS if name in document.trial.model_fields_set]
+    given += [(name,) for name in ("schemes", "paths") if problems.given((name,))]
+    given += _given_metric_keys(document, ("quantity", "flow", "bin"), problems)
     for key in given:
         problems.add(key, 'goes with kind = "path"')
 
@@ -80,15 +75,15 @@ def _refuse_simulation_keys(document: doc.Document, problems: Problems) -> None:
     given: list[Key] = [
         ("trial", name) for name in SIMULATION_KEYS if name in document.trial.model_fields_set
     ]
-    given += [("tilts",)] if "tilts" in document.model_fields_set else []
-    given += [
-        ("metrics", metric, name)
-        for metric, section in document.metrics.items()
-        for name in SIMULATION_METRIC_KEYS
-        if name in section.model_fields_set
-    ]
+    given += [("tilts",)] if problems.given(("tilts",)) else []
+    given += _given_metric_keys(document, SIMULATION_METRIC_KEYS, problems)
     for key in given:
         problems.add(key, 'goes with kind = "simulation"')
+
+
+def _given_metric_keys(document: doc.Document, names: Sequence[str], problems: Problems) -> list[Key]:
+    keys: list[Key] = [("metrics", metric, name) for metric in document.metrics for name in names]
+    return [key for key in keys if problems.given(key)]
 
 
 def _python_trial(

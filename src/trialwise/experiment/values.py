@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import Annotated, Any
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Annotated, Any, Literal, cast
 
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.sections import Limits, Parsed, Written, WrongValueError
+from trialwise.experiment.words import NAME_PATTERN
 
 _DURATION = 'a duration such as "10s", "500ms", "1h 30min", or a number of seconds'
 
@@ -41,7 +46,87 @@ Whole = Annotated[int, Limits(ge=-(2**63), lt=2**63)]
 Level = str | int | float | bool
 """One value of a factor."""
 Text = Annotated[str, Limits(min_length=1)]
+Name = Annotated[str, Limits(pattern=NAME_PATTERN, max_length=128)]
 Levels = Annotated[list[str | Whole | float | bool], Limits(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A width or a difference: in the metric's unit, or, where it is relative, in percent of what it is taken around."""
+
+    value: float
+    relative: bool
+
+    @property
+    def text(self) -> str | float:
+        """As the file has it."""
+        return f"{Decimal(repr(self.value)):f}%" if self.relative else self.value
+
+
+_EXTENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
+
+
+def _extent(value: object) -> Extent:
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0:
+        return Extent(float(value), relative=False)
+    if isinstance(value, str) and (found := _EXTENT.fullmatch(value.strip())) and float(found[1]) > 0:
+        return Extent(float(found[1]), relative=True)
+    raise ValueError('must be a percentage as "3%", or a number above 0 in the unit of the metric')
+
+
+Width = Annotated[
+    Extent,
+    Parsed(
+        _extent,
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
+            ],
+            "title": 'a percentage as "3%", or a number above 0 in the unit of the metric',
+        },
+        lambda extent: extent.text,
+    ),
+]
+
+Measure = Literal["mean", "median", "min", "max"] | float
+"""What turns the samples of a trial into its metric; a number is a percentile."""
+REDUCTIONS = ("mean", "median", "min", "max")
+
+
+def _measure(value: object) -> str | float:
+    if isinstance(value, str) and value in REDUCTIONS:
+        return value
+    try:
+        number = float(
+            value[1:] if isinstance(value, str) and value[:1] in {"p", "P"} else cast("float", value)
+        )
+    except (TypeError, ValueError, OverflowError):
+        number = -1.0
+    if (
+        isinstance(value, bool)
+        or not 0 < number < 100
+        or (isinstance(value, str) and not _is_percentile(value))
+    ):
+        raise ValueError('must be "mean", "median", "min", "max", or a percentile: 95 or "p95"')
+    return number
+
+
+def _is_percentile(text: str) -> bool:
+    return text[:1] in {"p", "P"} and text[1:].replace(".", "", 1).isdecimal() and text.isascii()
+
+
+MeasureValue = Parsed(
+    _measure,
+    {
+        "anyOf": [
+            {"enum": list(REDUCTIONS)},
+            {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+            {"type": "string", "pattern": r"^[pP]\d{1,2}(\.\d+)?$"},
+        ],
+        "title": 'a reduction "mean", "median", "min", "max", or a percentile as 95 or "p95"',
+    },
+)
 
 
 def several(item: Any, **limits: int) -> Written:  # noqa: ANN401 any annotation

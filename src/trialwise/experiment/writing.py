@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from dataclasses import replace
 
 import tomlkit
 
@@ -12,7 +12,7 @@ from trialwise.experiment.factors import factor_value
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
 from trialwise.experiment.sections import table_of
 from trialwise.experiment.stopping import default_looks, default_most
-from trialwise.experiment.toml_writing import Table, Value, changed, toml_key, written_table
+from trialwise.experiment.toml_writing import Table, Value, toml_key, written_table
 from trialwise.experiment.trial_writing import path_tables, tilt_table, trial_table
 
 
@@ -60,36 +60,24 @@ def _experiment(experiment: model.Experiment) -> Table:
 
 
 def _metric(metric: model.Metric) -> Table:
-    own = own_direction(metric.source)
-    table = _source(metric) | {
-        "measure": metric.measure,
-        "unit": metric.unit,
-        "better": metric.better,
-        "convergence": metric.convergence
-        and {"confidence": metric.convergence.confidence, "tolerance": metric.convergence.tolerance},
-        "kpi": [_kpi(kpi, metric) for kpi in metric.kpis] or None,
-        "variability": metric.variability
-        and {
-            "percentile": metric.variability.percentile,
-            "confidence": metric.variability.confidence,
-            **_precision(metric.variability.stop),
-        },
-        "limits": metric.limits,
-        "margin": metric.margin and _extent(metric.margin),
-        "stop": metric.stop and _stop(metric, metric.stop),
-        "estimand": metric.estimand,
-        "convention": metric.convention,
-        "few_samples": metric.few_samples,
-    }
-    defaults: dict[str, Value] = {
-        "measure": "mean",
-        "unit": "",
-        "better": own or "",
-        "estimand": default_estimand(metric.source, metric.measure),
-        "convention": default_convention(metric.source),
-        "few_samples": "refuse",
-    }
-    return changed(table, defaults)
+    source = {name: value for name, value in _source(metric).items() if value is not None}
+    claims = table_of(
+        metric,
+        better=own_direction(metric.source),
+        estimand=default_estimand(metric.source, metric.measure),
+        convention=default_convention(metric.source),
+    )
+    for kpi, table in zip(metric.kpis, claims.get("kpi", ()), strict=True):
+        bound = table.pop("bound")
+        if bound != default_bound(kpi.percentile, metric.better):
+            table["bound"] = bound
+    if metric.stop:
+        whole = metric.estimand != "pooled" and metric.stop.of != default_of(metric.source)
+        left_out = {
+            name for name, out in (("of", not whole), ("controls", metric.stop.controls == "none")) if out
+        }
+        claims["stop"] = {name: value for name, value in claims["stop"].items() if name not in left_out}
+    return source | claims
 
 
 def _source(metric: model.Metric) -> dict[str, Value | None]:
@@ -115,33 +103,10 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
     return table
 
 
-def _kpi(kpi: model.Kpi, metric: model.Metric) -> Value:
-    table: Table = {"percentile": kpi.percentile, "confidence": kpi.confidence, **_precision(kpi.stop)}
-    own = default_bound(kpi.percentile, metric.better)
-    return table if kpi.bound == own else table | {"bound": kpi.bound}
-
-
-def _precision(stop: model.Stop | None) -> Table:
-    if stop is None:
-        return {}
-    return {"stop": {"precision": _extent(stop.precision), "confidence": stop.confidence}}
-
-
-def _stop(metric: model.Metric, stop: model.Stop) -> Table:
-    implied = metric.estimand == "pooled" or stop.of == default_of(metric.source)
-    of: Table = {} if implied else {"of": stop.of}
-    controls: Table = {} if stop.controls == "none" else {"controls": stop.controls}
-    return {"precision": _extent(stop.precision), "confidence": stop.confidence} | of | controls
-
-
-def _extent(extent: model.Extent) -> str | float:
-    return f"{Decimal(repr(extent.value)):f}%" if extent.relative else extent.value
-
-
 def _design(experiment: model.Experiment) -> Table:
     looks = default_looks(experiment.trial, experiment.design.stop, experiment.metrics)
     return table_of(experiment.design, looks=looks, max_trials=default_most(experiment.trial))
 
 
 def _workers(workers: model.Workers) -> Table:
-    return table_of(workers, **({"use": workers.use} if workers.allocate else {}))
+    return table_of(replace(workers, use=model.Workers().use) if workers.allocate else workers)

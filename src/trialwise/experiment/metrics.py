@@ -1,0 +1,357 @@
+"""One number for each trial, and what is to be claimed about it: sections [metrics.NAME]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, WrongValueError, table_of
+from trialwise.experiment.sources import Resource, Source
+from trialwise.experiment.values import (
+    Count,
+    Measure,
+    MeasureValue,
+    Percent,
+    PositiveDuration,
+    Text,
+    Width,
+)
+from trialwise.experiment.words import POINTER_PATTERN, STREAM_FIELD_PATTERN
+
+Estimand = Literal["per_trial", "pooled", "model_based"]
+"""What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples;
+model_based is the latter by CCEval's batches of tilted trials."""
+Convention = Literal["nearest_rank", "linear"]
+"""Which sample a percentile is: that of rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996), or between two of them (type 7)."""
+Better = Literal["higher", "lower"]
+Bound = Literal["lower", "upper"]
+Controls = Literal["none", "workload", "fluid"]
+"""Control variates of a simulated trial: what is known of its flow list, and the same metric by a fluid model of these flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence(Section):
+    """When a metric counts as steady within a trial: confidence and tolerance in percent (TriScale, section 4.1)."""
+
+    confidence: Annotated[Percent, Key("Confidence of the convergence test, percent.", 90)] = 95.0
+    tolerance: Annotated[Percent, Key("Tolerance of the convergence test, percent.", 10)] = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceTable(Convergence):
+    """When the metric counts as steady within a trial."""
+
+    expected: Annotated[bool, Key("Whether a trial is expected to converge.", False)] = True
+
+
+def _convergence(written: bool | ConvergenceTable) -> Convergence | None:
+    if isinstance(written, bool):
+        return Convergence() if written else None
+    return Convergence(written.confidence, written.tolerance) if written.expected else None
+
+
+_Convergence = Annotated[
+    Convergence | None,
+    Written(
+        Annotated[Any, ByShape(value=bool, table=ConvergenceTable)],
+        _convergence,
+        lambda found: found and table_of(found, whole=True),
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Precision(Section):
+    """When an interval is narrow enough for the experiment to end."""
+
+    precision: Annotated[
+        Width,
+        Key("The half-width that is asked for: in percent of the value, or in the metric's unit.", "3%", 0.5),
+    ]
+    confidence: Annotated[Percent, Key("Confidence of the interval, percent.", 90)] = 95.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Precision):
+    """When an interval is narrow enough: its half-width at `confidence` percent is at most `precision`.
+
+    `of` says of what over the trials: the mean, or a percentile. A pooled metric has but one value, whose interval is meant.
+    `controls` are the control variates of simulated trials whose interval is looked at.
+    """
+
+    of: Annotated[
+        Literal["mean"] | float,
+        Written(Literal["median", "mean"] | Percent, lambda value: 50.0 if value == "median" else value),
+        Key(
+            "What of the trials of a treatment is to be known: the median, the mean, or a percentile. Default: the median, of "
+            "kind simulation the mean. A pooled metric has one value for all trials, and takes none.",
+            "mean",
+            90,
+            derived=True,
+        ),
+    ] = 50.0
+    controls: Annotated[
+        Controls,
+        Key(
+            "Control variates of simulated trials: workload (number of flows, their bytes, the largest), or fluid (these and "
+            "the metric of a fluid model of the same flows). From 200 trials on, or a tenth of the forecast if that is less, the "
+            "interval with them says when to stop.",
+            "fluid",
+        ),
+    ] = "none"
+
+
+_PlainStop = Annotated[
+    Stop,
+    Written(
+        Precision,
+        lambda stop: Stop(stop.precision, stop.confidence),
+        lambda stop: {"precision": stop.precision.text, "confidence": stop.confidence},
+    ),
+]
+"""A stop of what is a percentile in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kpi(Section):
+    """A bound, at a confidence, on a percentile of the metric over a series (TriScale, section 4.2)."""
+
+    percentile: Annotated[Percent, Key("The percentile that is bounded.", 95, default=50.0)]
+    confidence: Annotated[Percent, Key("Confidence of the bound, percent.", 75, default=95.0)]
+    bound: Annotated[
+        Bound,
+        Key(
+            "Default: the percentile's own side, upper above 50 and lower below; at 50, lower where higher is better, else upper.",
+            "lower",
+            derived=True,
+            default="upper",
+        ),
+    ]
+    stop: Annotated[
+        _PlainStop | None,
+        Key("Run until the interval of that percentile is narrow enough.", {"precision": "3%"}),
+    ] = None
+
+
+def _kpis(written: Kpi | list[Kpi]) -> tuple[Kpi, ...]:
+    return tuple(written) if isinstance(written, list) else (written,)
+
+
+_Kpis = Annotated[
+    tuple[Kpi, ...],
+    Written(
+        Annotated[Any, ByShape(table=Kpi, items=Annotated[list[Kpi], Limits(min_length=1)])],
+        _kpis,
+        lambda kpis: [table_of(kpi, whole=True) for kpi in kpis] or None,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Variability(Section):
+    """How far KPIs move from series to series: a percentile range at a confidence (TriScale, section 4.3)."""
+
+    percentile: Annotated[
+        Percent, Key("The percentile of the KPIs; 25 and 75 mean the same.", 75, default=50.0)
+    ]
+    confidence: Annotated[Percent, Key("Confidence of the range, percent.", 90, default=75.0)]
+    stop: Annotated[
+        _PlainStop | None, Key("Run series until the range is narrow enough.", {"precision": "10%"})
+    ] = None
+
+
+def _limits(limits: list[float]) -> tuple[float, float]:
+    low, high = (float(limit) for limit in limits)
+    if not low < high:
+        raise WrongValueError(f"the first must be less than the second; given: {low} and {high}")
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Metric(Section):
+    """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2).
+
+    `margin` is the difference between treatments that would matter; `stop` ends the experiment when the metric is known well
+    enough. `few_samples` says what becomes of a percentile of each trial which hardly any samples of a trial lie beyond.
+    """
+
+    name: str
+    source: Source
+    measure: Annotated[
+        Measure,
+        MeasureValue,
+        Key(
+            'What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
+            "p95",
+        ),
+    ] = "mean"
+    unit: Annotated[str, Key("Unit, for people; for a resource s or B unless given.", "Mbit/s")] = ""
+    better: Annotated[
+        Better | None, Key("Which direction is better; for a resource lower unless given.", "higher")
+    ] = None
+    convergence: Annotated[
+        _Convergence,
+        Key(
+            "Whether samples must have become steady within a trial, and how that is judged; true takes the defaults.",
+            True,
+            {"confidence": 95, "tolerance": 5},
+        ),
+    ] = None
+    kpis: Annotated[
+        _Kpis,
+        Key(
+            "The bound that is claimed for a series; a list for several.",
+            {"percentile": 95, "confidence": 95},
+            name="kpi",
+        ),
+    ] = ()
+    variability: Annotated[
+        Variability | None,
+        Key(
+            "How far the KPIs move from series to series; needs a kpi.", {"percentile": 50, "confidence": 75}
+        ),
+    ] = None
+    limits: Annotated[
+        tuple[float, float] | None,
+        Written(Annotated[list[float], Limits(min_length=2, max_length=2)], _limits),
+        Key("Expected extreme values [low, high], used for scaling.", [0, 12]),
+    ] = None
+    margin: Annotated[
+        Width | None,
+        Key(
+            "The difference between treatments that would matter, by which verdicts are judged: in percent, or in the "
+            "metric's unit.",
+            "3%",
+            0.5,
+        ),
+    ] = None
+    stop: Annotated[
+        Stop | None,
+        Key(
+            "Run until the interval of every treatment is narrow enough.",
+            {"precision": "3%", "confidence": 95},
+        ),
+    ] = None
+    estimand: Annotated[
+        Estimand,
+        Key(
+            "What is estimated over several trials: per_trial, the mean over trials of each one's measure, or pooled, the "
+            "measure of all samples of all trials; of tilted simulated trials also model_based, CCEval's mean of the quantiles of "
+            "batches of 40 trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
+            "throughput), else per_trial.",
+            "pooled",
+            derived=True,
+        ),
+    ] = "per_trial"
+    convention: Annotated[
+        Convention,
+        Key(
+            "Which sample a percentile is: that of rank ⌈pN⌉, or between two. Default: nearest_rank for kind simulation, "
+            "else linear.",
+            "linear",
+            derived=True,
+        ),
+    ] = "linear"
+    few_samples: Annotated[
+        Literal["refuse", "allow"],
+        Key(
+            "Flows of trials (kind simulation; completion_time), per_trial: what becomes of a percentile that fewer than five "
+            "flows of a trial lie beyond.",
+            "allow",
+        ),
+    ] = "refuse"
+
+    @property
+    def percentile(self) -> float | None:
+        """The percentile that reduces the samples; None for other measures."""
+        if isinstance(self.measure, str):
+            return 50.0 if self.measure == "median" else None
+        return self.measure
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable(Metric):
+    """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
+
+    resource: Annotated[
+        Resource | None, Key("What the operating system counted: seconds, or bytes for max_rss.", "wall")
+    ] = None
+    stdout: Annotated[
+        Text | None,
+        Key("Regular expression with one group, searched in standard output.", "([0-9.]+) Mbit/s"),
+    ] = None
+    file: Annotated[
+        Text | None, Key("File that the trial writes, read with json, csv or pattern.", "{directory}/out.csv")
+    ] = None
+    json: Annotated[
+        Annotated[str, Limits(pattern=POINTER_PATTERN)] | None,
+        Key(
+            'JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
+            "/end/sum/bits_per_second",
+        ),
+    ] = None
+    csv: Annotated[
+        Text | None,
+        Key("Column of a CSV file (or of standard output) whose rows are the samples.", "delay"),
+    ] = None
+    pattern: Annotated[
+        Text | None,
+        Key("Regular expression with one group, searched in the file.", "took ([0-9.]+) s"),
+    ] = None
+    time: Annotated[
+        Text | None,
+        Key("Column (csv) or key (JSON lines) with the time of each sample, seconds.", "time"),
+    ] = None
+    instrument: Annotated[
+        Text | None,
+        Key("What [instrumentation] recorded under this name.", "instructions", "machine_steal"),
+    ] = None
+    stream: Annotated[
+        Annotated[str, Limits(pattern=STREAM_FIELD_PATTERN)] | None,
+        Key(
+            "Field of a measurement stream that the programs of the trial send, as stream.field.",
+            "iperf_transfer.size",
+            name="source",
+        ),
+    ] = None
+    value: Annotated[
+        Text | None,
+        Key("Kind python: the entry of the returned mapping; default the metric's name.", "seconds"),
+    ] = None
+    quantity: Annotated[
+        str | None,
+        Key(
+            "Kinds path and simulation: what the packets are asked for; default the metric's name.",
+            "throughput",
+            kinds=("path", "simulation"),
+        ),
+    ] = None
+    flow: Annotated[
+        Count | None,
+        Key("Kind path: the number of the flow, from 1; default all flows together.", 2, kinds=("path",)),
+    ] = None
+    bin: Annotated[
+        PositiveDuration | None,
+        Key(
+            'Kind path: the width of what a time series is made of; default "100ms".',
+            "500ms",
+            kinds=("path",),
+        ),
+    ] = None
+    sizes: Annotated[
+        Text | None,
+        Key(
+            "Kind simulation: only flows of this class of sizes, from the first end to below the second.",
+            "0B..100kB",
+            "1MB..",
+            kinds=("simulation",),
+        ),
+    ] = None
+    phase: Annotated[
+        Literal["stable", "all"] | None,
+        Key(
+            "Kind simulation: flows that start between warmup and cooldown, or all; default stable.",
+            "all",
+            kinds=("simulation",),
+        ),
+    ] = None
