@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from measuring import write
-from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.design.plan import make_plan
 from trialwise.experiment.reading import parse_experiment
 from trialwise.measurement.samples import Samples
@@ -57,7 +57,7 @@ def main() -> None:
         known.setdefault(row.treatment, []).append(Samples(np.asarray(found.fct)))
     simulating = (time.process_time() - begun) / (4 * SIMULATED)
 
-    judge = Judge(experiment)
+    judge = StoppingMonitor(experiment)
     factors = np.random.default_rng(1).lognormal(0, SPREAD, len(rows))
     taken = [
         Samples(known[row.treatment][row.round % SIMULATED].values * factor)

@@ -49,8 +49,8 @@ from trialwise.measurement.reported import from_output
 from trialwise.measurement.scaffold import read_description, skeleton
 from trialwise.measurement.sources import read_source
 from trialwise.schemes.reading import read_scheme
-from trialwise.trials.amounts import bits_per_second, whole_bytes
 from trialwise.trials.loads import parse_load
+from trialwise.trials.trial_counts import bits_per_second, whole_bytes
 
 SECONDS = 10.0
 MEMORY = 512

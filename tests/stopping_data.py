@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from simulation_directory import simulation_text
-from trialwise.analysis.stopping.judging import Judge
 from trialwise.analysis.stopping.results import StoppingState
+from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.design.plan import make_plan
 from trialwise.experiment.reading import parse_experiment
 from trialwise.measurement.samples import Samples
@@ -69,7 +69,7 @@ class Filled:
 
     def __init__(self, experiment, **values) -> None:
         self.experiment = experiment
-        self.judge = Judge(experiment)
+        self.judge = StoppingMonitor(experiment)
         self.rows = rows_of(experiment)
         self.values = {f"side={side}": np.asarray(own, dtype=float) for side, own in values.items()}
         self.at = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from trialwise import study
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.versions.judging import judge
-from trialwise.analysis.versions.looks import LooksPlan, TwoLooks
+from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
 from trialwise.analysis.versions.results import Forecast, VersionsResult
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.events import (
@@ -43,7 +43,7 @@ class Steering:
 
     def __init__(
         self,
-        looks: TwoLooks,
+        looks: PilotThenFresh,
         experiment: Experiment,
         budget: float | None,
         observers: Sequence[Observer],
@@ -148,7 +148,7 @@ class Steering:
 def run_versions(
     experiment: Experiment,
     place: Path,
-    plan: LooksPlan,
+    plan: AbPlan,
     sides: tuple[tuple[NamedFile, ...], ...],
     *,
     budget: float | None,
@@ -171,7 +171,7 @@ def run_versions(
         if pair.change is not None:
             for observer in observers:
                 observer.notice(Remarked(f"{pair.directory}: another pair, for {pair.change}"))
-        looks = TwoLooks(experiment.metrics, plan)
+        looks = PilotThenFresh(experiment.metrics, plan)
         steering = Steering(looks, experiment, budget, observers, used=time.monotonic() - began)
         ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
         if not steering.changed or ran.ending.word == "interrupted":
@@ -183,7 +183,7 @@ def run_versions(
 
 
 def _result(
-    steering: Steering, ran: study.RunResult, plan: LooksPlan, floor: Calibration | None
+    steering: Steering, ran: study.RunResult, plan: AbPlan, floor: Calibration | None
 ) -> VersionsResult:
     path = ran.directory
     method = (
@@ -214,7 +214,7 @@ def _result(
     return dataclasses.replace(result, stage=stage, comparison=comparison, outcomes=outcomes, outcome=outcome)
 
 
-def _announcement(plan: LooksPlan, budget: float | None) -> str:
+def _announcement(plan: AbPlan, budget: float | None) -> str:
     """Say before the first trial how many will run, and what bounds them (`budget` in seconds)."""
     limit = "no budget" if budget is None else f"the budget is {duration_text(budget)}"
     if plan.fixed is not None:
@@ -223,7 +223,7 @@ def _announcement(plan: LooksPlan, budget: float | None) -> str:
     return f"a pilot of {plan.pilot} trials of each version, then at most {rest} fresh ones of each; {limit}"
 
 
-def _bill_words(plan: LooksPlan, fresh: int | None) -> str:
+def _bill_words(plan: AbPlan, fresh: int | None) -> str:
     """Say how many fresh trials of each version the pilot asks for (`fresh`, None for no number), and how many run."""
     rest = max(plan.most - plan.pilot, 0)
     if fresh is None:

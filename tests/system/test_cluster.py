@@ -22,7 +22,7 @@ from task_trials import DrawnKind, facts
 from trialwise import study
 from trialwise.errors import WorkerError
 from trialwise.execution.events import RunEvent, TrialEnded, WorkerNotice
-from trialwise.execution.tasks import dask_crew
+from trialwise.execution.tasks import dask_executor as dask_crew
 from trialwise.store.records import TrialRow
 from trialwise.study import sessions
 

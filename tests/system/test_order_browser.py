@@ -10,8 +10,8 @@ import pytest
 from browser import CHROMIUM, browse, console, too_wide
 from report_page import ReportPage
 from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.order.summary import view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
-from trialwise.analysis.order.view import view_of
 from trialwise.report.html import order_page
 
 pytestmark = pytest.mark.skipif(

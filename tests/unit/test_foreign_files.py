@@ -146,7 +146,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path, content):
 )  # fmt: skip
 def test_every_command_says_of_a_url_that_it_is_none_of_its_files(tmp_path, words, monkeypatch):
     """Also in the line that says what takes long: with both slashes."""
-    monkeypatch.setattr("trialwise.cli.patience._PATIENCE", 0.0)
+    monkeypatch.setattr("trialwise.cli.spinner._PATIENCE", 0.0)
     done = trialwise(*(word.format("https://example.org/x") for word in words), cwd=tmp_path)
     assert "https://example.org/x: URLs are not read" in done.stderr
     assert "https:/e" not in done.stdout + done.stderr

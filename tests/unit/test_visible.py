@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.cli.consoles import result_console
+from trialwise.cli.console import result_console
 from trialwise.cli.output import print_json
 from trialwise.cli.text import echo, say, whole_words
 from trialwise.exchange.csv_text import csv_text

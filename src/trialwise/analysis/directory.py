@@ -14,8 +14,8 @@ from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.path.analysing import analyse_path
 from trialwise.analysis.path.results import PathFacts
+from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
-from trialwise.analysis.telling import Told
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
@@ -32,7 +32,7 @@ def analyse_directory(
     facts: PathFacts | None = None,
     all_trials: bool = False,
     workloads: Workloads | None = None,
-    told: Told | None = None,
+    told: Progress | None = None,
     overview: bool = False,
 ) -> Analysis:
     """Analyse what the directory holds so far; nothing is written.
@@ -97,7 +97,7 @@ def analyse_directory(
 
 
 def _metrics(
-    experiment: Experiment, observed: Observed, method: Method, told: Told | None
+    experiment: Experiment, observed: Observed, method: Method, told: Progress | None
 ) -> Iterator[MetricAnalysis]:
     for done, metric in enumerate(experiment.metrics):
         if told is not None:

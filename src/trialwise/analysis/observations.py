@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trialwise.analysis.telling import Told
+from trialwise.analysis.progress import Progress
 from trialwise.arrays import Array
 from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level, Metric
@@ -50,7 +50,7 @@ class StoreObservations:
         experiment: Experiment,
         directory: ExperimentDirectory,
         ledger: Ledger,
-        told: Told | None = None,
+        told: Progress | None = None,
     ) -> None:
         self._experiment = experiment
         self._directory = directory

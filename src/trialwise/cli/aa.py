@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.defaults import gated
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
 
@@ -90,11 +90,11 @@ def aa(
     if not source.is_dir():
         experiment = study.itself(source, trials)
         where = directory or Path(f"{experiment.name}.aa")
-        watching = [] if quiet else [observer(messages(), experiment, terminal=sys.stderr.isatty())]
+        watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
         result = study.run_experiment(experiment, where, observers=watching)
         failed, interrupted = result.failed, result.ending.word == "interrupted"
     if interrupted:
-        messages().print(_partial(where, _command(source, trials, directory)), markup=False)
+        stderr_console().print(_partial(where, _command(source, trials, directory)), markup=False)
         with contextlib.suppress(AnalysisError):  # nothing has finished that could be judged
             _show(_calibration(where, metric, confidence, splits, seed), json=json)
         return _INTERRUPTED
@@ -146,7 +146,7 @@ def _check(source: Path, trials: int | None, directory: Path | None, confidence:
 def _calibration(
     where: Path, metrics: tuple[str, ...], confidence: float, splits: int, seed: int
 ) -> Calibration:
-    with Patience(f"re-splitting the trials of {where}"):
+    with StatusLine(f"re-splitting the trials of {where}"):
         from trialwise import study
         from trialwise.analysis.calibration.calibrating import CalibrateOptions
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, check_out, write_text
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Experiment, Metric
@@ -22,7 +22,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
 
 if TYPE_CHECKING:
-    from trialwise.analysis.versions.looks import LooksPlan
+    from trialwise.analysis.versions.looks import AbPlan
     from trialwise.analysis.versions.results import VersionsResult
 
 _Sides = tuple[tuple[NamedFile, ...], ...]
@@ -148,7 +148,7 @@ def _code(found: VersionsResult, *, undecided_passes: bool) -> int:
 def _run(
     experiment: Experiment,
     directory: Path,
-    plan: LooksPlan,
+    plan: AbPlan,
     sides: _Sides,
     budget: float | None,
     floor: Path | None,
@@ -160,7 +160,7 @@ def _run(
     from trialwise.versions import run_versions
 
     ruler = None if floor is None else study.calibration(floor)
-    watching = [] if quiet else [observer(messages(), experiment, terminal=sys.stderr.isatty())]
+    watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
     return run_versions(
         experiment,
         directory,
@@ -182,7 +182,7 @@ def _prepared(
     here = Path.cwd()
     if command is None:
         if build is not None:
-            messages().print(f"building: {build}", markup=False)
+            stderr_console().print(f"building: {build}", markup=False)
             checkouts.build(build, here)
         sides = tuple(tuple(shell_files(line, here, {})) for line in (base, head))
         yield here, CommandTrial(either(base, head)), "", sides
@@ -197,7 +197,7 @@ def _prepared(
     with checkouts.checked_out(commits, here) as folder:
         for version, commit in commits.items():
             if build is not None:
-                messages().print(f"building {version} ({commit[:12]}): {build}", markup=False)
+                stderr_console().print(f"building {version} ({commit[:12]}): {build}", markup=False)
                 checkouts.build(build, folder / version / below)
         sides = tuple(tuple(program_files(trial.command, folder / side / below, {})) for side in commits)
         yield folder, trial, f"base {commits['base']}, head {commits['head']}", sides
@@ -216,8 +216,8 @@ def _metrics(texts: tuple[str, ...]) -> list[Metric]:
     return found
 
 
-def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> LooksPlan:
-    from trialwise.analysis.versions.looks import LooksPlan
+def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> AbPlan:
+    from trialwise.analysis.versions.looks import AbPlan
 
     if not 50 < confidence < 100:
         raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
@@ -225,7 +225,7 @@ def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> Loo
         if number is not None and not 2 <= number <= _MOST:
             raise TrialwiseError(f"{name} {number}: a number from 2 to {_MOST} is wanted")
     try:
-        return LooksPlan(pilot, _MOST, confidence, margin_of(margin), trials)
+        return AbPlan(pilot, _MOST, confidence, margin_of(margin), trials)
     except ValueError as error:
         raise TrialwiseError(f"--margin {margin}: {error}") from error
 
@@ -247,7 +247,7 @@ def _show(found: VersionsResult, *, json: bool, markdown: Path | None) -> None:
     told = document(found)
     if markdown is not None and markdown != STANDARD:
         write_text(markdown, in_markdown.markdown(told))
-        messages().print(f"wrote {markdown}", markup=False)
+        stderr_console().print(f"wrote {markdown}", markup=False)
     if json:
         from trialwise.exchange.versions_json import versions_document
 

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 from trialwise.cli.output import print_json, results
 from trialwise.cli.pantheon import is_pantheon
-from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.cli.text import print_data, say_document
 from trialwise.experiment.model import Method
@@ -72,7 +72,7 @@ def analyze(
         Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
         the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
     """
-    with Patience(f"analysing {named(data)}") as patience:
+    with StatusLine(f"analysing {named(data)}") as patience:
         analysis = analysis_of(
             data,
             table or TableOptions(),
@@ -105,7 +105,7 @@ def analyze(
     return 0
 
 
-def _awaited_claims(data: Path, patience: Patience) -> StoppingDocument | None:
+def _awaited_claims(data: Path, patience: StatusLine) -> StoppingDocument | None:
     """What is known of the claims that an experiment directory waits for; None of anything else."""
     if not data.is_dir() or is_pantheon(data):
         return None

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from trialwise import _core
+from trialwise.cli.auth_tokens import tokens, without_password
 from trialwise.cli.collector_status import ask, of_a_forwarder, show
 from trialwise.cli.text import echo, rewrite_line, size, whole_words
-from trialwise.cli.tokens import tokens, without_password
 from trialwise.errors import DISK_IS_FULL, MAKE_ROOM, StoreError, TrialwiseError
 
 _STOP = 2.0

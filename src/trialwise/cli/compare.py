@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise.cli.comparison_files import FileOptions
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.comparison.gate import Outcome
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
-    from trialwise.analysis.telling import Told
+    from trialwise.analysis.progress import Progress
     from trialwise.analysis.trial_set import Level, TrialSet
     from trialwise.exchange.trials_table import TrialColumns
 
@@ -151,7 +151,7 @@ def compare(
     _check(a, b, from_a or from_b, files, of_pairs, rank=rank, paper=paper)
     if undecided_passes and not gate:
         raise TrialwiseError("--undecided-passes goes with --gate", hint="add --gate")
-    with Patience(f"reading {named(a)}") as patience:
+    with StatusLine(f"reading {named(a)}") as patience:
         table = _table(columns, reading or ReadingOptions())
         sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)
         from trialwise.analysis.comparison.ranking import rank as rank_side
@@ -166,7 +166,7 @@ def compare(
     elif not files.fill_output:
         _show(found, rankings, json=json, paper=paper, gate=gate)
     for path in files.write(found, rankings, sides, paper=paper):
-        messages().print(f"wrote {path}", markup=False)
+        stderr_console().print(f"wrote {path}", markup=False)
     if not gate or found is None:
         return 0
     outcome = _gate(found, is_told=not (json or paper or files.fill_output))
@@ -210,12 +210,12 @@ def _sides(
     metric: tuple[str, ...],
     columns: TableColumnOptions,
     table: TrialColumns,
-    going: Told,
+    going: Progress,
     *,
     paired: bool,
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.sides import read_side, selection, told
+    from trialwise.cli.comparison_options import read_side, selection, told
 
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):
@@ -248,7 +248,7 @@ def _compared(
 ) -> Comparison | None:
     """The comparison of two sides; None of one."""
     from trialwise.analysis.comparison.comparing import CompareOptions, compare
-    from trialwise.cli.sides import check_named, margins
+    from trialwise.cli.comparison_options import check_named, margins
 
     common, own = margins(margin)
     check_named(own, sides, "--margin")
@@ -259,7 +259,7 @@ def _compared(
 
 def _floored(found: Comparison, floor: Path) -> Comparison:
     from trialwise import study
-    from trialwise.analysis.calibration.floors import with_floor
+    from trialwise.analysis.calibration.noise_floor import with_floor
 
     return with_floor(found, study.calibration(floor))
 
@@ -292,5 +292,5 @@ def _gate(found: Comparison, *, is_told: bool) -> Outcome:
 
     gate = gate_of(found)
     if not is_told:
-        messages().print(f"gate {gate.sentence}", markup=False)
+        stderr_console().print(f"gate {gate.sentence}", markup=False)
     return gate.outcome

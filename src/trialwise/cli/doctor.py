@@ -8,7 +8,7 @@ from typing import Literal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from trialwise import _core
-from trialwise.cli.output import messages, print_json, results
+from trialwise.cli.output import print_json, results, stderr_console
 from trialwise.errors import PlanError
 from trialwise.measurement.disturbances import disturbances
 from trialwise.measurement.documents import DoctorDocument, OptionalPart, PathCeilingDocument
@@ -90,7 +90,7 @@ def _measured() -> _core.Ceiling:
         TextColumn("{task.description}"),
         BarColumn(),
         TimeRemainingColumn(),
-        console=messages(),
+        console=stderr_console(),
         transient=True,
     ) as bar:
         task = bar.add_task("", total=1.0)

@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Extent
@@ -142,7 +142,7 @@ def effects(
     _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
     _check_places([csv, latex])
     margins, bases = _margins(margin), _bases(base)
-    with Patience(f"reading {named(data)}") as patience:
+    with StatusLine(f"reading {named(data)}") as patience:
         given = _read(
             data,
             columns or EffectsColumns(),
@@ -332,4 +332,4 @@ def _write(
     except OSError as error:
         raise not_written(error.filename or found.source, error) from error
     for path in written:
-        messages().print(f"wrote {path}", markup=False)
+        stderr_console().print(f"wrote {path}", markup=False)

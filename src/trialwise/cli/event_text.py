@@ -6,7 +6,7 @@ import math
 import time
 from datetime import UTC, datetime
 
-from trialwise.analysis.widths import Width
+from trialwise.analysis.interval_widths import Width
 from trialwise.execution.events import (
     ClockDisturbed,
     Computing,

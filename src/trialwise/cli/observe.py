@@ -12,9 +12,9 @@ from cyclopts import Parameter
 
 from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say, say_document
 from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
@@ -163,7 +163,7 @@ def _answer(
     except AnalysisError as problem:
         if not ran:
             raise
-        messages().print(f"nothing to judge: {problem.message}", markup=False)
+        stderr_console().print(f"nothing to judge: {problem.message}", markup=False)
         return ran
     return ran or verdict
 
@@ -223,7 +223,9 @@ def _made(
     text = write_experiment(experiment)
     parse_experiment(text, file)
     _write(file, text)
-    messages().print(f"{file}: {rounds.number} rounds in {rounds.order} order, {rounds.why}", markup=False)
+    stderr_console().print(
+        f"{file}: {rounds.number} rounds in {rounds.order} order, {rounds.why}", markup=False
+    )
     return file
 
 
@@ -263,20 +265,20 @@ def _run(file: Path, directory: Path | None, *, quiet: bool) -> tuple[Path, int]
     from trialwise import study
     from trialwise.cli.progress import observer
 
-    observers = [] if quiet else [observer(messages(), study.load(file), terminal=sys.stderr.isatty())]
+    observers = [] if quiet else [observer(stderr_console(), study.load(file), terminal=sys.stderr.isatty())]
     result = study.run(file, directory, observers=observers)
     word = result.ending.word
     if word != "complete":
-        messages().print(f"{word}: {result.ending.text}; the same command goes on", markup=False)
+        stderr_console().print(f"{word}: {result.ending.text}; the same command goes on", markup=False)
     if result.failed:
-        messages().print(f"failed trials: see `trialwise status {result.directory}`", markup=False)
+        stderr_console().print(f"failed trials: see `trialwise status {result.directory}`", markup=False)
     if word in ("interrupted", "worker lost"):
         return result.directory, _INTERRUPTED if word == "interrupted" else _WORKER_LOST
     return result.directory, _FAILED if result.failed or word == "reset failed" else 0
 
 
 def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: bool) -> int:
-    with Patience(f"reading {named(directory)}"):
+    with StatusLine(f"reading {named(directory)}"):
         from trialwise import study
 
         found = study.observed(directory, options)
@@ -297,4 +299,4 @@ def _write_csv(found: Observation, csv: Path) -> None:
     from trialwise.exchange.observe_json import observe_csv
 
     write_text(csv, observe_csv(found))
-    messages().print(f"wrote {csv}", markup=False)
+    stderr_console().print(f"wrote {csv}", markup=False)

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 
 from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Better, Method
@@ -144,7 +144,7 @@ def order(
     check_percentage(confidence, "--confidence")
     options = _options(correction, alpha, confidence, margin, compare, better, method)
     _check_places([csv, latex, out])
-    with Patience(f"reading {named(data)}") as patience:
+    with StatusLine(f"reading {named(data)}") as patience:
         trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions())
         from trialwise.analysis.order.analysing import analyse_order
 
@@ -153,7 +153,9 @@ def order(
     _show(found, json=json)
     _write(found, trials, csv, latex, svg, out)
     if found.n_problems and json:
-        messages().print(f"{found.n_problems} rows are wrong, first: {found.problems[0].text}", markup=False)
+        stderr_console().print(
+            f"{found.n_problems} rows are wrong, first: {found.problems[0].text}", markup=False
+        )
     return _DATA_PROBLEMS if found.n_problems else gated(_CODES[found.verdict], gate=gate)
 
 
@@ -260,11 +262,11 @@ def _write(
     except OSError as error:
         raise not_written(error.filename or data_name(found), error) from error
     for path in written:
-        messages().print(f"wrote {path}", markup=False)
+        stderr_console().print(f"wrote {path}", markup=False)
 
 
 def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path | None) -> list[Path]:
-    from trialwise.analysis.order.view import view_of
+    from trialwise.analysis.order.summary import view_of
 
     view, written = view_of(trials, found), list[Path]()
     if svg is not None:

@@ -20,14 +20,14 @@ _PIECES = 10_000
 
 def results() -> Console:
     """The console for results."""
-    from trialwise.cli.consoles import result_console
+    from trialwise.cli.console import result_console
 
     return result_console()
 
 
-def messages() -> Console:
+def stderr_console() -> Console:
     """The console for progress and remarks."""
-    from trialwise.cli.consoles import message_console
+    from trialwise.cli.console import message_console
 
     return message_console()
 

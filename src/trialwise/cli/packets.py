@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from trialwise import _core
 from trialwise.cli.files import check_out
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
 
@@ -113,7 +113,7 @@ def packets(
         write_packet_file(
             out, found, to, direction=way, propagation=0.0 if propagation is None else own_delay
         )
-        messages().print(f"wrote {out}", markup=False)
+        stderr_console().print(f"wrote {out}", markup=False)
     return 0
 
 

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from trialwise import _core
 from trialwise.cli.files import check_out
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import columns, say
 from trialwise.errors import PlanError, not_written
 from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
@@ -151,7 +151,7 @@ def path(
         check_out(log, force=force)
     if not quiet:
         for note in plan.notes:
-            messages().print(note, markup=False)
+            stderr_console().print(note, markup=False)
     return _run(plan, mtu, seed, log, json=json, quiet=quiet)
 
 
@@ -228,7 +228,7 @@ def _unnamed_file(beside: Path) -> Generator[Path]:
 
 def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bool, quiet: bool) -> int:
     from trialwise.trials.held_files import HeldFiles
-    from trialwise.trials.inside import run_inside
+    from trialwise.trials.run_in_path import run_inside
 
     files = HeldFiles()
     ways = plan.held(files)
@@ -304,7 +304,7 @@ def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept
 
 
 def _say(report: _core.PathReport) -> None:
-    console = messages()
+    console = stderr_console()
     for name, way in (("uplink", report.uplink), ("downlink", report.downlink)):
         mean = way.delivered_bytes * 8 / report.duration / 1e6
         console.print(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
@@ -20,12 +20,12 @@ from trialwise.experiment.simulation import SimulationTrial
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trialwise.design.lanes import Lane
     from trialwise.design.splitting import Column
     from trialwise.design.summary import FlowsSummary, ForecastSummary, PlanSummary
     from trialwise.design.timing import TrialTimes
+    from trialwise.design.worker_plan import WorkerPlan
 
-    Known = tuple[Experiment, TrialTimes | None, Sequence[Lane]]
+    Known = tuple[Experiment, TrialTimes | None, Sequence[WorkerPlan]]
     """An experiment, how long its trials take, and its lanes where it has begun with some."""
 
 
@@ -121,7 +121,7 @@ def _begun(directory: Path) -> Known:
     from trialwise import study
     from trialwise.design.pilot import measured_times
     from trialwise.design.timing import stated_times
-    from trialwise.execution.lanes import has_lanes, lanes
+    from trialwise.execution.worker_plan import has_lanes, lanes
 
     experiment, _, ledger = study.open_directory(directory)
     measured = measured_times(experiment, ledger.trials())
@@ -148,7 +148,7 @@ def _expected_flows(summary: PlanSummary, experiment: Experiment) -> tuple[Flows
     drawn = {trial.treatment: trial.factors for trial in reversed(summary.trials or ())}
     names = [each.name for each in summary.treatments if each.name in drawn]
     factors = [drawn[name] for name in names]
-    with Patience("looking at the flows of the treatments"):
+    with StatusLine("looking at the flows of the treatments"):
         check_samples(experiment, factors)
         found = (
             each(experiment, factors)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trialwise.cli.files import whole_file
-from trialwise.cli.output import messages
+from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
 
 ENDINGS = (".html", ".svg", ".pdf", ".png")
@@ -41,7 +41,7 @@ def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], N
             aside.write_text(page(), encoding="utf-8")
         else:
             print_to(aside)
-    messages().print(f"wrote {path}", markup=False)
+    stderr_console().print(f"wrote {path}", markup=False)
 
 
 def check_percentage(value: float | None, option: str, *, least: float = 0.0) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
-from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.experiment.model import Method
 
@@ -72,7 +72,7 @@ def profile(
 
     dialect = (reading or ReadingOptions()).dialect()
     table = read_conditions(data, time=time, value=value, dialect=dialect)
-    with Patience(f"searching {table.values.size} values for periods"):
+    with StatusLine(f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
         from trialwise.exchange.condition_json import condition_document

@@ -17,10 +17,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from trialwise.analysis.widths import LiveWidths, Width
+from trialwise.analysis.interval_widths import LiveWidths, Width
 from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
-from trialwise.cli.pace import Course
 from trialwise.cli.text import whole_words
+from trialwise.cli.throttle import Course
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,

@@ -10,18 +10,18 @@ from cyclopts import Parameter
 
 from trialwise import __version__
 from trialwise.cli.files import write_text
-from trialwise.cli.output import messages
+from trialwise.cli.output import stderr_console
 from trialwise.cli.pantheon import is_pantheon
-from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import not_written
 from trialwise.experiment.model import Controls, Method
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
-    from trialwise.analysis.comparison.between import VerdictView
-    from trialwise.analysis.order.view import OrderView
+    from trialwise.analysis.comparison.between import VerdictSummary
+    from trialwise.analysis.order.summary import OrderSummary
     from trialwise.analysis.results import Analysis
 
 _PANTHEON = (
@@ -90,7 +90,7 @@ def report(
     foreign = is_pantheon(data)
     page = out or _page_of(data, foreign=foreign)
     try:
-        with Patience(f"analysing {named(data)}") as patience:
+        with StatusLine(f"analysing {named(data)}") as patience:
             analysis = analysis_of(
                 data,
                 table or TableOptions(),
@@ -110,7 +110,7 @@ def report(
     except OSError as error:
         raise not_written(error.filename or page, error) from error
     for path in written:
-        messages().print(f"wrote {path}", markup=False)
+        stderr_console().print(f"wrote {path}", markup=False)
     if open:
         webbrowser.open(page.resolve().as_uri())
     return 0
@@ -125,17 +125,17 @@ def _page_of(data: Path, *, foreign: bool) -> Path:
     return data.with_name(f"{data.name if data.is_dir() else data.stem}.report.html")
 
 
-def _order(data: Path, *, foreign: bool) -> OrderView:
+def _order(data: Path, *, foreign: bool) -> OrderSummary:
     if data.is_dir() and not foreign:
         from trialwise import study
 
         return study.order_view(data)
-    from trialwise.analysis.order.view import OrderView
+    from trialwise.analysis.order.summary import OrderSummary
 
-    return OrderView(None, _PANTHEON if foreign else _TABLE)
+    return OrderSummary(None, _PANTHEON if foreign else _TABLE)
 
 
-def _verdicts(data: Path, patience: Patience) -> VerdictView | None:
+def _verdicts(data: Path, patience: StatusLine) -> VerdictSummary | None:
     """None of a table: `trialwise compare` takes its sides."""
     if not data.is_dir():
         return None
@@ -146,8 +146,8 @@ def _verdicts(data: Path, patience: Patience) -> VerdictView | None:
 
 def _write(
     analysis: Analysis,
-    order: OrderView,
-    verdicts: VerdictView | None,
+    order: OrderSummary,
+    verdicts: VerdictSummary | None,
     page: Path,
     pdf: Path | None,
     svg: Path | None,
@@ -171,7 +171,7 @@ def _write(
 
 
 def _write_latex(
-    analysis: Analysis, order: OrderView, verdicts: VerdictView | None, folder: Path
+    analysis: Analysis, order: OrderSummary, verdicts: VerdictSummary | None, folder: Path
 ) -> list[Path]:
     from trialwise.report.latex import latex_files
 

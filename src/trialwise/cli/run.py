@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import DrawingWatch
+from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.spinner import DrawingWatch
 from trialwise.cli.status import worker_lines
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
@@ -101,7 +101,7 @@ def run(
     from trialwise import study
     from trialwise.cli.progress import observer
 
-    console = messages()
+    console = stderr_console()
     observers: list[Observer] = []
     if not quiet:
         loaded = study.load(experiment)
@@ -174,7 +174,7 @@ def _say_what_next(result: RunResult) -> None:
     from trialwise import study
     from trialwise.cli.claims import show_claims
 
-    console = messages()
+    console = stderr_console()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
     attempts = sum(result.counts.values())
     if attempts > result.trials:

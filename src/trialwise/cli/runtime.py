@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
-from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 
@@ -133,7 +133,7 @@ def _of_simulation(
 ) -> RuntimeAdvice:
     from trialwise.analysis.runtime.simulation import simulation_runtime
 
-    with Patience("reading the flows of all trials") as patience:
+    with StatusLine("reading the flows of all trials") as patience:
         return simulation_runtime(
             experiment,
             directory,
@@ -162,7 +162,7 @@ def _of_table(
 def _advice(data: Path, pilots: list[Pilot], notes: list[str]) -> RuntimeAdvice:
     from trialwise.analysis.runtime.advising import runtime_advice
 
-    with Patience("looking for the start-up and the drift of the pilots") as patience:
+    with StatusLine("looking for the start-up and the drift of the pilots") as patience:
         return runtime_advice(
             str(data),
             pilots,

@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from trialwise.cli.defaults import OPTIONS
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import columns, echo, say
 from trialwise.errors import TrialError
 from trialwise.report.terminal_table import Line
@@ -268,7 +268,7 @@ def _take(scheme: Scheme, step: Step, *, yes: bool) -> bool:
     if not step.permitted or not (yes or not step.system or _agreed(line)):
         echo(f"{scheme.name}: run as root: {line}")
         return False
-    messages().print(f"{scheme.name}: {line}", markup=False)
+    stderr_console().print(f"{scheme.name}: {line}", markup=False)
     try:
         code = subprocess.run(step.words, cwd=step.folder, stdout=sys.stderr, check=False).returncode
     except OSError as error:
@@ -297,7 +297,7 @@ def _checks(
     from trialwise.execution.interruption import Interruption
     from trialwise.trials.scheme_check import check_scheme, path_of
 
-    console, settings = messages(), path_of(path)
+    console, settings = stderr_console(), path_of(path)
     with Interruption() as interruption:
         for number, name in enumerate(names, 1):
             console.print(f"[{number}/{len(names)}] {name}: {SECONDS:g} s over {path}", markup=False)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, check_out, write_text
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.simulation_progress import SimulationProgress
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialError, TrialwiseError
 
@@ -256,11 +256,11 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
     from trialwise._core import SimulationResult
     from trialwise.schemes.python_class import PREFIX
     from trialwise.trials import simulating
-    from trialwise.trials.raised import reason_of, traceback_of
+    from trialwise.trials.exceptions import reason_of, traceback_of
 
     if not 0 <= seed <= _LARGEST_SEED:
         raise TrialwiseError(f"--seed {seed}: seeds are whole numbers from 0 to 2^64 - 1")
-    with Patience("simulating") as patience:
+    with StatusLine("simulating") as patience:
         started = time.perf_counter()
         try:
             found = simulating.simulate(
@@ -276,7 +276,7 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
         except Exception as error:  # whatever a congestion control in Python raises
             if not trial.scheme.startswith(PREFIX):
                 raise
-            messages().print(traceback_of(error), markup=False, end="")
+            stderr_console().print(traceback_of(error), markup=False, end="")
             raise TrialError(reason_of(error)) from error
         took = time.perf_counter() - started
         return found, took if isinstance(found.result, SimulationResult) else found.result.seconds
@@ -302,14 +302,14 @@ def _write_files(
     if plot is not None and len(found.flows["start_ps"]):
         _draw(plot, trial, found)
     elif plot is not None:
-        messages().print(f"no picture in {plot}: there are no flows", markup=False)
+        stderr_console().print(f"no picture in {plot}: there are no flows", markup=False)
     if csv is not None and csv != STANDARD:
         _write(csv, found.result.csv())
 
 
 def _write(path: Path, text: str) -> None:
     write_text(path, text)
-    messages().print(f"wrote {path}", markup=False)
+    stderr_console().print(f"wrote {path}", markup=False)
 
 
 def _flow_list(found: Simulated, path: Path) -> str:

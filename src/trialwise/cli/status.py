@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialwise.cli.output import print_json, results
-from trialwise.cli.patience import Patience
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import columns, show
 from trialwise.experiment.quantity import duration_text
 from trialwise.foreign_files import named
@@ -42,7 +42,7 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     """
     from trialwise import study
 
-    with Patience(f"reading {named(directory)}") as patience:
+    with StatusLine(f"reading {named(directory)}") as patience:
         state = study.state(directory, patience.drawing, patience.going)
     if json:
         print_json(state.to_json())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from cyclopts import App
 
 from trialwise.cli.defaults import OPTIONS
-from trialwise.cli.output import messages
+from trialwise.cli.output import stderr_console
 from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
 from trialwise.cli.stream_sampling import counters, process, sockets
 from trialwise.errors import PlanError
@@ -174,7 +174,7 @@ def packets(
         raise PlanError("--count: at least one packet")
     length = None if seconds is None else duration("--seconds", seconds)
     client = client_of(name, oml)
-    say = messages().print
+    say = stderr_console().print
     with until_stopped() as stopped:
         counts = capture(
             client, interface, protocol=filter, ports=port, count=count, seconds=length, stopped=stopped,
@@ -241,7 +241,7 @@ def _checked_name(option: str, name: str) -> str:
 
 def _say(point: str, counts: LineCounts, dropped: int) -> None:
     """Say what was not sent."""
-    say = messages().print
+    say = stderr_console().print
     if counts.misfits:
         say(
             f"trialwise stream: {counts.misfits} of {counts.lines} lines did not fit {point}; {counts.first_misfit}",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from trialwise.cli.output import messages
+from trialwise.cli.output import stderr_console
 from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
 from trialwise.errors import PlanError
 
@@ -193,7 +193,7 @@ def counters(
         code = end()
     _say_sampled(client, counted, quiet=quiet)
     if not quiet and (names := counting.estimates()):
-        messages().print(
+        stderr_console().print(
             f"trialwise stream: {', '.join(names)} took turns on the processor's counters, so they are estimates: ask for fewer",
             markup=False,
         )
@@ -236,14 +236,14 @@ def _say_left_out(counting: Counting) -> None:
     """Say what is not counted, for each reason once."""
     for why in dict.fromkeys(why for _, why in counting.left_out):
         names = ", ".join(name for name, reason in counting.left_out if reason == why)
-        messages().print(f"trialwise stream: not counted and left out: {names}: {why}", markup=False)
+        stderr_console().print(f"trialwise stream: not counted and left out: {names}: {why}", markup=False)
 
 
 def _say_sampled(client: Client, counted: tuple[int, int], *, quiet: bool) -> None:
     samples, missed = counted
     dropped = client.close().counters.dropped
     if not quiet and (missed or dropped or not samples):
-        messages().print(
+        stderr_console().print(
             f"trialwise stream: {samples} samples; {missed} deadlines missed, {dropped} samples lost on their way",
             markup=False,
         )

@@ -29,8 +29,8 @@ from trialwise.experiment.model import (
 from trialwise.experiment.sources import TextSource
 
 if TYPE_CHECKING:
+    from trialwise.analysis.progress import Progress
     from trialwise.analysis.results import Analysis
-    from trialwise.analysis.telling import Told
     from trialwise.trials.drawn_means import Watch
 
 _OBJECTIVE_KEYS = ("percentile", "confidence", "bound")
@@ -118,7 +118,7 @@ def analysis_of(
     all_trials: bool = False,
     controls: Controls | None = None,
     watch: Watch | None = None,
-    told: Told | None = None,
+    told: Progress | None = None,
     overview: bool = False,
 ) -> Analysis:
     """Analyse an experiment directory, results of Pantheon, or the table that the options describe; options as of `study.analyse`."""

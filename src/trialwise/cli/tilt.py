@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise.cli.files import check_out, write_text
-from trialwise.cli.output import messages, print_json
-from trialwise.cli.patience import Patience
+from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import columns, print_data, say
 from trialwise.errors import TrialwiseError
 from trialwise.report.numbers import about, write
@@ -130,7 +130,7 @@ def _searched(path: Path, metric: str | None, options: TiltOptions) -> tuple[Til
     experiment = study.load(path)
     chosen = tilt_metric(experiment, metric)
     started = time.perf_counter()
-    with Patience("looking for a tilt") as patience:
+    with StatusLine("looking for a tilt") as patience:
 
         def told(name: str, done: int, total: int) -> None:
             left = (time.perf_counter() - begun[name]) / done * (total - done) if done else None
@@ -170,10 +170,10 @@ def _write(out: Path, source: Path, tilted: Experiment, document: TiltDocument) 
         print_data(text)
         return
     if out.resolve().parent != source.resolve().parent:
-        messages().print(f"files that {source} names are looked up beside {out}", markup=False)
+        stderr_console().print(f"files that {source} names are looked up beside {out}", markup=False)
     parse_experiment(text, out)
     write_text(out, text)
-    messages().print(f"wrote {out}", markup=False)
+    stderr_console().print(f"wrote {out}", markup=False)
 
 
 def _draw(plot: Path, source: Path, document: TiltDocument) -> None:

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from trialwise import _core
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.files import STANDARD, check_out, read_text
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
 from trialwise.report.numbers import write
@@ -324,7 +324,7 @@ def from_capture(
     found = read_capture(capture)
     chosen = found.selected(host, port, direction)
     for line in _counted(found, int(chosen.sum()), by_port=port is not None):
-        messages().print(line, markup=False)
+        stderr_console().print(line, markup=False)
     return _write(trace_from_departures(found.time[chosen], found.size[chosen], str(capture)), out)
 
 
@@ -405,7 +405,7 @@ def _write(trace: Trace, out: Path) -> int:
     write_trace(out, trace)
     mean = _core.trace_mean_rate(trace, mahimahi=False) / 1e6
     text = f"wrote {out}: {trace.size} opportunities in {int(trace[-1])} ms, {write(mean)} Mbit/s"
-    messages().print(text, markup=False)
+    stderr_console().print(text, markup=False)
     return 0
 
 

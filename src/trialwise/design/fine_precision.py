@@ -11,7 +11,7 @@ from trialwise import statistics as st
 from trialwise.design.sizing import Sizing
 from trialwise.design.stopping import batch_of, condition, extent_text, pilot_size
 from trialwise.experiment.model import Experiment, Metric
-from trialwise.experiment.stopping import Goal, compared_metrics, goals, has_course
+from trialwise.experiment.stopping import Goal, compared_metrics, goals, is_monitored
 from trialwise.rules import RULES
 from trialwise.statistics.comparing.difference_family import trials_to_decide_at
 from trialwise.statistics.sequential.looking import MOST, Looks
@@ -47,7 +47,7 @@ def _wanted(experiment: Experiment, goal: Goal) -> int | None:
     """Trials that a goal takes where they are steady; None beyond a billion."""
     design, stop = experiment.design, goal.stop
     precision = stop.precision.value
-    if has_course(goal, design):
+    if is_monitored(goal, design):
         start = design.pilot if RULES[design.looks].starts_at_pilot else None
         looks = Looks.of(design.looks, precision, relative=True, confidence=stop.confidence, start=start)
         batches = looks.wanted(STEADY, looks.target(1.0), looks.start)

@@ -21,7 +21,7 @@ from trialwise.experiment.stopping import (
     Goal,
     compared_metrics,
     goals,
-    has_course,
+    is_monitored,
     stops_by_itself,
     stops_by_series,
 )
@@ -102,7 +102,7 @@ def fewest_of(goal: Goal) -> int:
 def pilot_rounds(experiment: Experiment) -> int:
     """Rounds that say what to expect: one for the time; of simulated trials that are looked at as they come, the first look's."""
     simulated = isinstance(experiment.trial, SimulationTrial) and experiment.design.stop == "plan"
-    if not simulated or not any(has_course(goal, experiment.design) for goal in goals(experiment)):
+    if not simulated or not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):
         return 1
     return _least(experiment, pilot_size(experiment), by_series=stops_by_series(experiment))
 
@@ -158,7 +158,7 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
     batch = batch_of(experiment)
     if rule.starts_at_pilot:
         return _whole(experiment, design.pilot * batch, by_series=by_series)
-    looked = design.stop == "verdict" or any(has_course(goal, design) for goal in goals(experiment))
+    looked = design.stop == "verdict" or any(is_monitored(goal, design) for goal in goals(experiment))
     first = (
         FEWEST_BLOCKS * SOBOL_BLOCK if is_sobol(experiment) else 2 if by_series or not looked else rule.start
     )

@@ -10,7 +10,6 @@ from typing import Literal
 
 from trialwise.design.advice import CONCLUSIONS, advice
 from trialwise.design.budget import Budget, plan_budget
-from trialwise.design.lanes import Lane, lanes_from_the_start
 from trialwise.design.orders import OrderOfRound
 from trialwise.design.plan import (
     MOST_TRIALS,
@@ -24,6 +23,7 @@ from trialwise.design.splitting import Column, Split, split_budget
 from trialwise.design.stopping import StoppingPlan, stopping_plan
 from trialwise.design.timing import TrialTimes, how_to_know, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
+from trialwise.design.worker_plan import WorkerPlan, lanes_from_the_start
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order, Workers
 from trialwise.experiment.simulation import OfferedLoad
@@ -173,7 +173,7 @@ def summarise(
     times: TrialTimes | None = None,
     budget: float | None = None,
     rounds_shown: int | None = None,
-    lanes: Sequence[Lane] = (),
+    lanes: Sequence[WorkerPlan] = (),
     tables: Mapping[tuple[str, str], Mapping[str, Column]] | None = None,
 ) -> PlanSummary:
     """Describe the plan of an experiment.
@@ -237,14 +237,14 @@ def summarise(
     )
 
 
-def _lanes_to_be(workers: Workers, count: int) -> tuple[Lane, ...]:
+def _lanes_to_be(workers: Workers, count: int) -> tuple[WorkerPlan, ...]:
     """None where this machine is alone, or where nobody knows yet who will be allocated."""
     if workers.allocate is not None or workers.use == Workers().use:
         return ()
     return lanes_from_the_start(workers.use, count)
 
 
-def _lane(lane: Lane, experiment: Experiment, sizing: Sizing, rounds: int | None) -> LaneSummary:
+def _lane(lane: WorkerPlan, experiment: Experiment, sizing: Sizing, rounds: int | None) -> LaneSummary:
     own = lane.experiment(experiment)
     count = sum(last - first + 1 for first, last in lane.blocks)
     numbers = chain.from_iterable(range(first, last + 1) for first, last in lane.blocks)

@@ -14,8 +14,8 @@ from trialwise.design.sizing import size
 from trialwise.design.treatments import count_treatments
 from trialwise.errors import PlanError
 from trialwise.execution.amending import Amendment
-from trialwise.execution.lanes import (
-    Lane,
+from trialwise.execution.worker_plan import (
+    WorkerPlan,
     abandon_local,
     has_lanes,
     laid_out,
@@ -181,13 +181,13 @@ def _ends(experiment: Experiment, known: frozenset[str]) -> object:
 
 def _further(
     ledger: Ledger,
-    planned: Callable[[Lane], Sequence[PlannedTrial]],
-    seen: Callable[[Lane], set[tuple[str, int, int, bool]]],
+    planned: Callable[[WorkerPlan], Sequence[PlannedTrial]],
+    seen: Callable[[WorkerPlan], set[tuple[str, int, int, bool]]],
 ) -> tuple[list[TrialRow], dict[str, str]]:
     """Give the trials of every lane that the ledger has not seen, numbered after those it has; and what it keeps of lanes then."""
     known, last = lanes(ledger), ledger.last_number()
     rows: list[TrialRow] = []
-    longer: list[Lane] = []
+    longer: list[WorkerPlan] = []
     for lane in known:
         before = seen(lane)
         further = (

@@ -91,7 +91,7 @@ def _unfollowed(outcome: TrialOutcome) -> Iterator[str]:
         yield f"processes of trials cannot be followed ({reason}): files that their commands name are compared, no others"
 
 
-class Here:
+class LocalHost:
     """The machine that we run on; `kept` are folders that trials need."""
 
     def __init__(self, kept: Sequence[Path] = ()) -> None:
@@ -150,7 +150,7 @@ class Runner:
         self._observers = observers
         self._only = only
         self._blocks = blocks
-        self._place = place or Here([experiment.folder, directory.path, *_OWN])
+        self._place = place or LocalHost([experiment.folder, directory.path, *_OWN])
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None

@@ -50,7 +50,7 @@ def refuse_several(workers: Sequence[str]) -> None:
         )
 
 
-class Judge(Protocol):
+class StoppingMonitor(Protocol):
     """Somebody who knows from results whether there is enough of them."""
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
@@ -69,7 +69,7 @@ class Judge(Protocol):
 class StopByResults:
     """The rule that hands every trial to a judge, and asks it; `tell` hears how far things are before each round."""
 
-    def __init__(self, judge: Judge, tell: Callable[[RunEvent], None]) -> None:
+    def __init__(self, judge: StoppingMonitor, tell: Callable[[RunEvent], None]) -> None:
         self._judge = judge
         self._tell = tell
 

@@ -42,7 +42,7 @@ def goals_of(metric: Metric) -> tuple[Goal, ...]:
     )
 
 
-def has_course(goal: Goal, design: Design) -> bool:
+def is_monitored(goal: Goal, design: Design) -> bool:
     """Whether a goal is looked at while trials come, each fed once: a mean over trials, or what is pooled."""
     of_all = goal.metric.estimand == "pooled" or goal.stop.of == "mean"
     return not RULES[design.looks].judges_once and goal.kind == "metric" and of_all

@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trialwise import __version__
-from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis
 from trialwise.report.document import Document
 from trialwise.report.documents import order_page as order_pages
@@ -33,8 +33,8 @@ _NUMBERS = "The numbers are those of `{}`; each carries its place in that docume
 def html_report(
     analysis: Analysis,
     version: str = __version__,
-    order: OrderView | None = None,
-    verdicts: VerdictView | None = None,
+    order: OrderSummary | None = None,
+    verdicts: VerdictSummary | None = None,
     pairs: str = "",
 ) -> str:
     """Write the report; the same arguments give the same text.
@@ -58,7 +58,7 @@ def html_report(
     )
 
 
-def order_page(view: OrderView) -> str:
+def order_page(view: OrderSummary) -> str:
     """The page of `trialwise order`: the chapter of the report by itself."""
     sheets: dict[str, Sheet] = {}
     source = view.found.source if view.found else ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
@@ -27,7 +27,7 @@ from trialwise.report.tables import kpi_tables
 
 
 def latex_files(
-    analysis: Analysis, order: OrderView | None = None, verdicts: VerdictView | None = None
+    analysis: Analysis, order: OrderSummary | None = None, verdicts: VerdictSummary | None = None
 ) -> dict[str, str]:
     """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
     sentences = _sentences(analysis)
@@ -50,7 +50,7 @@ def _sentences(analysis: Analysis) -> tuple[Claim, ...]:
     return (*found, *estimate_claims(analysis.estimation, taken))
 
 
-def _tables(analysis: Analysis, order: OrderView | None, verdicts: VerdictView | None) -> list[Table]:
+def _tables(analysis: Analysis, order: OrderSummary | None, verdicts: VerdictSummary | None) -> list[Table]:
     judged = order.found if order and not order.refusal else None
     return [
         *path_paper_tables(analysis),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.estimation.results import Estimation
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
 
@@ -85,7 +85,7 @@ _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairne
 
 
 def method_notes(
-    analysis: Analysis, order: OrderView | None = None, verdicts: VerdictView | None = None
+    analysis: Analysis, order: OrderSummary | None = None, verdicts: VerdictSummary | None = None
 ) -> tuple[Note, ...]:
     """The notes on the methods that this analysis, the verdicts on treatments, and the analysis of the order used."""
     paper = analysis.method == "paper"
@@ -124,13 +124,13 @@ def _estimates(found: Estimation) -> Iterator[Note]:
         )
 
 
-def verdict_notes(view: VerdictView) -> tuple[Note, ...]:
+def verdict_notes(view: VerdictSummary) -> tuple[Note, ...]:
     """The notes on how treatments were compared and ranked; none where they were not."""
     compared = view.comparison is not None and any(row.difference for row in view.comparison.rows)
     return (*([_verdicts()] if compared else []), *([_ranks()] if view.ranking else []))
 
 
-def order_notes(view: OrderView) -> tuple[Note, ...]:
+def order_notes(view: OrderSummary) -> tuple[Note, ...]:
     """The notes on how the order was judged; none where it was not."""
     if view.found is None or view.refusal:
         return ()

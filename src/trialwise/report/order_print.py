@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.figures.order_picture import NAMED, WRITTEN, Picture, powers
 from trialwise.report.figures.order_pictures import pictures
 from trialwise.report.figures.palette import COLOURS, DIVERGING, MARKERS
@@ -28,7 +28,7 @@ _LONGEST = 26
 _ORDERS = {"fixed": (COLOURS[0], MARKERS[0], -0.16), "random": (COLOURS[1], MARKERS[3], 0.16)}
 
 
-def write_order_figures(view: OrderView, folder: Path, kind: str) -> list[Path]:
+def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Path]:
     """Write every figure there is something for (as pdf or svg), and say which.
 
     Raises
@@ -39,7 +39,9 @@ def write_order_figures(view: OrderView, folder: Path, kind: str) -> list[Path]:
     return save_all(order_drawings(view), folder, kind)
 
 
-def order_drawings(view: OrderView, labels: Mapping[str, str] | None = None) -> Iterator[tuple[str, Figure]]:
+def order_drawings(
+    view: OrderSummary, labels: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Figure]]:
     """Name and drawing of each figure."""
     for picture in pictures(view, labels or {}):
         draw, height = _DRAW[picture.kind]

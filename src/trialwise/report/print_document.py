@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
 from trialwise.report.documents import stopping as stops
@@ -33,7 +33,9 @@ def has_document(analysis: Analysis) -> bool:
     return analysis.path is not None or analysis.estimation is not None
 
 
-def write_document(analysis: Analysis, file: Path, version: str, verdicts: VerdictView | None = None) -> None:
+def write_document(
+    analysis: Analysis, file: Path, version: str, verdicts: VerdictSummary | None = None
+) -> None:
     """Write everything as one PDF; of `verdicts` what the experiment waits for.
 
     Raises
@@ -46,7 +48,7 @@ def write_document(analysis: Analysis, file: Path, version: str, verdicts: Verdi
             pages.savefig(figure)
 
 
-def _pages(analysis: Analysis, version: str, verdicts: VerdictView | None) -> Iterator[Figure]:
+def _pages(analysis: Analysis, version: str, verdicts: VerdictSummary | None) -> Iterator[Figure]:
     yield title_page(analysis, version, PAGE)
     if analysis.path is not None:
         yield from plane_pages(analysis, analysis.path)

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
@@ -45,8 +45,8 @@ def print_figures(
     folder: Path,
     kind: Kind,
     version: str = "",
-    order: OrderView | None = None,
-    verdicts: VerdictView | None = None,
+    order: OrderSummary | None = None,
+    verdicts: VerdictSummary | None = None,
 ) -> list[Path]:
     """Write the figures of all metrics, of the verdicts and of the order, into a folder, which is made; return what was written.
 
@@ -71,7 +71,7 @@ def print_figures(
 
 
 def _all_figures(
-    analysis: Analysis, order: OrderView | None, verdicts: VerdictView | None
+    analysis: Analysis, order: OrderSummary | None, verdicts: VerdictSummary | None
 ) -> Iterator[tuple[str, Figure]]:
     yield from path_figures(analysis)
     for found in analysis.metrics:

@@ -93,13 +93,13 @@ from trialwise.statistics.simulation.importance import (
     weighted_tail_quantile,
 )
 from trialwise.statistics.sizing.allocation import Allocation
+from trialwise.statistics.sizing.common_periods import recommended_span
 from trialwise.statistics.sizing.detectable import DetectableDifference, detectable_difference
 from trialwise.statistics.sizing.replicates import block_gain
 from trialwise.statistics.sizing.runtime import combine_pilots, runtime_needed
 from trialwise.statistics.sizing.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
 from trialwise.statistics.sizing.sizing import samples_needed, series_needed
-from trialwise.statistics.sizing.spans import recommended_span
-from trialwise.statistics.sizing.steadiness import Convergence
+from trialwise.statistics.sizing.steady_state import Convergence
 from trialwise.statistics.sizing.switching import (
     Cycle,
     LognormalTilt,

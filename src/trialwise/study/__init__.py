@@ -1,7 +1,7 @@
 """A study from its file to its analysis: composes the stages, and is the only package beside `cli` that sees them all."""
 
-from trialwise.execution.lanes import planned_row
-from trialwise.study.opening import default_directory, itself, load, open_directory
+from trialwise.execution.worker_plan import planned_row
+from trialwise.study.load import default_directory, itself, load, open_directory
 from trialwise.study.reading import (
     analyse,
     awaited_claims,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.analysis.stopping.results import StoppingState
-from trialwise.execution.tasks.book import NodeDocument
+from trialwise.execution.tasks.accounting import NodeDocument
 from trialwise.store.records import Event, Status
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from trialwise.design.plan import make_plan, plan_digest
 from trialwise.design.sizing import size
 from trialwise.errors import StoreError
-from trialwise.execution.beginning import factors_of
+from trialwise.execution.create import factors_of
 from trialwise.execution.session import LocalWatch, local_watch, recorded_identity
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
-from trialwise.analysis.comparison.between import VerdictView, between_treatments
+from trialwise.analysis.comparison.between import VerdictSummary, between_treatments
 from trialwise.analysis.comparison.comparing import tails_of
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
@@ -16,17 +16,17 @@ from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.trial_values import with_estimands
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.observing.flavours import in_order
+from trialwise.analysis.observing.observer_designs import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
 from trialwise.analysis.observing.results import Observation
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.directory import read_order_directory
+from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderTrials
-from trialwise.analysis.order.view import OrderView, view_of
 from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
+from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.stopping.sentences import what_lifts
-from trialwise.analysis.telling import Told
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
@@ -36,7 +36,7 @@ from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.study.documents import StoppingDocument
-from trialwise.study.opening import opened
+from trialwise.study.load import opened
 from trialwise.study.state import State
 from trialwise.study.state import state as state_of
 from trialwise.study.stopping import known_workloads, stopping_document, stopping_state
@@ -51,7 +51,7 @@ def analyse(
     all_trials: bool = False,
     controls: Controls | None = None,
     watch: Watch | None = None,
-    told: Told | None = None,
+    told: Progress | None = None,
     overview: bool = False,
 ) -> Analysis:
     """Analyse an experiment directory.
@@ -85,13 +85,13 @@ def analyse(
         )
 
 
-def state(path: Path, watch: Watch | None = None, told: Told | None = None) -> State:
+def state(path: Path, watch: Watch | None = None, told: Progress | None = None) -> State:
     """Say how far the experiment in a directory is; while it runs, or after. `watch` and `told` as in `analyse`."""
     return dataclasses.replace(state_of(path), stopping=awaited_claims(path, watch, told))
 
 
 def awaited_claims(
-    path: Path, watch: Watch | None = None, told: Told | None = None
+    path: Path, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingDocument | None:
     """Say what is known of the claims that an experiment waits for; None where the plan alone decides. Options as in `analyse`."""
     return stopping_document(ExperimentDirectory(latest(path)), watch, told)
@@ -135,20 +135,20 @@ def effects_input(path: Path, metrics: Sequence[str] = (), *, samples: bool = Fa
         return read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
 
 
-def order_view(path: Path) -> OrderView:
+def order_view(path: Path) -> OrderSummary:
     """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
     try:
         with opened(path) as (experiment, directory, ledger):
             trials = read_order_directory(experiment, directory, ledger)
     except AnalysisError as error:
-        return OrderView(None, f"The order cannot be judged: {error.message}.")
+        return OrderSummary(None, f"The order cannot be judged: {error.message}.")
     found = analyse_order(trials)
     told = tuple(one for one in found.conclusions if one.metric in trials.better)
     found = dataclasses.replace(found, conclusions=told)
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 
 
-def verdict_view(path: Path, watch: Watch | None = None, told: Told | None = None) -> VerdictView:
+def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None = None) -> VerdictSummary:
     """What the trials of an experiment directory say of its treatments, and what is known of when to stop, for the report.
 
     `watch` and `told` as in `analyse`.
@@ -163,11 +163,11 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Told | None = Non
             found = (
                 between_treatments(_comparison_set(experiment, directory, ledger), pairs)
                 if pairs
-                else VerdictView()
+                else VerdictSummary()
             )
     except (AnalysisError, PlanError) as error:
         hint = f"; {error.hint}" if error.hint else ""
-        found = VerdictView(refusal=f"Treatments cannot be compared: {error.message}{hint}.")
+        found = VerdictSummary(refusal=f"Treatments cannot be compared: {error.message}{hint}.")
     return dataclasses.replace(found, stopping=stopping, lifts=lifts)
 
 
@@ -178,7 +178,7 @@ def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
 
 
 def comparison_set(
-    path: Path, metrics: Sequence[str] = (), *, paired: bool = True, told: Told | None = None
+    path: Path, metrics: Sequence[str] = (), *, paired: bool = True, told: Progress | None = None
 ) -> TrialSet:
     """The trials of an experiment directory as they are compared: pooled metrics by what each trial contributes.
 
@@ -196,7 +196,7 @@ def _comparison_set(
     metrics: Sequence[str] = (),
     *,
     paired: bool = True,
-    told: Told | None = None,
+    told: Progress | None = None,
 ) -> TrialSet:
     store = StoreObservations(experiment, directory, ledger, told)
     trials = read_trial_set(experiment, directory, ledger, metrics, store)

@@ -23,7 +23,7 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import with_looks, write_experiment
 from trialwise.rules import ANYTIME
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
-from trialwise.study.opening import load, sources
+from trialwise.study.load import load, sources
 from trialwise.study.sessions import RunResult, run_session, tell
 from trialwise.study.stopping import judge_of, stopping_document
 from trialwise.trials.drawn_means import Watch

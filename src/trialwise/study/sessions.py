@@ -8,7 +8,7 @@ from pathlib import Path
 from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
-from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
+from trialwise.execution.create import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -19,8 +19,7 @@ from trialwise.execution.events import (
     StopRequested,
 )
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes
-from trialwise.execution.recalling import recalled
+from trialwise.execution.replay import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
@@ -29,20 +28,21 @@ from trialwise.execution.stopping import (
     StoppingRule,
     refuse_several,
 )
-from trialwise.execution.tasks.crew import Crew
-from trialwise.execution.tasks.opening import opened_crew, refuse_crew
+from trialwise.execution.tasks.executor import Executor
 from trialwise.execution.tasks.runner import TaskRunner
+from trialwise.execution.tasks.start_cluster import opened_crew, refuse_crew
+from trialwise.execution.worker_plan import abandon_local, assign_lanes, has_lanes
 from trialwise.execution.workers.address import addresses, is_alone, runs_here
 from trialwise.execution.workers.allocation import allocated
-from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
+from trialwise.execution.workers.remote_kind import refuse_kinds
 from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.study.documents import StoppingDocument
-from trialwise.study.opening import check_factors
+from trialwise.study.load import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.marked import end_leftovers
@@ -182,7 +182,7 @@ class _Session:
     interruption: Interruption
     only: Subset
 
-    def run(self, crew: Crew | None) -> RunResult:
+    def run(self, crew: Executor | None) -> RunResult:
         """Run what is wanted, and say how it ended."""
         alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
         ending = self._here(crew) if alone else self._on_workers()
@@ -191,7 +191,7 @@ class _Session:
         failed = len(unsuccessful(self.experiment, ledger))
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
 
-    def _here(self, crew: Crew | None) -> Ending:
+    def _here(self, crew: Executor | None) -> Ending:
         """Clear what a killed runner has left, run, and write down how it ended."""
         directory, ledger = self.directory, self.ledger
         measures = not isinstance(self.kind, IndependentKind)
@@ -209,7 +209,7 @@ class _Session:
         keeper.close(ledger, ending.word)
         return ending
 
-    def _runner(self, keeper: SessionKeeper, crew: Crew | None) -> Runner | TaskRunner:
+    def _runner(self, keeper: SessionKeeper, crew: Executor | None) -> Runner | TaskRunner:
         """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
         if crew is not None and isinstance(self.kind, IndependentKind):
             return TaskRunner(

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.lanes import has_lanes, in_blocks, lanes
-from trialwise.execution.tasks.book import NodeDocument, nodes_of
+from trialwise.execution.tasks.accounting import NodeDocument, nodes_of
+from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.belonging import is_of
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
-from trialwise.study.opening import frozen_experiment
+from trialwise.study.load import frozen_experiment
 
 
 @dataclass(frozen=True, slots=True)

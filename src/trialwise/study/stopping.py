@@ -4,33 +4,35 @@ import dataclasses
 from itertools import product
 
 from trialwise.analysis.estimation.control_columns import KnownWorkloads
-from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.progress import Progress
 from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.stopping.sentences import what_lifts
-from trialwise.analysis.telling import Told
+from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.design.treatments import treatments
-from trialwise.execution.recalling import recalled_together
+from trialwise.execution.replay import recalled_together
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.kept_means import KeptMeans
 from trialwise.study.documents import StoppingDocument
-from trialwise.study.opening import frozen_experiment
+from trialwise.study.load import frozen_experiment
 from trialwise.trials.drawn_means import Watch
 
 
-def judge_of(experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None) -> Judge:
+def judge_of(
+    experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
+) -> StoppingMonitor:
     """The judge of an experiment that stops by itself, with what is known of its workloads where that is asked for.
 
     `watch` is told how far the drawing of flow lists is, which is done at once.
     """
     if not stops_with_controls(experiment):
-        return Judge(experiment)
+        return StoppingMonitor(experiment)
     known = known_workloads(experiment, directory, watch)
     for goal, treatment in product(goals(experiment), treatments(experiment)):
         if goal.stop.controls != "none":
             known.known_means(goal.metric, goal.stop.controls, dict(treatment.levels))
-    return Judge(experiment, known)
+    return StoppingMonitor(experiment, known)
 
 
 def known_workloads(
@@ -43,7 +45,7 @@ def known_workloads(
 
 
 def stopping_document(
-    directory: ExperimentDirectory, watch: Watch | None = None, told: Told | None = None
+    directory: ExperimentDirectory, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingDocument | None:
     """What is known of the claims that an experiment waits for, as a document; None where the plan alone decides."""
     found = stopping_state(directory, watch, told)
@@ -54,7 +56,7 @@ def stopping_document(
 
 
 def stopping_state(
-    directory: ExperimentDirectory, watch: Watch | None = None, told: Told | None = None
+    directory: ExperimentDirectory, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingState | None:
     """What is known of the claims that an experiment waits for, from its ledger; None where the plan alone decides.
 

@@ -26,7 +26,7 @@ from trialwise.study.tilt_document import EpochDocument, FitDocument, TiltChoice
 from trialwise.trials.tilt_cycles import RawCycle, TiltCycles
 
 TiltMethod: TypeAlias = Literal["cross-entropy", "weighted", "defensive"]
-Told: TypeAlias = Callable[[str, int, int], object]
+Progress: TypeAlias = Callable[[str, int, int], object]
 """Told the name of a tilt, how many steps are done, and how many there are."""
 
 MOST_FLOWS = 1000.0
@@ -70,7 +70,7 @@ class TiltSearch:
         metric: Metric,
         options: TiltOptions,
         name: str,
-        told: Told,
+        told: Progress,
     ) -> None:
         self._trial = trial
         self._options = options

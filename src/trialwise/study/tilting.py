@@ -16,7 +16,7 @@ from trialwise.experiment.placeholders import BUILT_IN, fill, names_in
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.tilts import Tilt
 from trialwise.study.tilt_document import TiltChoice
-from trialwise.study.tilt_search import TiltOptions, TiltSearch, Told, fitted_sizes
+from trialwise.study.tilt_search import Progress, TiltOptions, TiltSearch, fitted_sizes
 from trialwise.trials.simulating import filled
 from trialwise.trials.tilt_cycles import TiltCycles
 
@@ -76,7 +76,7 @@ def size_fits(experiment: Experiment) -> tuple[Array, Array, list[st.SizeFit]]:
 
 
 def choose_tilts(
-    experiment: Experiment, metric: Metric, options: TiltOptions, told: Told
+    experiment: Experiment, metric: Metric, options: TiltOptions, told: Progress
 ) -> tuple[list[TiltChoice], Experiment]:
     """Look for the tilt of each level of the scheme, and say what the tilted experiment is.
 

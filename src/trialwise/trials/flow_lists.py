@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from trialwise.experiment.quantity import seconds
 from trialwise.numbers import about
-from trialwise.trials.amounts import number, share
 from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
+from trialwise.trials.trial_counts import number, share
 
 COLUMNS = ("start_ns", "size_bytes")
 MOST_FLOWS = 1_000_000

@@ -13,7 +13,7 @@ from trialwise._core import size_tables
 from trialwise.arrays import Array
 from trialwise.experiment.problems import nearest
 from trialwise.experiment.simulation import names_file
-from trialwise.trials.amounts import number, whole_bytes
+from trialwise.trials.trial_counts import number, whole_bytes
 
 
 class Sizes(Protocol):

@@ -12,8 +12,8 @@ from trialwise.errors import PlanError
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
 from trialwise.schemes.scheme import Scheme
-from trialwise.trials.amounts import bits_per_second, whole_bytes
 from trialwise.trials.flow_lists import Arrivals, FlowList, flow_source
+from trialwise.trials.trial_counts import bits_per_second, whole_bytes
 
 GRAMMAR: Mapping[str, str] = {
     "bulk": "bulk",

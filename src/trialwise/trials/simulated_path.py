@@ -19,6 +19,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
+from trialwise.trials.exceptions import raised
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.loads import load_words
 from trialwise.trials.path import abandoned
@@ -34,7 +35,6 @@ from trialwise.trials.path_plan import (
 )
 from trialwise.trials.path_samples import PathRecord, metric_samples
 from trialwise.trials.programs import readable
-from trialwise.trials.raised import raised
 
 Flow = tuple[str | object, str, str, float, float]
 """Congestion control, load, direction, start and stop in seconds: what the core simulates."""

@@ -30,8 +30,8 @@ from trialwise.trials.drawn_flows import (
     list_cautions,
     picoseconds,
 )
+from trialwise.trials.exceptions import reason_of
 from trialwise.trials.fabrics import open_fabric
-from trialwise.trials.raised import reason_of
 from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_ratio, switching_trial, tilt_of
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ from trialwise.measurement.samples import Samples
 from trialwise.schemes.python_class import PREFIX, module_file
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flow_list, offered_load
+from trialwise.trials.exceptions import raised
 from trialwise.trials.fabrics import open_fabric, switch_ports
 from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
 from trialwise.trials.ns3.process import ns3_process
 from trialwise.trials.programs import readable
-from trialwise.trials.raised import raised
 from trialwise.trials.simulating import (
     Sampling,
     Simulated,

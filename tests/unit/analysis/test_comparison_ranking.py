@@ -71,7 +71,7 @@ def test_more_trials_in_a_process_make_no_rank_surer(tmp_path):
             rows += [f"{scheme}{process},{scheme},{middle + rng.normal(0, 0.01)}" for _ in range(200)]
     (tmp_path / "t.csv").write_text("\n".join(rows))
     trials = read_trials(tmp_path / "t.csv", TrialColumns(groups=("scheme",)))
-    from trialwise.cli.sides import told
+    from trialwise.cli.comparison_options import told
 
     found = rank(*told([trials], ["lower"], [])).metrics[0]
     assert found.level == "process"
@@ -80,7 +80,7 @@ def test_more_trials_in_a_process_make_no_rank_surer(tmp_path):
 
 def test_what_cannot_be_ranked_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("scheme,value,size\na,1,1\na,2,1\nb,1,1\nc,3,1\nc,5,1\n")
-    from trialwise.cli.sides import told
+    from trialwise.cli.comparison_options import told
 
     trials = read_trials(tmp_path / "t.csv", TrialColumns(values=("value", "size"), groups=("scheme",)))
     found = rank(*told([trials], ["value=lower"], []))

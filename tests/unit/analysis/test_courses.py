@@ -8,8 +8,8 @@ import pytest
 from tests.stopping_data import Filled, experiment_of, rows_of
 
 from trialwise import statistics as st
-from trialwise.analysis.stopping.judging import Judge
 from trialwise.analysis.stopping.sentences import controls_text, open_texts, too_many, what_lifts
+from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.seeds import seed_of
 from trialwise.measurement.samples import Samples
@@ -97,7 +97,7 @@ def test_the_end_is_a_function_of_the_trials_in_plan_order():
     end = 2 * stopped.rounds
 
     def told(order):
-        judge, given = Judge(experiment), {"side=a": a, "side=b": b}
+        judge, given = StoppingMonitor(experiment), {"side=a": a, "side=b": b}
         for place in order:
             row = dataclasses.replace(rows[place], session=1, worker="local", boot="0")
             judge.add(row, {experiment.metrics[0].source.key: Samples(given[row.treatment][row.round - 1])})
@@ -255,7 +255,7 @@ class FluidTrials:
 
     def run(self, lost=(), without=()):
         """As the runner: the judge is asked before each round; those `without` have no flow."""
-        judge = Judge(self.experiment, self.known)
+        judge = StoppingMonitor(self.experiment, self.known)
         source, trial = self.experiment.metrics[0].source, self.experiment.trial
         lists, statistic = FluidLists(trial, Path()), statistic_of(source, trial, None)
         for row in rows_of(self.experiment):

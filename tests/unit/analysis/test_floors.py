@@ -6,7 +6,7 @@ import pytest
 
 from calibration_data import bench
 from trialwise.analysis.calibration.calibrating import calibrate
-from trialwise.analysis.calibration.floors import with_floor
+from trialwise.analysis.calibration.noise_floor import with_floor
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.experiment.model import Extent
 

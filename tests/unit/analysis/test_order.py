@@ -10,9 +10,9 @@ import pytest
 
 from trialwise.analysis.order.analysing import OrderOptions, analyse_order
 from trialwise.analysis.order.sentences import number
+from trialwise.analysis.order.summary import view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.analysis.order.verdict import adjusted, corrected_together
-from trialwise.analysis.order.view import view_of
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
 

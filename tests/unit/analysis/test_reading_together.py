@@ -8,11 +8,11 @@ import pytest
 
 from simulation_directory import run_simulation, simulation_text
 from trialwise import study
-from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.cli.compare import compare
-from trialwise.cli.patience import Patience
-from trialwise.execution import recalling
-from trialwise.execution.recalling import recalled
+from trialwise.cli.spinner import StatusLine
+from trialwise.execution import replay as recalling
+from trialwise.execution.replay import recalled
 from trialwise.execution.stopping import StopByResults
 from trialwise.store import samples
 from trialwise.store.samples import Array, Wanted
@@ -47,7 +47,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_claims_are_judged_as_trial_by_trial(directory: Path) -> None:
     experiment, place, ledger = study.open_directory(directory)
-    judge = Judge(experiment)
+    judge = StoppingMonitor(experiment)
     past = StopByResults(judge, lambda _: None)
     for event in recalled(place, ledger):
         past.notice(event)
@@ -85,7 +85,7 @@ def test_trials_that_are_recalled_are_read_together(directory: Path, monkeypatch
 
 def test_comparing_says_how_far_its_reading_is(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[str, int, int]] = []
-    monkeypatch.setattr(Patience, "going", lambda _, what, done, total: said.append((what, done, total)))
+    monkeypatch.setattr(StatusLine, "going", lambda _, what, done, total: said.append((what, done, total)))
     assert not compare(directory, rank=True, json=True)
     trials = study.state(directory).counts["finished"]
     assert ("reading p90", 0, trials) in said

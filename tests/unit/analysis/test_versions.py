@@ -7,7 +7,7 @@ import pytest
 
 from trialwise import statistics as st
 from trialwise.analysis.versions.gate import judged_outcome, together
-from trialwise.analysis.versions.looks import LooksPlan, TwoLooks
+from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
 from trialwise.experiment.model import Extent, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.reading import parse_experiment
@@ -19,7 +19,7 @@ from trialwise.store.records import TrialRow
 
 TIME = Metric("time", ResourceSource("wall"), better="lower")
 MARGIN = Extent(3.0, relative=True)
-PLAN = LooksPlan(pilot=20, most=1000, confidence=95.0, margin=MARGIN)
+PLAN = AbPlan(pilot=20, most=1000, confidence=95.0, margin=MARGIN)
 
 
 def row(version, round_, *, warmup=False):
@@ -45,7 +45,7 @@ def values(seed, mean, n=1000, spread=3.0):
 
 @pytest.mark.parametrize("head", [80, 120])
 def test_a_large_difference_is_decided_by_the_pilot(head):
-    looks = TwoLooks([TIME], PLAN)
+    looks = PilotThenFresh([TIME], PLAN)
     assert run(looks, values(1, 100), values(2, head)) == (
         "the pilot of 20 trials of each version decides",
         20,
@@ -53,7 +53,7 @@ def test_a_large_difference_is_decided_by_the_pilot(head):
 
 
 def test_what_the_pilot_leaves_open_takes_the_fresh_trials_that_it_asks_for():
-    looks = TwoLooks([TIME], PLAN)
+    looks = PilotThenFresh([TIME], PLAN)
     base, head = values(1, 100, spread=6.0), values(2, 102, spread=6.0)
     reason, rounds = run(looks, base, head)
     pilot = st.difference(base[:20], head[:20], confidence=97.5, margin=3, relative=True)
@@ -62,12 +62,12 @@ def test_what_the_pilot_leaves_open_takes_the_fresh_trials_that_it_asks_for():
 
 
 def test_a_number_that_was_set_before_has_no_look():
-    looks = TwoLooks([TIME], LooksPlan(20, 1000, 95.0, MARGIN, fixed=30))
+    looks = PilotThenFresh([TIME], AbPlan(20, 1000, 95.0, MARGIN, fixed=30))
     assert run(looks, values(1, 100), values(2, 200)) == ("all 30 trials of each version have run", 30)
 
 
 def test_warm_ups_do_not_count():
-    looks = TwoLooks([TIME], PLAN)
+    looks = PilotThenFresh([TIME], PLAN)
     for number in range(1, 41):
         for version in ("base", "head"):
             looks.add(row(version, number, warmup=True), {"resource:wall": Samples(np.array([1.0]))})
@@ -76,7 +76,7 @@ def test_warm_ups_do_not_count():
 
 
 def test_a_version_that_always_fails_ends_it():
-    looks = TwoLooks([TIME], PLAN)
+    looks = PilotThenFresh([TIME], PLAN)
     for number in range(1, 4):
         looks.add(row("base", number), {"resource:wall": Samples(np.array([1.0]))})
         looks.add(row("head", number), None)
@@ -167,7 +167,7 @@ def test_both_looks_together_keep_the_level(true, repetitions):
     wrong = 0
     for seed in range(repetitions):
         base, head = values([seed, 1], 100, 300), values([seed, 2], true, 300)
-        looks = TwoLooks([TIME], LooksPlan(10, 300, 95.0, MARGIN))
+        looks = PilotThenFresh([TIME], AbPlan(10, 300, 95.0, MARGIN))
         _, rounds = run(looks, base, head)
         outcomes = []
         for first, last in ((0, 10), (10, rounds)):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from trialwise.analysis.widths import LiveWidths, Width
+from trialwise.analysis.interval_widths import LiveWidths, Width
 from trialwise.cli import output
 from trialwise.cli.event_text import width_text
-from trialwise.cli.pace import Pace
 from trialwise.cli.progress import Bar, Lines, observer
+from trialwise.cli.throttle import Pace
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,
@@ -100,7 +100,7 @@ class Gone(io.StringIO):
 
 
 def test_messages_fall_silent_when_nobody_can_read_them():
-    console = output.messages()
+    console = output.stderr_console()
     assert isinstance(console, Console)
     console.file = Gone()
     console.print("first")

@@ -12,7 +12,7 @@ import pytest
 
 from trialwise.design.plan import make_plan
 from trialwise.errors import WorkerError
-from trialwise.execution.lanes import planned_row
+from trialwise.execution.worker_plan import planned_row
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.machine import RemoteMachine
 from trialwise.execution.workers.remote import Remote

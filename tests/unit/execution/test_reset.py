@@ -9,7 +9,7 @@ import pytest
 from trialwise import study
 from trialwise.design.plan import make_plan
 from trialwise.errors import TrialError
-from trialwise.execution.beginning import planned_row
+from trialwise.execution.create import planned_row
 from trialwise.execution.reset import is_due, reset_steps, wait_for_another_boot
 from trialwise.experiment.model import FreshDirectory, Reset
 from trialwise.experiment.reading import parse_experiment

@@ -18,7 +18,7 @@ import task_trials
 from task_trials import DrawnKind, children, facts
 from trialwise import study
 from trialwise.execution.events import RunEvent, TrialEnded
-from trialwise.execution.tasks import window
+from trialwise.execution.tasks import in_flight as window
 
 LARGE = 100_000
 """Numbers of a trial whose result, 0.8 MB, no socket holds: most of its time is its sending."""

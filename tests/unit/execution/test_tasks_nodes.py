@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from trialwise.execution.tasks.clusters import _first_line
-from trialwise.execution.tasks.dask_crew import _host
+from trialwise.execution.tasks.dask_executor import _host
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.execution.tasks.window import MOST_LOSSES, Window
+from trialwise.execution.tasks.in_flight import MOST_LOSSES, Window
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
 

@@ -10,7 +10,7 @@ import pytest
 
 from trialwise import _core
 from trialwise.experiment.quantity import duration_text, seconds
-from trialwise.trials.amounts import bits_per_second, whole_bytes
+from trialwise.trials.trial_counts import bits_per_second, whole_bytes
 
 NUMBERS = {"1": 1.0, "90": 90.0, "1.5": 1.5, "2.": 2.0, ".25": 0.25, "1e1": 10.0, "5E-1": 0.5, "+3": 3.0}
 TIMES = {

@@ -14,7 +14,7 @@ import pytest
 
 from json_pointer import resolve
 from trialwise import statistics as st
-from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
@@ -94,7 +94,7 @@ def looked_at(directory: Path) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def verdicts(directory: Path) -> VerdictView:
+def verdicts(directory: Path) -> VerdictSummary:
     return verdict_view(directory)
 
 
@@ -246,7 +246,7 @@ def test_pages_of_tables_hold_all_footnotes_of_their_rows(looked_at: Analysis) -
 
 
 def test_what_the_experiment_waits_for_is_printed_below_the_estimates(
-    looked_at: Analysis, verdicts: VerdictView
+    looked_at: Analysis, verdicts: VerdictSummary
 ) -> None:
     assert verdicts.stopping is not None
     told = stopping.document(verdicts.stopping, "raise max_trials")
@@ -262,7 +262,7 @@ def test_what_the_experiment_waits_for_is_printed_below_the_estimates(
     assert all(any(line.endswith(f"  {method}") for line in said) for method in methods)
 
 
-def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: VerdictView) -> None:
+def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: VerdictSummary) -> None:
     assert verdicts.stopping is not None
     warnings = tuple(f"warning {place} of many" for place in range(30))
     state = dataclasses.replace(verdicts.stopping, warnings=warnings)

@@ -18,8 +18,8 @@ from json_pointer import resolve
 from report_page import ReportPage
 from trialwise import study
 from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
-from trialwise.analysis.order.view import OrderView, view_of
 from trialwise.exchange.order_json import order_document
 from trialwise.report.document import plain
 from trialwise.report.documents import order
@@ -35,13 +35,13 @@ ROOT = Path(__file__).resolve().parents[3]
 HEADER = ["treatment", "order", "round", "position", "value"]
 
 
-def viewed(path: Path) -> OrderView:
+def viewed(path: Path) -> OrderSummary:
     trials = read_order_table(path, OrderColumns())
     return view_of(trials, analyse_order(trials))
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
+def view(tmp_path_factory: pytest.TempPathFactory) -> OrderSummary:
     """The table of the page on order: scan is a tenth slower right after sort."""
     import contextlib
     import io
@@ -55,7 +55,7 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
+def many(tmp_path_factory: pytest.TempPathFactory) -> OrderSummary:
     """Sixty treatments, of which one is slower right after another."""
     rng = np.random.default_rng(5)
     path = tmp_path_factory.mktemp("many") / "trials.csv"
@@ -73,7 +73,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
     return viewed(path)
 
 
-def named(view: OrderView) -> dict[str, Picture]:
+def named(view: OrderSummary) -> dict[str, Picture]:
     return {picture.name: picture for picture in pictures(view, {})}
 
 
@@ -87,7 +87,7 @@ def agrees(shown: str, value: float, rounding: str) -> bool:
     return least <= distance <= most or (rounding == "nearest" and 0 <= distance < unit)  # p-values round up
 
 
-def test_every_number_of_the_page_is_that_of_json(view: OrderView) -> None:
+def test_every_number_of_the_page_is_that_of_json(view: OrderSummary) -> None:
     assert view.found
     document = json.loads(json.dumps(order_document(view.found), allow_nan=False))
     numbers = ReportPage(order_page(view), "data-order-path").numbers
@@ -97,7 +97,7 @@ def test_every_number_of_the_page_is_that_of_json(view: OrderView) -> None:
         assert agrees(shown, float(resolve(document, path)), rounding), path  # type: ignore[arg-type]
 
 
-def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderView) -> None:
+def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderSummary) -> None:
     page = unescape(re.sub(r"<[^>]+>", "", order_page(view))).replace("\u00a0", " ")
     found = view.found
     assert found
@@ -110,7 +110,7 @@ def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderView)
             assert plain(cell) in page
 
 
-def test_the_matrix_has_the_cells_of_json_and_marks_what_stands_out(view: OrderView) -> None:
+def test_the_matrix_has_the_cells_of_json_and_marks_what_stands_out(view: OrderSummary) -> None:
     assert view.found
     matrix = view.found.carry_over[0].matrix
     assert matrix
@@ -145,7 +145,7 @@ def test_a_treatment_that_is_always_0_has_its_place_in_every_figure(tmp_path: Pa
     assert tmp_path / "carry-over-0.svg" in write_order_figures(zero, tmp_path, "svg")
 
 
-def test_curves_are_sorted_and_cases_counted(view: OrderView) -> None:
+def test_curves_are_sorted_and_cases_counted(view: OrderSummary) -> None:
     assert view.found
     shown, treatments = named(view), view.found.treatments
     effects = [row["effect"] for row in shown["p-values"].rows]
@@ -160,7 +160,7 @@ def test_curves_are_sorted_and_cases_counted(view: OrderView) -> None:
     assert shown["p-values"].level == treatments[0].alpha_corrected
 
 
-def test_many_treatments_give_their_pairs_instead_of_a_matrix(many: OrderView) -> None:
+def test_many_treatments_give_their_pairs_instead_of_a_matrix(many: OrderSummary) -> None:
     picture = named(many)["carry-over-0"]
     assert picture.kind == "pairs"
     assert picture.names[0] == "t7 after t3"
@@ -196,12 +196,12 @@ def test_a_report_that_knows_nothing_of_order_has_no_section(tmp_path: Path) -> 
 
 
 def test_without_a_value_there_is_a_sentence_and_nothing_else() -> None:
-    view = OrderView(None, "The order cannot be judged: nothing ran.")
+    view = OrderSummary(None, "The order cannot be judged: nothing ran.")
     assert pictures(view, {}) == []
     assert "nothing ran" in order_page(view)
 
 
-def test_tables_for_latex(view: OrderView, tmp_path: Path) -> None:
+def test_tables_for_latex(view: OrderSummary, tmp_path: Path) -> None:
     path = write_example(tmp_path / "results", algorithms=("a",), levels=(1,), rounds=3, series=1)
     tables = latex_files(analyse_example(path), view)["tables.tex"]
     assert r"\label{tab:order-treatments}" in tables
@@ -209,7 +209,7 @@ def test_tables_for_latex(view: OrderView, tmp_path: Path) -> None:
     assert "η" not in tables
 
 
-def test_the_same_view_gives_the_same_page_and_figures(view: OrderView, tmp_path: Path) -> None:
+def test_the_same_view_gives_the_same_page_and_figures(view: OrderSummary, tmp_path: Path) -> None:
     assert order_page(view) == order_page(view)
     first, second = (write_order_figures(view, tmp_path / name, "svg") for name in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

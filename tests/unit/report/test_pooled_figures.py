@@ -10,7 +10,7 @@ import pytest
 
 from simulation_directory import simulation_text
 from trialwise import statistics as st
-from trialwise.analysis.estimation.pooled_courses import pooled_courses
+from trialwise.analysis.estimation.pooled_monitors import pooled_courses
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import Analysis

@@ -19,7 +19,7 @@ import pytest
 from example_directory import analyse_example, write_example
 from report_page import ReportPage
 from trialwise import study
-from trialwise.analysis.comparison.between import VerdictView, between_treatments
+from trialwise.analysis.comparison.between import VerdictSummary, between_treatments
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.exchange.comparison_json import comparison_csv
@@ -36,7 +36,7 @@ from trialwise.report.print_figures import print_figures
 from trialwise.rules import CCEVAL
 
 
-def bench(count: int, better: Better | None = "lower", margin: float | None = 3.0) -> VerdictView:
+def bench(count: int, better: Better | None = "lower", margin: float | None = 3.0) -> VerdictSummary:
     """Treatments k=0, k=1 … with means 100, 102 …, twelve trials each."""
     rng = np.random.default_rng(4)
     cells = [
@@ -51,7 +51,7 @@ def bench(count: int, better: Better | None = "lower", margin: float | None = 3.
     return between_treatments(trials, list(combinations(names, 2)))
 
 
-def section(view: VerdictView) -> Document:
+def section(view: VerdictSummary) -> Document:
     found = verdicts.document(view, {}, {})
     assert found
     return found
@@ -175,12 +175,12 @@ def test_an_undecided_pair_has_its_bill() -> None:
 
 
 def test_one_treatment_has_no_section_and_a_refusal_is_said(tmp_path: Path) -> None:
-    assert verdicts.document(VerdictView(), {}, {}) is None
+    assert verdicts.document(VerdictSummary(), {}, {}) is None
     path = write_example(tmp_path / "results", algorithms=("a",), levels=(1,), rounds=3, series=1)
     assert 'id="verdicts"' not in html_report(
         analyse_example(path), "test", verdicts=study.verdict_view(path)
     )
-    refused = section(VerdictView(refusal="Treatments cannot be compared: too many."))
+    refused = section(VerdictSummary(refusal="Treatments cannot be compared: too many."))
     assert (plain(refused.answer), refused.evidence) == ("Treatments cannot be compared: too many.", ())
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from trialwise.statistics.pooled.surrogates import normal_scores, residuals
+from trialwise.statistics.pooled.phase_randomization import normal_scores, residuals
 from trialwise.statistics.tests.level_shifts import FAMILIES, _best, _scan, find_shifts, recurrence
 from trialwise.statistics.time.harmonics import DAY, STRAIGHT, WEEK, Baseline, Candidate, design, orthonormal
 from trialwise.statistics.time.seasonality import seasonality

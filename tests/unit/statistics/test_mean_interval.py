@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.running import RunningMoments, heavy_tail
+from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 
 
 @pytest.mark.parametrize("n", [2, 3, 30])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from trialwise.statistics.sizing.spans import recommended_span
+from trialwise.statistics.sizing.common_periods import recommended_span
 from trialwise.statistics.time.seasonality import seasonality
 
 DAY, WEEK = 86_400.0, 604_800.0

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.running import RunningMoments
+from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.sequential.looking import Looks
 
 VALUES = np.random.default_rng(1).normal(100, 20, 3000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.pooled.surrogates import (
+from trialwise.statistics.pooled.phase_randomization import (
     Noise,
     certain,
     circle,

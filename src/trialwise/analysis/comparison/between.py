@@ -16,7 +16,7 @@ Treatments = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictView:
+class VerdictSummary:
     """What an experiment says of its treatments, and of when to stop.
 
     `comparison` has a row for each pair and metric, called as in `pairs`; where it is None, `refusal` says why and what would lift
@@ -34,7 +34,7 @@ class VerdictView:
 
 def between_treatments(
     trials: TrialSet, pairs: Sequence[Treatments], options: CompareOptions | None = None
-) -> VerdictView:
+) -> VerdictSummary:
     """Compare pairs of treatments as `compare` does their two sides, but for the family, which is all pairs and metrics here.
 
     Raises
@@ -55,7 +55,7 @@ def between_treatments(
         notes={trials.name: (*trials.notes, *tails_of(trials))},
     )
     ranking = rank(trials, options.confidence, options.level)
-    return VerdictView(comparison, names, ranking if ranking.metrics else None)
+    return VerdictSummary(comparison, names, ranking if ranking.metrics else None)
 
 
 def _pairs(trials: TrialSet, names: Mapping[str, Treatments], options: CompareOptions) -> Iterator[Pair]:

@@ -19,7 +19,7 @@ from trialwise.analysis.estimation.flow_records import (
     treatments_of,
 )
 from trialwise.analysis.estimation.looked_at import looked_at_note, looks_harm
-from trialwise.analysis.estimation.pooled_courses import pooled_courses
+from trialwise.analysis.estimation.pooled_monitors import pooled_courses
 from trialwise.analysis.estimation.results import (
     DurationAdvice,
     Estimation,
@@ -30,7 +30,7 @@ from trialwise.analysis.estimation.results import (
 from trialwise.analysis.estimation.size_classes import size_bins, size_edges
 from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted, load_of, weighted_estimate
 from trialwise.analysis.observations import Observation
-from trialwise.analysis.telling import Told
+from trialwise.analysis.progress import Progress
 from trialwise.experiment.model import Estimand, Experiment, Metric
 from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.simulation import SimulationTrial
@@ -51,7 +51,7 @@ def estimate_directory(
     tilt: TiltWeights | None = None,
     confidence: float = 95.0,
     *,
-    told: Told | None = None,
+    told: Progress | None = None,
     overview: bool = False,
 ) -> Estimation | None:
     """Estimate what the finished trials of a directory say; None where no metric is estimated (`is_estimated`).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.stopping import goals, has_course
+from trialwise.experiment.stopping import goals, is_monitored
 from trialwise.rules import RULES
 
 
@@ -18,7 +18,7 @@ def looked_at_note(experiment: Experiment) -> str:
     The coverage of CCEval's rule, as simulation shows it, stands with it.
     """
     looks = experiment.design.looks
-    if not any(has_course(goal, experiment.design) for goal in goals(experiment)):
+    if not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):
         return ""
     text = (
         f'looks at these estimates said when to stop (looks = "{looks}"): intervals of all trials, as here, are made for a number '

@@ -9,7 +9,7 @@ from math import isfinite
 
 from trialwise.analysis.comparison.comparing import CompareOptions, compare, tails_of
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
-from trialwise.analysis.observing.flavours import Sides, is_error, plain_name, sides
+from trialwise.analysis.observing.observer_designs import Sides, is_error, plain_name, sides
 from trialwise.analysis.observing.results import FORMAT, Observation, ObservedRow, Outcome
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError

@@ -6,21 +6,21 @@ import dataclasses
 
 import polars as pl
 
-from trialwise.analysis.calibration.floors import with_floor
+from trialwise.analysis.calibration.noise_floor import with_floor
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.comparison.sides import selected
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.analysis.versions.gate import outcome_of, together
-from trialwise.analysis.versions.looks import BASE, HEAD, VERSION, LooksPlan
+from trialwise.analysis.versions.looks import BASE, HEAD, VERSION, AbPlan
 from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
 
 Judged = tuple[Stage, Comparison | None, tuple[Outcome, ...], Outcome]
 
 
-def judge(trials: TrialSet, plan: LooksPlan, floor: Calibration | None = None) -> Judged:
+def judge(trials: TrialSet, plan: AbPlan, floor: Calibration | None = None) -> Judged:
     """Judge the trials as the plan has it: all of a fixed number; else the pilot, and the fresh ones after it.
 
     Each look is judged by itself at `plan.each`, so that both hold together at the plan's confidence whichever of them is
@@ -43,7 +43,7 @@ def _where(trials: TrialSet, wanted: pl.Expr) -> TrialSet:
     return dataclasses.replace(trials, table=trials.table.filter(wanted))
 
 
-def _judged(stage: Stage, trials: TrialSet, plan: LooksPlan, floor: Calibration | None) -> Judged:
+def _judged(stage: Stage, trials: TrialSet, plan: AbPlan, floor: Calibration | None) -> Judged:
     # What ran before a reboot in the middle counts: the question is about these versions on this machine.
     options = CompareOptions(confidence=plan.each, margin=plan.margin, level="trial")
     try:

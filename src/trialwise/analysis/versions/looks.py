@@ -19,7 +19,7 @@ _HOPELESS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LooksPlan:
+class AbPlan:
     """`pilot` trials of each version, at most `most` in all, verdicts at `confidence` percent over both looks, by the margin.
 
     With `fixed` there is no look: so many trials of each version run.
@@ -37,10 +37,10 @@ class LooksPlan:
         return self.confidence if self.fixed else 100 - (100 - self.confidence) / 2
 
 
-class TwoLooks:
+class PilotThenFresh:
     """Collects trials, judges the pilot once, and knows how many trials are wanted."""
 
-    def __init__(self, metrics: Sequence[Metric], plan: LooksPlan) -> None:
+    def __init__(self, metrics: Sequence[Metric], plan: AbPlan) -> None:
         self._metrics = metrics
         self.plan = plan
         self._values: dict[tuple[str, str], dict[int, float]] = {}

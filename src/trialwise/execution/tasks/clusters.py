@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from trialwise.errors import PlanError, WorkerError
-from trialwise.execution.tasks.crew import Crew
-from trialwise.execution.tasks.files import computed_from, in_words
+from trialwise.execution.tasks.digests import computed_from, in_words
+from trialwise.execution.tasks.executor import Executor
 from trialwise.measurement.build import Build, own_build
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class _Client(Protocol):
 
 
 @contextlib.contextmanager
-def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
+def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
     """The nodes that `name` describes, as a crew; what was started for it ends with it.
 
     Raises
@@ -148,10 +148,10 @@ def _require_certificates(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: str, security: Security | None = None) -> Generator[Crew]:
+def _connected(address: str, security: Security | None = None) -> Generator[Executor]:
     from distributed import Client
 
-    from trialwise.execution.tasks import dask_crew
+    from trialwise.execution.tasks import dask_executor as dask_crew
 
     _require_host(address)
     try:
@@ -164,7 +164,7 @@ def _connected(address: str, security: Security | None = None) -> Generator[Crew
     with client:
         _await_node(client, address)
         _require_same_build(client)
-        crew = dask_crew.DaskCrew(client, dask_crew.PATIENCE_SECONDS)
+        crew = dask_crew.DaskExecutor(client, dask_crew.PATIENCE_SECONDS)
         try:
             yield crew
         finally:
@@ -193,7 +193,7 @@ def _await_node(client: _Client, address: str) -> None:
 
 def _require_same_build(client: _Client) -> None:
     """Raise WorkerError where the scheduler or a node could not compute the same bits."""
-    from trialwise.execution.tasks.dask_crew import other_build
+    from trialwise.execution.tasks.dask_executor import other_build
 
     try:
         found: dict[str, Build | BaseException] = {"scheduler": client.run_on_scheduler(own_build)}

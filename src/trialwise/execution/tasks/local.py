@@ -20,8 +20,8 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import BinaryIO
 
-from trialwise.execution.tasks.computing import Batch, Computed, compute
-from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.executor import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 
 NAME = "local"
 _CONTEXT = multiprocessing.get_context("forkserver")

@@ -15,11 +15,11 @@ from trialwise.execution.recording import Ended, Recorder
 from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, plan_used_up
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
-from trialwise.execution.tasks.book import NodeBook
-from trialwise.execution.tasks.computing import Batch, failures
-from trialwise.execution.tasks.crew import Crew, CrewLostError, Delivery
+from trialwise.execution.tasks.accounting import NodeAccounting
+from trialwise.execution.tasks.executor import CrewLostError, Delivery, Executor
+from trialwise.execution.tasks.in_flight import MOST_LOSSES, Window
 from trialwise.execution.tasks.pacing import Pacing
-from trialwise.execution.tasks.window import MOST_LOSSES, Window
+from trialwise.execution.tasks.worker_process import Batch, failures
 from trialwise.experiment.model import Experiment
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -50,7 +50,7 @@ class TaskRunner:
         ledger: Ledger,
         kind: IndependentKind,
         keeper: SessionKeeper,
-        crew: Crew,
+        crew: Executor,
         *,
         stopping: StoppingRule,
         observers: Sequence[Observer],
@@ -66,7 +66,7 @@ class TaskRunner:
         self._observers = observers
         self._now = now
         self._recorder = Recorder(directory, ledger, now)
-        self._book = NodeBook(ledger, self._tell)
+        self._book = NodeAccounting(ledger, self._tell)
         self._window = Window([row for row in ledger.trials("planned") if matches(row.factors, only)])
         self._pacing = Pacing()
         self._tickets = count(1)

@@ -16,8 +16,8 @@ from distributed.security import Security
 
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.certificates import security_in_files
-from trialwise.execution.tasks.crew import Crew, CrewLostError
-from trialwise.execution.tasks.dask_crew import DaskCrew
+from trialwise.execution.tasks.dask_executor import DaskExecutor
+from trialwise.execution.tasks.executor import CrewLostError, Executor
 from trialwise.execution.tasks.quiet_node import WORKER, QuietScheduler
 
 QUEUE_SECONDS = 10.0
@@ -26,7 +26,7 @@ _CONFIGURE = "say in ~/.config/dask/jobqueue.yaml what a job asks for (cores, me
 
 
 @contextlib.contextmanager
-def opened_slurm(jobs: int) -> Generator[Crew]:
+def opened_slurm(jobs: int) -> Generator[Executor]:
     """A scheduler in this process and `jobs` jobs in SLURM's queue, which compute as they begin.
 
     What a job asks for stands in dask-jobqueue's own configuration.
@@ -52,11 +52,11 @@ def opened_slurm(jobs: int) -> Generator[Crew]:
 
 
 @contextlib.contextmanager
-def _crew_of(cluster: Any, jobs: int) -> Generator[Crew]:  # noqa: ANN401 Dask says little about its types
+def _crew_of(cluster: Any, jobs: int) -> Generator[Executor]:  # noqa: ANN401 Dask says little about its types
     with cluster, Client(cluster, set_as_default=False) as client:
         _require_acceptance(cluster.job_script())
         cluster.scale(jobs=jobs)
-        crew = DaskCrew(client, QUEUE_SECONDS, SlurmQueue(cluster))
+        crew = DaskExecutor(client, QUEUE_SECONDS, SlurmQueue(cluster))
         try:
             yield crew
         finally:

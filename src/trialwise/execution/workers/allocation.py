@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trialwise.errors import WorkerError
-from trialwise.execution.workers import watch
-from trialwise.execution.workers.watch import VARIABLE, record_lock
+from trialwise.execution.workers import heartbeat as watch
+from trialwise.execution.workers.heartbeat import VARIABLE, record_lock
 from trialwise.experiment.model import Experiment
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger

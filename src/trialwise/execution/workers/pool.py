@@ -12,15 +12,15 @@ from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError, WorkerError
 from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, WorkerNotice
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.lanes import Lane
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import StoppingRule
+from trialwise.execution.worker_plan import WorkerPlan
 from trialwise.execution.workers.address import Address
-from trialwise.execution.workers.kind import RemoteKind
 from trialwise.execution.workers.machine import RemoteMachine
-from trialwise.execution.workers.making_ready import Preparation, collect
+from trialwise.execution.workers.provision import Preparation, collect
 from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.remote_kind import RemoteKind
 from trialwise.execution.workers.ssh import folder_name
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment, Level
@@ -65,7 +65,7 @@ class Common:
     interruption: Interruption
 
 
-def run_pool(common: Common, lanes: Mapping[Address, Lane]) -> Ending:
+def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
     """Have every worker run what is planned in its lane, and say how it ended for all of them.
 
     Raises
@@ -97,7 +97,7 @@ def _common_ending(endings: Sequence[Ending]) -> Ending:
 class Member:
     """One worker while the pool runs, in a thread of its own."""
 
-    def __init__(self, common: Common, address: Address, lane: Lane) -> None:
+    def __init__(self, common: Common, address: Address, lane: WorkerPlan) -> None:
         self.address = address
         self.ending = Ending("worker lost", f"{address.name}: was not reached")
         self.failure: BaseException | None = None

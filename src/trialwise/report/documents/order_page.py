@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trialwise.analysis.order.results import OrderAnalysis, TreatmentOrder
 from trialwise.analysis.order.sentences import one_order
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.document import (
     Block,
     Cell,
@@ -59,14 +59,16 @@ _PAIR: _Columns = (*_EFFECT, ("n", "n", "nearest"))
 _LASTING: _Columns = (*_EFFECT, ("n after", "n_after", "nearest"), ("n before", "n_before", "nearest"))
 
 
-def whole(view: OrderView, sheets: dict[str, Sheet]) -> Document:
+def whole(view: OrderSummary, sheets: dict[str, Sheet]) -> Document:
     """The document of a page of its own, with the methods; figures put their data into `sheets`."""
     found = document(view, sheets)
     chapters = (found.as_chapter("Order", PLACE), methods(order_notes(view)))
     return Document("order-page", found.answer, (replace(chapters[0], answer=None),), chapters[1:])
 
 
-def document(view: OrderView, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None) -> Document:
+def document(
+    view: OrderSummary, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
+) -> Document:
     """The document of a view; `labels` are what figures call treatments."""
     groups = tuple(_groups(pictures(view, labels or {}), sheets))
     found = view.found

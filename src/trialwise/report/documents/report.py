@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis, TrialFailure
 from trialwise.report.claim_writing import claims
@@ -63,8 +63,8 @@ _MOST_TAILS = 30
 def document(
     analysis: Analysis,
     sheets: dict[str, Sheet],
-    order: OrderView | None = None,
-    verdicts: VerdictView | None = None,
+    order: OrderSummary | None = None,
+    verdicts: VerdictSummary | None = None,
     pairs: str = "",
 ) -> Document:
     """Everything, the methods last; figures put their data into `sheets`.
@@ -181,7 +181,7 @@ def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
 
 
 def _verdicts(
-    view: VerdictView | None, sheets: dict[str, Sheet], called: Mapping[str, str], pairs: str
+    view: VerdictSummary | None, sheets: dict[str, Sheet], called: Mapping[str, str], pairs: str
 ) -> Iterator[Chapter]:
     """Verdicts, whose numbers stand in no JSON document of an analysis, and when to stop."""
     if view is None:

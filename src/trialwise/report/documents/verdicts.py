@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_words import by_metric
@@ -36,7 +36,7 @@ class Shown:
 
 
 def document(
-    view: VerdictView, sheets: dict[str, Sheet], labels: Mapping[str, str], pairs: str = ""
+    view: VerdictSummary, sheets: dict[str, Sheet], labels: Mapping[str, str], pairs: str = ""
 ) -> Document | None:
     """The document of a view, None where there is one treatment.
 
@@ -62,7 +62,7 @@ def document(
     )
 
 
-def _tables(view: VerdictView, found: Comparison, labels: Mapping[str, str]) -> Iterator[Block]:
+def _tables(view: VerdictSummary, found: Comparison, labels: Mapping[str, str]) -> Iterator[Block]:
     names = pair_names(view, labels)
     groups = [compare.placed(found, one.rows) for one in shown_pairs(view)]
     yield from (compare.summary(rows, names, "B against A") for rows in groups)
@@ -79,7 +79,7 @@ def _attached(found: Comparison, pairs: str) -> Iterator[Block]:
         yield Attached("verdicts.csv", f"all {counted(len(found.rows), 'comparison')} with all digits", pairs)
 
 
-def tables_for_print(view: VerdictView, labels: Mapping[str, str]) -> Iterator[Table]:
+def tables_for_print(view: VerdictSummary, labels: Mapping[str, str]) -> Iterator[Table]:
     """The pairs that are shown, and the ranks; `labels` are what treatments are called."""
     if view.comparison is not None and (rows := [row for one in shown_pairs(view) for row in one.rows]):
         shown = replace(view.comparison, rows=tuple(rows))
@@ -88,7 +88,7 @@ def tables_for_print(view: VerdictView, labels: Mapping[str, str]) -> Iterator[T
         yield from (block for block in compare.ranks_of(view.ranking) if isinstance(block, Table))
 
 
-def pair_names(view: VerdictView, labels: Mapping[str, str]) -> dict[str, str]:
+def pair_names(view: VerdictSummary, labels: Mapping[str, str]) -> dict[str, str]:
     """What each pair is called."""
     return {
         row: f"{labels.get(b, b)} against {labels.get(a, a)}" for row, (a, b) in view.pairs.items()
@@ -98,7 +98,7 @@ def pair_names(view: VerdictView, labels: Mapping[str, str]) -> dict[str, str]:
 # Which pairs
 
 
-def shown_pairs(view: VerdictView) -> list[Shown]:
+def shown_pairs(view: VerdictSummary) -> list[Shown]:
     """The pairs of each metric that matter: all, unless there are too many to read.
 
     Then those with the treatment of the best mean (of the first, where nobody knows what is better), the closest first.
@@ -107,7 +107,7 @@ def shown_pairs(view: VerdictView) -> list[Shown]:
     return [_shown(view, rows) for rows in by_metric(found)] if found else []
 
 
-def _shown(view: VerdictView, rows: Sequence[ComparisonRow]) -> Shown:
+def _shown(view: VerdictSummary, rows: Sequence[ComparisonRow]) -> Shown:
     if len(rows) <= MOST_PAIRS:
         return Shown(tuple(rows), len(rows))
     against = _reference(view, rows)
@@ -116,7 +116,7 @@ def _shown(view: VerdictView, rows: Sequence[ComparisonRow]) -> Shown:
     return Shown(tuple(own[:MOST_PAIRS]), len(rows), against)
 
 
-def _reference(view: VerdictView, rows: Sequence[ComparisonRow]) -> str:
+def _reference(view: VerdictSummary, rows: Sequence[ComparisonRow]) -> str:
     means = {
         name: mean
         for row in rows
@@ -128,7 +128,7 @@ def _reference(view: VerdictView, rows: Sequence[ComparisonRow]) -> str:
     return (max if better == "higher" else min)(means, key=means.__getitem__)
 
 
-def _notes(view: VerdictView, found: Comparison) -> Iterator[str]:
+def _notes(view: VerdictSummary, found: Comparison) -> Iterator[str]:
     for one in shown_pairs(view):
         if len(one.rows) < one.total:
             metric = one.rows[0].metric
@@ -148,7 +148,7 @@ def _notes(view: VerdictView, found: Comparison) -> Iterator[str]:
 
 
 def verdict_pictures(
-    view: VerdictView, labels: Mapping[str, str]
+    view: VerdictSummary, labels: Mapping[str, str]
 ) -> Iterator[tuple[str, Differences | Ranks]]:
     """Name and picture of each figure: differences of each metric, then ranks; at most six of each."""
     names = pair_names(view, labels)
@@ -160,7 +160,7 @@ def verdict_pictures(
         yield f"ranks-{one.metric}", ranks(one, called)
 
 
-def _figures(view: VerdictView, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figures]:
+def _figures(view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figures]:
     pictures = [picture for _, picture in verdict_pictures(view, labels)]
     compared = (
         differences_figure(picture, _caption(view, picture), sheets)
@@ -173,7 +173,7 @@ def _figures(view: VerdictView, labels: Mapping[str, str], sheets: dict[str, She
             yield Figures(title, drawn)
 
 
-def _caption(view: VerdictView, picture: Differences) -> str:
+def _caption(view: VerdictSummary, picture: Differences) -> str:
     margin = (
         " Grey: the margin ±δ, within which nothing would be a difference."
         if any(row["margin"] for row in picture.rows)

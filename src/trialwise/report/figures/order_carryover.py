@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.order.results import GroupCarryOver, PairEffect
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.figures.order_picture import WRITTEN, Picture, group_text, names_of
 from trialwise.report.numbers import counted, percent
 from trialwise.report.points import Row
@@ -14,12 +14,12 @@ _MOST_PAIRS = 20
 MOST_GROUPS = 6
 
 
-def carry_over_groups(view: OrderView) -> Sequence[GroupCarryOver]:
+def carry_over_groups(view: OrderSummary) -> Sequence[GroupCarryOver]:
     """The groups whose carry-over was looked for, as the report has them."""
     return view.found.carry_over if view.found else ()
 
 
-def carryover_pictures(view: OrderView, labels: Mapping[str, str]) -> Iterator[Picture]:
+def carryover_pictures(view: OrderSummary, labels: Mapping[str, str]) -> Iterator[Picture]:
     """A matrix for each group that is small enough for one, the pairs that stand out for each other."""
     for place, group in enumerate(carry_over_groups(view)[:MOST_GROUPS]):
         if group.tested and group.matrix is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.order.results import TreatmentOrder
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.figures.order_picture import NAMED, Picture, names_of
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row
@@ -21,7 +21,7 @@ CASES = (
 )
 
 
-def compared_metrics(view: OrderView) -> dict[str, list[TreatmentOrder]]:
+def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
     """The treatments that were compared, by metric."""
     found: dict[str, list[TreatmentOrder]] = {}
     for one in view.found.treatments if view.found else ():
@@ -30,7 +30,7 @@ def compared_metrics(view: OrderView) -> dict[str, list[TreatmentOrder]]:
     return found
 
 
-def comparison_pictures(view: OrderView, labels: Mapping[str, str]) -> Iterator[Picture]:
+def comparison_pictures(view: OrderSummary, labels: Mapping[str, str]) -> Iterator[Picture]:
     """Five figures for each metric that was measured in both orders."""
     metrics = compared_metrics(view)
     for place, (metric, tested) in enumerate(list(metrics.items())[:MOST_METRICS]):

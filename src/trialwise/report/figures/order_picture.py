@@ -8,7 +8,7 @@ from math import ceil, log10
 from typing import Literal
 
 from trialwise.analysis.order.results import GroupCarryOver
-from trialwise.analysis.order.view import Course
+from trialwise.analysis.order.summary import Course
 from trialwise.report.points import Row
 
 Kind = Literal[

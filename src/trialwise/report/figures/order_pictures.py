@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialwise.analysis.order.view import OrderView
+from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.figures.order_carryover import MOST_GROUPS, carry_over_groups, carryover_pictures
 from trialwise.report.figures.order_comparison import MOST_METRICS, compared_metrics, comparison_pictures
 from trialwise.report.figures.order_picture import Picture, group_text
 from trialwise.report.figures.order_time import time_pictures
 
 
-def pictures(view: OrderView, labels: Mapping[str, str]) -> list[Picture]:
+def pictures(view: OrderSummary, labels: Mapping[str, str]) -> list[Picture]:
     """Every figure there is something for; `labels` are what figures call treatments, else their names."""
     return [
         *comparison_pictures(view, labels),
@@ -20,7 +20,7 @@ def pictures(view: OrderView, labels: Mapping[str, str]) -> list[Picture]:
     ]
 
 
-def left_out(view: OrderView) -> Iterator[str]:
+def left_out(view: OrderSummary) -> Iterator[str]:
     """What is not drawn, and where it stands instead."""
     metrics = compared_metrics(view)
     if len(metrics) > MOST_METRICS:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.analysis.order.view import Bin, Course, OrderView
+from trialwise.analysis.order.summary import Bin, Course, OrderSummary
 from trialwise.report.figures.order_carryover import MOST_GROUPS
 from trialwise.report.figures.order_picture import Picture, group_text
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row
 
 
-def _unit(view: OrderView, metric: str) -> str:
+def _unit(view: OrderSummary, metric: str) -> str:
     return f" [{unit}]" if (unit := view.units.get(metric)) else ""
 
 
-def time_pictures(view: OrderView, labels: Mapping[str, str]) -> Iterator[Picture]:
+def time_pictures(view: OrderSummary, labels: Mapping[str, str]) -> Iterator[Picture]:
     """Position, drift and trials for each metric and group, where there is more than one place to compare."""
     several = len(view.courses) > 1
     for place, course in enumerate(view.courses[:MOST_GROUPS]):

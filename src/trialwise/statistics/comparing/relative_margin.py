@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from trialwise.errors import StatisticsError
 from trialwise.rules import CCEVAL
 from trialwise.statistics.checks import as_percent, as_tolerance, as_values
-from trialwise.statistics.running import RunningMoments, tail_warnings
+from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.sequential.confidence_sequences import running_moments
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from trialwise.statistics.checks import (
     times_at,
 )
 from trialwise.statistics.scaling import extremes, is_constant, to_unit_range
-from trialwise.statistics.sizing.steadiness import (
+from trialwise.statistics.sizing.steady_state import (
     Convergence,
     Requirement,
     steadiness,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from trialwise.statistics.checks import Array, as_percent, as_values
-from trialwise.statistics.running import RunningMoments, heavy_tail
+from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 from trialwise.statistics.tests.proportions import proportion
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from trialwise.statistics.estimates.measures import (
 from trialwise.statistics.estimates.quantiles import Convention, as_convention, trial_quantile
 from trialwise.statistics.pooled.trial_measures import trial_measures
 from trialwise.statistics.pooled.trial_samples import TrialSamples
-from trialwise.statistics.sizing.steadiness import Convergence, Requirement, steadiness, unjudged
+from trialwise.statistics.sizing.steady_state import Convergence, Requirement, steadiness, unjudged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

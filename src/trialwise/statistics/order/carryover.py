@@ -10,9 +10,9 @@ import numpy as np
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
-from trialwise.statistics.order.lasting import LastingDesign
 from trialwise.statistics.order.pair_models import Design
-from trialwise.statistics.order.pair_search import PairSearch
+from trialwise.statistics.order.pair_selection import PairSearch
+from trialwise.statistics.order.persistent_carryover import LastingDesign
 from trialwise.statistics.order.predecessors import UNKNOWN, Trials, read_trials
 from trialwise.statistics.tests.trends import Trend, trends
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from trialwise.statistics.checks import Array
+from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.clusters import Clusters, ratio_residuals, ratio_standard_error
 from trialwise.statistics.pooled.quantile import BEYOND, PooledEstimate, compatible_shares, inner_rank
-from trialwise.statistics.running import RunningMoments
 
 _LEAST = 1e-3
 """Of the half-width, below which a narrower one is that of ties."""

@@ -18,9 +18,9 @@ from trialwise.statistics.estimates.quantiles import (
     nearest_rank,
     quantile_of_ordered,
 )
+from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 from trialwise.statistics.pooled.clusters import Clusters, ratio_standard_error, resampled_counts
 from trialwise.statistics.pooled.trial_samples import TrialSamples
-from trialwise.statistics.running import RunningMoments, heavy_tail
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,7 +7,7 @@ from math import isfinite, sqrt
 
 from trialwise.errors import StatisticsError
 from trialwise.rules import RuleName
-from trialwise.statistics.running import RunningMoments, tail_warnings
+from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.sequential.looking import Looks, chi_square_factors
 from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_values
+from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.pooled.clusters import NoSamplesError, ratio_standard_error
-from trialwise.statistics.running import RunningMoments, tail_warnings
 from trialwise.statistics.sequential.looking import Looks, chi_square_factors
 from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
 

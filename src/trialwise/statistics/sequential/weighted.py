@@ -9,8 +9,8 @@ import numpy as np
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
+from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.forecast import spacing_noise
-from trialwise.statistics.running import RunningMoments
 from trialwise.statistics.sequential.looking import Looks, lognormal_factors
 from trialwise.statistics.sequential.states import Seen, Sequential
 from trialwise.statistics.simulation.importance import (

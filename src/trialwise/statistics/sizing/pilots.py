@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import fdtri
 
 from trialwise.statistics.estimates.measures import Measure
-from trialwise.statistics.pooled.surrogates import normal_scores
+from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.scaling import is_constant
 from trialwise.statistics.tests.drift import BATCHES, MSER_BATCH, batch_metrics, drift_test, mser5
 from trialwise.statistics.time.harmonics import strengths

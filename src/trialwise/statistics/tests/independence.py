@@ -15,7 +15,7 @@ from trialwise.numbers import p_equals
 from trialwise.statistics.checks import Array, Limits, Method, as_limits, as_method, as_percent, as_values
 from trialwise.statistics.estimates.convergence import slope_test
 from trialwise.statistics.scaling import centred, is_constant
-from trialwise.statistics.sizing.steadiness import Requirement
+from trialwise.statistics.sizing.steady_state import Requirement
 from trialwise.statistics.tests.slopes import tie_counts
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.estimates.measures import percentile_of
-from trialwise.statistics.pooled.surrogates import rearranged, residuals
+from trialwise.statistics.pooled.phase_randomization import rearranged, residuals
 from trialwise.statistics.tests.slopes import theil_sen
 from trialwise.statistics.time.harmonics import (
     NOTHING_LEFT,

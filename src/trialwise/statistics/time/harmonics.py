@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.pooled.surrogates import Noise, Plausible, certain, rearranged, residuals
+from trialwise.statistics.pooled.phase_randomization import Noise, Plausible, certain, rearranged, residuals
 from trialwise.statistics.time.noise_spectra import FEWEST_CYCLES, frequencies_of, noise_spectra, power
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft
 
-from trialwise.statistics.pooled.surrogates import LEVELS, NEGATIVE_LEVELS, Noise, Plausible, certain
+from trialwise.statistics.pooled.phase_randomization import LEVELS, NEGATIVE_LEVELS, Noise, Plausible, certain
 
 if TYPE_CHECKING:
     import numpy.typing as npt

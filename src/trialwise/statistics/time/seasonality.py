@@ -8,8 +8,8 @@ import numpy as np
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.comparing.holm import holm
-from trialwise.statistics.pooled.surrogates import normal_scores
-from trialwise.statistics.sizing.spans import MANY_CYCLES, advise
+from trialwise.statistics.pooled.phase_randomization import normal_scores
+from trialwise.statistics.sizing.common_periods import MANY_CYCLES, advise
 from trialwise.statistics.tests.correlogram import correlogram
 from trialwise.statistics.tests.level_shifts import EVEN, Nonstationary, find_shifts, recurrence, told
 from trialwise.statistics.time.harmonics import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trialwise.statistics.estimates.measures import percentile_of
-from trialwise.statistics.sizing.spans import advise
+from trialwise.statistics.sizing.common_periods import advise
 from trialwise.statistics.tests.correlogram import Correlogram, correlogram
 from trialwise.statistics.time.harmonics import name_of
 from trialwise.statistics.time.seasonality_results import Findings, Period

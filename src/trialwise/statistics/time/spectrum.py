@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.pooled.surrogates import rearranged, residuals
+from trialwise.statistics.pooled.phase_randomization import rearranged, residuals
 from trialwise.statistics.time.harmonics import (
     NOTHING_LEFT,
     STRAIGHT,

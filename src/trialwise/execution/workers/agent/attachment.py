@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 
-from trialwise.execution.workers.agent.ending import end_marked
 from trialwise.execution.workers.agent.folder import (
     Folder,
     note_hand,
@@ -19,7 +18,8 @@ from trialwise.execution.workers.agent.folder import (
     write_durably,
 )
 from trialwise.execution.workers.agent.frames import frame, read_frame
-from trialwise.execution.workers.agent.looking import clocks, descriptions, facts, resolve, stats, text_of
+from trialwise.execution.workers.agent.probe import clocks, descriptions, facts, resolve, stats, text_of
+from trialwise.execution.workers.agent.shutdown import end_marked
 from trialwise.execution.workers.agent.supervision import probe
 from trialwise.measurement.file_identity import digest_of
 from trialwise.trials.marked import end_left, marker_beside

@@ -11,7 +11,7 @@ import time
 
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
-from trialwise.execution.workers.agent.looking import boot_id, lines_of
+from trialwise.execution.workers.agent.probe import boot_id, lines_of
 from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program
 from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals

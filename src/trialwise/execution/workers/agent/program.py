@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from trialwise.execution.workers.agent.looking import which
+from trialwise.execution.workers.agent.fallback_supervisor import Unaided
 from trialwise.execution.workers.agent.outputs import Outputs
+from trialwise.execution.workers.agent.probe import which
 from trialwise.execution.workers.agent.supervision import Supervised
-from trialwise.execution.workers.agent.unaided import Unaided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

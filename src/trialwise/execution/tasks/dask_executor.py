@@ -16,9 +16,9 @@ from distributed import Client, get_worker
 from distributed.scheduler import KilledWorker
 
 from trialwise.errors import WorkerError
-from trialwise.execution.tasks.computing import Batch, Computed, compute
-from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
-from trialwise.execution.tasks.files import FileBook, differing, in_words
+from trialwise.execution.tasks.digests import FileDigests, differing, in_words
+from trialwise.execution.tasks.executor import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 from trialwise.measurement.identity import Change, Identity
 
 LOOK_SECONDS = 1.0
@@ -51,7 +51,7 @@ class JobQueue(Protocol):
         ...
 
 
-class DaskCrew:
+class DaskExecutor:
     """Computes on the nodes of a cluster.
 
     Dask computes what a lost node had in hand on another; a batch is lost where that has cost as many processes as the scheduler
@@ -71,7 +71,7 @@ class DaskCrew:
         self._client: Any = client  # Dask says little about its types
         self._patience = patience
         self._jobs = jobs
-        self._files = FileBook()
+        self._files = FileDigests()
         self._futures: dict[int, _Future] = {}
         self._back: queue.SimpleQueue[Delivery | BaseException] = queue.SimpleQueue()
         self._fetchers = ThreadPoolExecutor(_FETCHING, "results")

@@ -30,7 +30,7 @@ _Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
 _Weighted = st.SequentialImportance | st.SequentialBatches
 
 
-class ClaimCourse:
+class ClaimMonitor:
     """The way of one claim to its end: what the rule says of the trials so far.
 
     Once the rule has stopped, what it said then stays, whatever more runs for other claims.

@@ -10,9 +10,9 @@ from trialwise import __version__
 from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
 from trialwise.execution.amending import HINT, amendment, event_of, keep_found, line_of, read_again
-from trialwise.execution.lanes import planned_row
 from trialwise.execution.replanning import Began, Step, difference_of, replanned
 from trialwise.execution.session import new_identity
+from trialwise.execution.worker_plan import planned_row
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.text import frozen_name

@@ -17,7 +17,7 @@ Blocks = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class WorkerPlan:
     """The trials for one worker: `number` counts from 1; `worker` is None until the first one runs them."""
 
     number: int
@@ -30,16 +30,16 @@ class Lane:
             return experiment
         return dataclasses.replace(experiment, seed=seed_of(experiment.seed, "worker", self.number))
 
-    def with_block(self, first: int, last: int) -> Lane:
+    def with_block(self, first: int, last: int) -> WorkerPlan:
         """The lane with further trials."""
         if last < first:
             return self
         return dataclasses.replace(self, blocks=(*self.blocks, (first, last)))
 
 
-def lanes_from_the_start(workers: tuple[str, ...], trials: int) -> tuple[Lane, ...]:
+def lanes_from_the_start(workers: tuple[str, ...], trials: int) -> tuple[WorkerPlan, ...]:
     """The lanes of workers that begin an experiment together, in which each runs so many trials."""
     return tuple(
-        Lane(number, worker, ((trials * (number - 1) + 1, trials * number),))
+        WorkerPlan(number, worker, ((trials * (number - 1) + 1, trials * number),))
         for number, worker in enumerate(workers, 1)
     )

@@ -12,7 +12,7 @@ from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.model import Extent
 
 if TYPE_CHECKING:
-    from trialwise.analysis.telling import Told
+    from trialwise.analysis.progress import Progress
     from trialwise.analysis.trial_set import TrialSet
     from trialwise.exchange.trials_table import TrialColumns
 
@@ -79,7 +79,7 @@ def read_side(
     columns: TrialColumns,
     *,
     paired: bool = True,
-    told: Told | None = None,
+    told: Progress | None = None,
 ) -> TrialSet:
     """The trials of one path, called as it was given.
 

@@ -62,7 +62,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderView:
+class OrderSummary:
     """An analysis of order with what is drawn beside it.
 
     `refusal` says why the order cannot be judged and what would lift that; empty where it can. `units` are by metric.
@@ -74,10 +74,12 @@ class OrderView:
     units: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def view_of(trials: OrderTrials, found: OrderAnalysis, units: Mapping[str, str] | None = None) -> OrderView:
+def view_of(
+    trials: OrderTrials, found: OrderAnalysis, units: Mapping[str, str] | None = None
+) -> OrderSummary:
     """What there is to draw of an analysis, and whether it judges the order."""
     courses = tuple(_courses(trials.table, found.confidence))
-    return OrderView(found, refusal(trials.table, found), courses, units or {})
+    return OrderSummary(found, refusal(trials.table, found), courses, units or {})
 
 
 def refusal(table: pl.DataFrame, found: OrderAnalysis) -> str:

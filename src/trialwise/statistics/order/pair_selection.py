@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from trialwise.statistics.checks import Array, Indices
-from trialwise.statistics.order.lasting import LastingDesign, lasting_designs
 from trialwise.statistics.order.pair_models import Design, Effects, Layout, Named, Orders, Shared
+from trialwise.statistics.order.persistent_carryover import LastingDesign, lasting_designs
 from trialwise.statistics.order.predecessors import Trials, read_history
 
 _AS_STRONG = 0.75

@@ -12,8 +12,8 @@ import signal
 import threading
 import time
 
-from trialwise.execution.workers.agent.ending import end_marked
 from trialwise.execution.workers.agent.runs import Run
+from trialwise.execution.workers.agent.shutdown import end_marked
 from trialwise.trials.marked import GRACE_SECONDS, MARKER
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 from trialwise.errors import PlanError
 from trialwise.execution.tasks.clusters import opened_cluster
-from trialwise.execution.tasks.crew import Crew
+from trialwise.execution.tasks.executor import Executor
 from trialwise.execution.tasks.local import LocalCrew
 from trialwise.execution.workers.address import is_alone
 from trialwise.experiment.model import Experiment
@@ -26,7 +26,7 @@ def refuse_crew(kind: TrialKind, experiment: Experiment, jobs: int | None, clust
 
 
 @contextlib.contextmanager
-def opened_crew(kind: TrialKind, jobs: int | None, cluster: str | None) -> Generator[Crew | None]:
+def opened_crew(kind: TrialKind, jobs: int | None, cluster: str | None) -> Generator[Executor | None]:
     """The crew for trials of a kind; None for trials that are measured, one at a time.
 
     `jobs` is the number of processes (default: one for each core that we may use; of a cluster by SLURM: of jobs, default 1),

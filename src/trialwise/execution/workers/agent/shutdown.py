@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from trialwise.execution.workers.agent.looking import text_of
+from trialwise.execution.workers.agent.probe import text_of
 from trialwise.trials.marked import carries, end_processes
 
 

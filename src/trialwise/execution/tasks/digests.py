@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from trialwise.execution.tasks.computing import Batch
+from trialwise.execution.tasks.worker_process import Batch
 from trialwise.measurement.build import Build, own_build
 from trialwise.measurement.file_identity import described
 from trialwise.measurement.identity import Change, FileIdentity, Identity
 
 
-class FileBook:
+class FileDigests:
     """Knows the files of each treatment as they were when it was first asked for them."""
 
     def __init__(self) -> None:

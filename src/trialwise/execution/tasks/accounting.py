@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from trialwise.execution.events import NodesAwaited, RunEvent, WorkerNotice
-from trialwise.execution.tasks.crew import Node
+from trialwise.execution.tasks.executor import Node
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event
 
@@ -28,7 +28,7 @@ class NodeDocument:
     done: int
 
 
-class NodeBook:
+class NodeAccounting:
     """The nodes of a run and the trials that each has computed."""
 
     def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None]) -> None:

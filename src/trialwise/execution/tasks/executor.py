@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trialwise.errors import WorkerError
-from trialwise.execution.tasks.computing import Batch, Computed
+from trialwise.execution.tasks.worker_process import Batch, Computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CrewLostError(WorkerError):
     """Nobody is left who computes; what is recorded is kept (exit code 6)."""
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Processes that compute batches of trials."""
 
     def nodes(self) -> Sequence[Node]:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trialwise.errors import WorkerError
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.lanes import Lane, in_blocks
 from trialwise.execution.runner import Runner
+from trialwise.execution.worker_plan import WorkerPlan, in_blocks
 from trialwise.execution.workers.files import digest_of, manifest, send
-from trialwise.execution.workers.kind import RemoteKind, task_key
 from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.remote_kind import RemoteKind, task_key
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Experiment, Level
 from trialwise.store.ledger import Ledger
@@ -106,7 +106,7 @@ def collect(
     kind: RemoteKind,
     runner: Runner,
     ledger: Ledger,
-    lane: Lane,
+    lane: WorkerPlan,
     interruption: Interruption,
 ) -> tuple[int, int]:
     """Ask a worker what became of the trials that an earlier run had begun there, and wait for the one in hand.

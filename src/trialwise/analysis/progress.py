@@ -2,5 +2,5 @@
 
 from collections.abc import Callable
 
-Told = Callable[[str, int, int], object]
+Progress = Callable[[str, int, int], object]
 """Told what is done, how much of it, and of how much."""

@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
 from trialwise.analysis.estimation.flow_lists import flow_list_names
 from trialwise.analysis.estimation.weighted import is_tilted
+from trialwise.analysis.progress import Progress
 from trialwise.analysis.stopping import differences
-from trialwise.analysis.stopping.courses import ClaimCourse
 from trialwise.analysis.stopping.differences import DifferenceClaim
 from trialwise.analysis.stopping.elapsed import Elapsed
 from trialwise.analysis.stopping.intervals import IntervalClaim
+from trialwise.analysis.stopping.monitors import ClaimMonitor
 from trialwise.analysis.stopping.results import ClaimState, StoppingState, Verdicts
 from trialwise.analysis.stopping.sentences import open_texts, reason_text, too_many
 from trialwise.analysis.stopping.two_stages import TwoStages
 from trialwise.analysis.stopping.values import Round, RoundValues
-from trialwise.analysis.telling import Told
 from trialwise.design.sizing import block_of, size
 from trialwise.design.stopping import comparisons
 from trialwise.design.treatments import treatments
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.sampling import is_sobol
-from trialwise.experiment.stopping import compared_metrics, goals, has_course, stops_by_series
+from trialwise.experiment.stopping import compared_metrics, goals, is_monitored, stops_by_series
 from trialwise.measurement.samples import Samples
 from trialwise.rules import RULES
 from trialwise.store.records import TrialRow
 
 
-class Judge:
+class StoppingMonitor:
     """Takes in trials as they end and says what is known.
 
     What it says is a function of the finished trials in plan order, so that a run that was killed and goes on comes to the same
@@ -56,7 +56,7 @@ class Judge:
             if metric.margin is not None
         ]
         self._courses = {
-            place: ClaimCourse(
+            place: ClaimMonitor(
                 claim,
                 design,
                 _columns(claim, factors[claim.treatment], workloads),
@@ -64,7 +64,7 @@ class Judge:
                 sobol=is_sobol(experiment),
             )
             for place, claim in enumerate(self._intervals)
-            if has_course(claim.goal, design)
+            if is_monitored(claim.goal, design)
         }
         self._values = RoundValues(experiment)
         self._elapsed = Elapsed()
@@ -89,7 +89,7 @@ class Judge:
             self.add_time(row, row.started, row.finished)
         self._values.add_many(trials)
 
-    def state(self, upcoming: TrialRow | None, told: Told | None = None) -> StoppingState:
+    def state(self, upcoming: TrialRow | None, told: Progress | None = None) -> StoppingState:
         """What is known when the round of `upcoming` is about to run; None: nothing is left of the plan.
 
         `told` is told how many claims of how many have been looked at.
@@ -169,7 +169,7 @@ class Judge:
         after = rounds[number][0] if number < len(rounds) else following
         return after != series or (not self._by_series and round_ % self._block == 0)
 
-    def _every_round(self, rounds: Sequence[Round], told: Told | None) -> Verdicts:
+    def _every_round(self, rounds: Sequence[Round], told: Progress | None) -> Verdicts:
         values = self._values
         claims: list[ClaimState] = []
         for place, claim in enumerate(self._intervals):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0
 
 
-class Patience:
+class StatusLine:
     """Says after two seconds what is being done: once in a log, as a line that changes on a terminal.
 
     with Patience("searching for periods") as patience:
@@ -81,9 +81,9 @@ class Patience:
     @cached_property
     def _console(self) -> Console:
         """That of messages, unless one was given; made when something is said, since its import takes longer than most waits."""
-        from trialwise.cli.output import messages
+        from trialwise.cli.output import stderr_console
 
-        return self._given or messages()
+        return self._given or stderr_console()
 
     def _show(self) -> None:
         console = self._console
@@ -105,7 +105,7 @@ class DrawingWatch:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._shown = ExitStack()
-        self._patience: Patience | None = None
+        self._patience: StatusLine | None = None
 
     def __enter__(self) -> Self:
         """Nothing is drawn yet."""
@@ -114,7 +114,7 @@ class DrawingWatch:
     def __call__(self, done: int, total: int, left: float) -> None:
         """Take in how many lists of how many are drawn, and how long the others will take (seconds)."""
         if self._patience is None:
-            self._patience = self._shown.enter_context(Patience("drawing flow lists", self._console))
+            self._patience = self._shown.enter_context(StatusLine("drawing flow lists", self._console))
         self._patience.drawing(done, total, left)
         if done == total:
             self._end()

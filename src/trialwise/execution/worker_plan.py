@@ -9,9 +9,9 @@ import dataclasses
 import json
 from collections.abc import Sequence
 
-from trialwise.design.lanes import Lane
 from trialwise.design.plan import PlannedTrial, make_plan
 from trialwise.design.sizing import size
+from trialwise.design.worker_plan import WorkerPlan
 from trialwise.experiment.model import Experiment
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -43,14 +43,14 @@ def has_lanes(ledger: Ledger) -> bool:
     return _KEY in ledger.meta()
 
 
-def lanes(ledger: Ledger) -> list[Lane]:
+def lanes(ledger: Ledger) -> list[WorkerPlan]:
     """The lanes of a ledger; where nothing says otherwise, one with all trials."""
     text = ledger.meta().get(_KEY)
     if text is None:
         sessions = ledger.sessions()
-        return [Lane(1, sessions[-1].worker if sessions else None, ((1, ledger.last_number()),))]
+        return [WorkerPlan(1, sessions[-1].worker if sessions else None, ((1, ledger.last_number()),))]
     return [
-        Lane(number, entry["worker"], tuple((first, last) for first, last in entry["blocks"]))
+        WorkerPlan(number, entry["worker"], tuple((first, last) for first, last in entry["blocks"]))
         for number, entry in enumerate(json.loads(text), 1)
     ]
 
@@ -65,12 +65,12 @@ def laid_out(experiment: Experiment, closed: int) -> Sequence[PlannedTrial]:
     return [trial for trial in trials if trial.series > closed]
 
 
-def lanes_meta(known: Sequence[Lane]) -> dict[str, str]:
+def lanes_meta(known: Sequence[WorkerPlan]) -> dict[str, str]:
     """What the ledger keeps of lanes."""
     return {_KEY: json.dumps([{"worker": lane.worker, "blocks": lane.blocks} for lane in known])}
 
 
-def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -> dict[str, Lane]:
+def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -> dict[str, WorkerPlan]:
     """Give each worker its lane, and write it down.
 
     A worker has the lane that was its before; else an unfinished one whose worker is not among `names`, whose trial in
@@ -88,7 +88,7 @@ def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -
     return {name: given[name] for name in names}
 
 
-def _orphan(ledger: Ledger, known: Sequence[Lane], names: Sequence[str]) -> Lane | None:
+def _orphan(ledger: Ledger, known: Sequence[WorkerPlan], names: Sequence[str]) -> WorkerPlan | None:
     """An unfinished lane that nobody works on; what its worker had in hand is planned again."""
     for lane in known:
         if lane.worker not in names and ledger.count(_UNFINISHED, blocks=lane.blocks):
@@ -103,8 +103,8 @@ def in_blocks(number: int, blocks: Sequence[tuple[int, int]]) -> bool:
     return any(first <= number <= last for first, last in blocks)
 
 
-def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[Lane, list[TrialRow]]:
-    lane = Lane(number, None, ())
+def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[WorkerPlan, list[TrialRow]]:
+    lane = WorkerPlan(number, None, ())
     last = ledger.last_number()
     trials = laid_out(lane.experiment(experiment), ledger.closed_series())
     rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(trials, 1)]
