@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
     from trialwise.analysis.trial_set import TrialSet
+    from trialwise.report.figures.sheets import Sheet
 
 
 @Parameter(name="*")
@@ -93,9 +94,12 @@ class FileOptions:
                     write_text(path, text())
                     written.append(path)
             if self.svg is not None:
-                from trialwise.report.comparison_print import write_figures
+                from trialwise.report.figures.compared import compared_figures
+                from trialwise.report.figures.paint import write_all
 
-                written += write_figures(found, rankings, sides, self.svg)
+                sheets: dict[str, Sheet] = {}
+                figures = compared_figures(found, rankings, sides, sheets)
+                written += write_all(figures, sheets, self.svg, "svg")
         except OSError as error:
             raise not_written(error.filename, error) from error
         return written

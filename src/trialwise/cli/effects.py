@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.effects.directory import EffectsInput
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.analysis.effects.results import EffectsAnalysis
+    from trialwise.report.figures.sheets import Sheet
 
 EffectsMethod = Literal["welch", "freedman_lane", "ordinary", "raw_permutation", "paper"]
 InferenceLevel = Literal["host", "boot", "build", "process", "trial"]
@@ -326,9 +327,11 @@ def _write(
             write_text(latex, effects_latex(found))
             written.append(latex)
         if svg is not None:
-            from trialwise.report.effects_print import write_effects_figures
+            from trialwise.report.figures.effects import effects_figures
+            from trialwise.report.figures.paint import write_all
 
-            written += write_effects_figures(found, svg, "svg")
+            sheets: dict[str, Sheet] = {}
+            written += write_all(effects_figures(found, sheets), sheets, svg, "svg")
     except OSError as error:
         raise not_written(error.filename or found.source, error) from error
     for path in written:

@@ -95,6 +95,6 @@ def _page(found: Profile, times: Array, values: Array) -> str:
 
 
 def _print(found: Profile, times: Array, values: Array, path: Path) -> None:
-    from trialwise.report.condition_print import write_profile
+    from trialwise.report.figures.conditions import write_profile
 
     write_profile(found, times, values, path)

@@ -192,10 +192,10 @@ def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:
 
 def _print(advice: RuntimeAdvice, pilots: list[Pilot], path: Path) -> None:
     if advice.durations:
-        from trialwise.report.duration_print import write_durations
+        from trialwise.report.figures.conditions import write_durations
 
         write_durations(advice, path)
         return
-    from trialwise.report.condition_print import write_runtime
+    from trialwise.report.figures.conditions import write_runtime
 
     write_runtime(advice, pilots, path)

@@ -320,7 +320,7 @@ def _flow_list(found: Simulated, path: Path) -> str:
 
 def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:
     from trialwise.cli.plots import write_plot
-    from trialwise.report.simulation_figure import write_simulation
+    from trialwise.report.figures.simulation import write_simulation
     from trialwise.trials.simulated_series import fullest_queues, largest_rates
 
     queues, rates = fullest_queues(found, _LINES), largest_rates(found, _LINES)

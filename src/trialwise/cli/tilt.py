@@ -179,7 +179,7 @@ def _write(out: Path, source: Path, tilted: Experiment, document: TiltDocument) 
 def _draw(plot: Path, source: Path, document: TiltDocument) -> None:
     from trialwise import study
     from trialwise.cli.plots import write_plot
-    from trialwise.report.size_fit_figure import write_size_fits
+    from trialwise.report.figures.size_fit import write_size_fits
     from trialwise.study.tilting import size_fits
 
     sizes, shares, fits = size_fits(study.load(source))

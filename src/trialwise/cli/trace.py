@@ -178,7 +178,7 @@ def plot(
     check_out(out, force=force)
     from trialwise.cli.plots import write_plot
     from trialwise.measurement.opportunities import fitting_bin, rates
-    from trialwise.report.trace_figure import write_trace
+    from trialwise.report.figures.trace import write_trace
 
     read = _read(trace)
     width = fitting_bin(read, _bin(bin_width))

@@ -126,7 +126,8 @@ class Details:
 class Figure:
     """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
 
-    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none.
+    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none. `file` is its
+    name in print without an ending, empty where it is not printed by itself.
     """
 
     key: str
@@ -136,6 +137,7 @@ class Figure:
     spec: dict[str, Any]
     whole: bool = False
     least: int = 0
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ import sys
 from contextlib import redirect_stdout
 from io import StringIO
 
-HEAVY = {"altair", "dask", "distributed", "matplotlib", "polars", "pyarrow", "scipy", "vl_convert"}
+HEAVY = {"altair", "dask", "distributed", "matplotlib", "polars", "pyarrow", "scipy", "typst", "vl_convert"}
 
 for words in commands(app):
     with redirect_stdout(StringIO()) as printed:

@@ -25,12 +25,12 @@ from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.looks import looks
+from trialwise.report.figures.printed import print_figures
 from trialwise.report.latex import latex_files
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
 from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels
-from trialwise.report.print_figures import print_figures
 from trialwise.report.print_style import PAGE
 from trialwise.report.print_tables import table_pages
 from trialwise.report.render.latex import latex_number

@@ -25,11 +25,10 @@ from trialwise.report.document import plain
 from trialwise.report.documents import order
 from trialwise.report.figures.order_picture import Picture
 from trialwise.report.figures.order_pictures import pictures
+from trialwise.report.figures.printed import print_figures, write_order_figures
 from trialwise.report.html import html_report, order_page
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
-from trialwise.report.order_print import write_order_figures
-from trialwise.report.print_figures import print_figures
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = ["treatment", "order", "round", "position", "value"]

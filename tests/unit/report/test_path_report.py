@@ -21,11 +21,11 @@ from trialwise.report.figures import axes as path_axes
 from trialwise.report.figures import path_labels
 from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.looks import looks
-from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures
+from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures, printed_planes
+from trialwise.report.figures.sheets import unpacked
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
-from trialwise.report.path_print import path_figures
 from trialwise.report.path_tables import path_tables
 from trialwise.report.print_document import write_document
 from trialwise.report.print_style import STYLE
@@ -89,7 +89,7 @@ def test_captions_state_level_method_and_n(asked: Analysis, tmp_path: Path) -> N
         "exact binomial ranks",
     ):
         assert words in kpi
-    assert "✕: 1 trial not valid" in kpi + plane_figures(board_of(asked))[1].caption
+    assert "Crosses: 1 trial not valid" in kpi + plane_figures(board_of(asked))[1].caption
     few = analyse_paths(write_paths(tmp_path / "few", rounds=6, kpi=False))
     assert (
         "No region for cubic, bbr: it needs 7 trials, there are 6." in plane_figures(board_of(few))[0].caption
@@ -105,7 +105,7 @@ def test_the_delay_axis_is_reversed_and_the_data_are_there(asked: Analysis) -> N
     board = board_of(asked)
     for figure in (*plane_figures(board), *course_figures(board)):
         named = set(re.findall(r'"data": \{"name": "(\w+)"\}', json.dumps(figure.spec)))
-        assert named <= set(board._sheets)
+        assert named <= set(board.sheets)
         assert named
     for figure in plane_figures(board):
         scales = [
@@ -178,7 +178,9 @@ def test_the_printed_report_is_whole(asked: Analysis, tmp_path: Path) -> None:
 
 
 def test_planes_are_printed_in_both_variants_of_pantheon_too(asked: Analysis) -> None:
-    names = [name for name, _ in path_figures(asked)]
+    board = board_of(asked)
+    figures = {figure.file: figure for _, variants in printed_planes(board) for figure in variants}
+    names = list(figures)
     assert names == [
         "plane-0",
         "plane-runs-0",
@@ -186,12 +188,13 @@ def test_planes_are_printed_in_both_variants_of_pantheon_too(asked: Analysis) ->
         "plane-1",
         "plane-runs-1",
         "plane-mean-1",
-        "delays",
     ]
-    means = dict(path_figures(asked))["plane-mean-0"].axes[0]
-    shown = {(line.get_xdata()[0], line.get_ydata()[0]) for line in means.get_lines()}  # type: ignore[index]
+    name = figures["plane-mean-0"].spec["layer"][0]["data"]["name"]
+    shown = {(row["delay"], row["throughput"]) for row in unpacked(board.sheets[name])}
     assert asked.path is not None
-    assert shown == {(region.mean_delay, region.mean_throughput) for region in asked.path.planes[0].regions}
+    regions = asked.path.planes[0].regions
+    wanted = {(float(f"{one.mean_delay:.7g}"), float(f"{one.mean_throughput:.7g}")) for one in regions}
+    assert shown == wanted
 
 
 def test_tables_have_their_numbers_in_html_latex_and_text_alike(asked: Analysis) -> None:

@@ -11,7 +11,7 @@ from trialwise.report import comparison_words as words
 from trialwise.report.comparison_words import by_metric
 from trialwise.report.document import Attached, Block, Details, Document, Figures, Note, Table, Verdict
 from trialwise.report.documents import compare
-from trialwise.report.figures.comparison import Differences, Ranks, differences, ranks
+from trialwise.report.figures.comparison import Differences, differences, ranks
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import counted, percent
@@ -54,7 +54,7 @@ def document(
         (
             *([Note((_STOPPED,), "warning")] if view.stopping else ()),
             *(Note((f"{note}.",)) for note in _notes(view, found)),
-            *_figures(view, labels, sheets),
+            *verdict_figures(view, labels, sheets),
             *_tables(view, found, labels),
             *_attached(found, pairs),
         ),
@@ -147,27 +147,17 @@ def _notes(view: VerdictSummary, found: Comparison) -> Iterator[str]:
 # Figures
 
 
-def verdict_pictures(
-    view: VerdictSummary, labels: Mapping[str, str]
-) -> Iterator[tuple[str, Differences | Ranks]]:
-    """Name and picture of each figure: differences of each metric, then ranks; at most six of each."""
+def verdict_figures(
+    view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+) -> Iterator[Figures]:
+    """Differences of each metric, then ranks; at most six of each."""
     names = pair_names(view, labels)
     found = (differences(one.rows, names) for one in shown_pairs(view))
-    drawn = [picture for picture in found if picture is not None]
-    yield from ((f"verdicts-{picture.metric}", picture) for picture in drawn[:MOST_FIGURES])
+    pictures = [picture for picture in found if picture is not None][:MOST_FIGURES]
+    compared = (differences_figure(picture, _caption(view, picture), sheets) for picture in pictures)
     called = {name: labels.get(name, name) for pair in view.pairs.values() for name in pair}
-    for one in view.ranking.metrics[:MOST_FIGURES] if view.ranking else ():
-        yield f"ranks-{one.metric}", ranks(one, called)
-
-
-def _figures(view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figures]:
-    pictures = [picture for _, picture in verdict_pictures(view, labels)]
-    compared = (
-        differences_figure(picture, _caption(view, picture), sheets)
-        for picture in pictures
-        if isinstance(picture, Differences)
-    )
-    ranked = (ranks_figure(picture, _RANKS, sheets) for picture in pictures if isinstance(picture, Ranks))
+    metrics = view.ranking.metrics[:MOST_FIGURES] if view.ranking else ()
+    ranked = (ranks_figure(ranks(one, called), _RANKS, sheets) for one in metrics)
     for title, drawn in (("Differences and their margin", tuple(compared)), ("Ranks", tuple(ranked))):
         if drawn:
             yield Figures(title, drawn)

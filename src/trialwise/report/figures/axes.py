@@ -41,7 +41,7 @@ def padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float
     """From where to where an axis goes that shows these values with room around them."""
     low, high = min(values), max(values)
     if logarithmic:
-        room = (high / low) ** 0.08
+        room = max((high / low) ** 0.08, 1 + _NARROW / 2)
         return low / room, high * room
     room = 0.08 * (high - low)
     lacking = max(0.0, (_NARROW * max(abs(low), abs(high)) or 1.0) - (high - low + 2 * room)) / 2

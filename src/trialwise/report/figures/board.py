@@ -10,6 +10,7 @@ import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report import points
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.marks import Chart
@@ -38,16 +39,42 @@ class Board:
         """A chart of rows, in the unit that is shown, which are put among the data of the report."""
         return charted(points.in_unit(points.labelled(rows, self.labels), self.scale), self._sheets)
 
+    def values(self, rows: Sequence[Row], *fields: str) -> list[float]:
+        """The numbers in some fields of rows, in the unit that is shown."""
+        return [self.scale.factor * value for value in marks.numbers(rows, *fields)]
+
+    def figure(
+        self, name: str, title: str, caption: str, alternative: str, chart: Chart, height: int = marks.HEIGHT
+    ) -> Figure:
+        """A figure of the metric."""
+        metric = self.found.metric.name
+        spec = marks.finished(chart, height)
+        return Figure(
+            f"{name}-{metric}", title, caption, alternative, spec, file=f"{file_name(metric)}-{name}"
+        )
+
+    def coloured(self, drawn: Chart, *, lines: bool = True, shaped: bool = False) -> Chart:
+        """Marks in the colours of up to six treatments, points with their shapes; of more, those that are chosen in one colour."""
+        if len(self.names) > MOST:
+            return drawn.encode(color=alt.value(COLOURS[1]))
+        shapes = {"shape": marks.shape(self.looks)} if shaped else {}
+        return drawn.encode(color=marks.colour(self.looks, lines=lines), **shapes)
+
     def told_apart(self, lines: Chart) -> Chart:
         """Lines in the colours and dashes of up to six treatments; of more, the one that is chosen stands out."""
         if len(self.names) <= MOST:
-            return lines.encode(color=marks.colour(self.looks), strokeDash=marks.dash(self.looks))
+            return lines.encode(color=marks.colour(self.looks, lines=True), strokeDash=marks.dash(self.looks))
         here = marks.chosen(treatment=self.names)
         return lines.encode(
             detail="treatment:N",
             color=alt.condition(here, alt.value(COLOURS[1]), alt.value("#888")),
             opacity=alt.condition(here, alt.value(1), alt.value(0.3)),
         )
+
+
+def file_name(name: str) -> str:
+    """A name in letters that names of files may have."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
 
 def charted(rows: Sequence[Row], sheets: dict[str, Sheet]) -> Chart:

@@ -1,7 +1,8 @@
-"""The figures of a comparison, free of any way to draw them: differences with their margin, and ranks."""
+"""What figures of a comparison show: differences with their margin, and ranks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from trialwise.report.points import Row, in_unit
 from trialwise.report.units import Scale, scale
 
 BEST, NOT_BEST = "may be the best", "is not"
+
+
+def file_name(name: str) -> str:
+    """The name of a metric, in letters that names of files may have; several others in a row become one dash."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Interactive figures of condition data and of pilots, each on a page that opens from disk without a network."""
+"""Figures of condition data and of pilots, and their pages, which open from disk without a network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -18,7 +19,8 @@ from trialwise.report.figures import marks
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.looks import look_of
 from trialwise.report.figures.marks import Chart
-from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
+from trialwise.report.figures.paint import write
+from trialwise.report.figures.palette import COLOURS, VERDICTS
 from trialwise.report.figures.sheets import Sheet, packed
 from trialwise.report.html import page
 
@@ -47,10 +49,32 @@ class Sheets:
 def profile_page(profile: Profile, times: Array, values: Array) -> str:
     """The page of a profile: what the terminal says, the autocorrelation, the data over time."""
     sheets = Sheets()
-    figures = [_data_over_time(sheets, profile, times, values)]
-    if profile.autocorrelation.lags:
-        figures.insert(0, _autocorrelation(sheets, profile))
+    figures = _profile_figures(sheets, profile, times, values)
     return _page(f"Profile of {profile.value}", profiles.document(profile, has_sketch=False), figures, sheets)
+
+
+def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:
+    """Write the autocorrelation and the data over time for print; the ending of the path says the format."""
+    sheets = Sheets()
+    write(_profile_figures(sheets, profile, times, values), sheets.packed, path)
+
+
+def _profile_figures(sheets: Sheets, profile: Profile, times: Array, values: Array) -> list[Figure]:
+    data = _data_over_time(sheets, profile, times, values)
+    return [_autocorrelation(sheets, profile), data] if profile.autocorrelation.lags else [data]
+
+
+def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) -> None:
+    """Write how the metric of the pilot that decides settles, of the first where none does, for print."""
+    sheets, place = Sheets(), advice.decided_by or 0
+    write([_growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots))], sheets.packed, path)
+
+
+def write_durations(advice: RuntimeAdvice, path: Path) -> None:
+    """Write the estimates by duration and the phases of what decides, of the first where nothing does, for print."""
+    one = advice.durations[advice.decided_by or 0]
+    sheets: dict[str, Sheet] = {}
+    write(list(duration_figures([one], {one.treatment: look_of(0)}, {}, sheets)), sheets, path)
 
 
 def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
@@ -100,8 +124,11 @@ def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
     found = profile.autocorrelation
     size, unit = points.unit_of(found.lags[-1])
     lags, coefficients = points.thinned_lags(found)
-    x = alt.X("lag:Q", title=f"lag [{unit}]", scale=alt.Scale(nice=False, domain=[0, found.lags[-1] / size]))
-    y = alt.Y("coefficient:Q", title="autocorrelation", scale=alt.Scale(nice=True))
+    x = alt.X(
+        "lag:Q", title=f"lag [{unit}]", scale=alt.Scale(nice=False, domain=[0, 1.02 * found.lags[-1] / size])
+    )
+    heights = [0.0, found.threshold, -found.threshold, *coefficients.tolist()]
+    y = alt.Y("coefficient:Q", title="autocorrelation", scale=marks.span(heights))
     rows = [
         {"lag": lag / size, "coefficient": coefficient}
         for lag, coefficient in zip(lags.tolist(), coefficients.tolist(), strict=True)
@@ -146,10 +173,17 @@ def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
     head = base.mark_point(
         filled=True, shape="triangle-down", size=110, color=COLOURS[1], opacity=1, yOffset=-8
     )
-    words = base.mark_text(align="left", baseline="top", dx=5, fontSize=12).encode(
-        text="label:N", y=alt.value(2)
-    )
-    return [rule, head.encode(y="coefficient:Q"), words]
+    return [rule, head.encode(y="coefficient:Q"), *_beside(base, "lag", found.lags[-1] / size)]
+
+
+def _beside(base: Chart, field: str, end: float) -> list[Chart]:
+    """Labels on top of uprights, to the right of those on the left half, so that all lie inside."""
+    return [
+        base.transform_filter(f"datum.{field} {which} {end / 2}")
+        .mark_text(align=align, baseline="top", dx=away, fontSize=12)
+        .encode(text="label:N", y=alt.value(2))
+        for which, align, away in (("<=", "left", 5), (">", "right", -5))
+    ]
 
 
 def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Array) -> Figure:
@@ -157,12 +191,15 @@ def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Arra
     thin = points.stretches(times, values)
     size, unit = points.unit_of(profile.duration)
     rows = points.stretch_rows(thin, dated=dated, unit=size)
-    y = alt.Y("low:Q", title=profile.value, scale=alt.Scale(zero=False))
+    y = alt.Y("low:Q", title=profile.value, scale=marks.span(marks.numbers(rows, "low", "high")))
     if dated:
-        x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc"))
+        x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc", padding=4, nice=False))
         when = alt.Tooltip("utcyearmonthdatehoursminutesseconds(time):T", title="time")
     else:
-        x, when = alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False)), marks.tip("time")
+        x, when = (
+            alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False, padding=4)),
+            marks.tip("time"),
+        )
     base = sheets.chart(rows).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
     layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(marks.zoom("x", "y"))]
     thinned = thin.times.size < profile.n
@@ -184,13 +221,18 @@ def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Arra
 def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
     need = advice.pilots[place]
     unit = "s" if advice.unit == "s" else "samples"
-    x = alt.X("length:Q", title=f"length of the trial [{unit}]", scale=alt.Scale(nice=False))
+    raw, cuts = _raw_rows(pilot), _cut_rows(need)
+    lengths = marks.numbers([*raw, *growth_rows(need), *cuts], "length")
+    x = alt.X("length:Q", title=f"length of the trial [{unit}]", scale=marks.from_zero(lengths))
     title = f"{need.metric} [{need.unit}]" if need.unit else need.metric
-    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
+    y = alt.Y(
+        "value:Q", title=title, scale=marks.span(marks.numbers([*raw, *growth_rows(need)], "value", "high"))
+    )
+    spread = sheets.chart(raw).mark_rule(color="#808080", opacity=0.35)
     layers = [
-        _raw(sheets, pilot).encode(x=x),
+        spread.encode(x=x, y=y, y2="high:Q"),
         *_growth_marks(sheets, need, x, y),
-        *_cuts(sheets, need),
+        *(layer for row in cuts for layer in _cut(sheets, row, max(lengths))),
     ]
     measure = need.measure if isinstance(need.measure, str) else f"p{need.measure:g}"
     return Figure(
@@ -203,12 +245,11 @@ def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> 
     )
 
 
-def _raw(sheets: Sheets, pilot: Pilot) -> Chart:
+def _raw_rows(pilot: Pilot) -> list[Row]:
     times = np.arange(pilot.values.size, dtype=np.float64) if pilot.times is None else pilot.times
     thin = points.stretches(times, pilot.values, 600)
     rows = points.stretch_rows(thin)
-    renamed: list[Row] = [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
-    return sheets.chart(renamed).mark_rule(color="#808080", opacity=0.35).encode(y="value:Q", y2="high:Q")
+    return [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
 
 
 def _growth_marks(sheets: Sheets, need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
@@ -216,14 +257,12 @@ def _growth_marks(sheets: Sheets, need: PilotNeed, x: alt.X, y: alt.Y) -> list[C
     dashes = alt.StrokeDash(
         "part:N", scale=alt.Scale(domain=list(PARTS), range=[[2, 3], [1, 0]]), legend=None
     )
-    legend = alt.Legend(orient="top", title=None)
-    names = list(VERDICT_COLOURS)
-    colour = alt.Color(
-        "verdict:N", scale=alt.Scale(domain=names, range=list(VERDICT_COLOURS.values())), legend=legend
+    names, legend = list(VERDICTS), marks.legend(list(VERDICTS))
+    colours, shapes = (
+        alt.Scale(domain=names, range=list(each)) for each in zip(*VERDICTS.values(), strict=True)
     )
-    shape = alt.Shape(
-        "verdict:N", scale=alt.Scale(domain=names, range=list(VERDICT_SHAPES.values())), legend=legend
-    )
+    colour = alt.Color("verdict:N", scale=colours, legend=legend)
+    shape = alt.Shape("verdict:N", scale=shapes, legend=legend)
     tips = [marks.tip("length"), marks.tip("value"), *marks.name_tips("verdict", "part")]
     base = sheets.chart(rows)
     line = base.mark_line(color="currentColor", strokeWidth=1.2).encode(x=x, y=y, strokeDash=dashes)
@@ -253,14 +292,13 @@ def growth_rows(need: PilotNeed) -> list[Row]:
     return rows
 
 
-def _cuts(sheets: Sheets, need: PilotNeed) -> list[Chart]:
-    layers: list[Chart] = []
-    row: Row
-    for at, label, dash in ((need.startup, "cut", [5, 4]), (need.runtime, "runtime", [1, 0])):
-        if at and at <= 1.5 * need.duration:
-            row = {"length": at, "label": label}
-            base = sheets.chart([row]).encode(x="length:Q")
-            layers.append(base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2))
-            text = base.mark_text(align="left", baseline="top", dx=4, fontSize=12)
-            layers.append(text.encode(text="label:N", y=alt.value(2)))
-    return layers
+def _cut_rows(need: PilotNeed) -> list[Row]:
+    """The start-up to cut and the runtime, where they are not far beyond the pilot."""
+    ends = ((need.startup, "cut"), (need.runtime, "runtime"))
+    return [{"length": at, "label": label} for at, label in ends if at and at <= 1.5 * need.duration]
+
+
+def _cut(sheets: Sheets, row: Row, end: float) -> list[Chart]:
+    base = sheets.chart([row]).encode(x="length:Q")
+    dash = [5, 4] if row["label"] == "cut" else [1, 0]
+    return [base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2), *_beside(base, "length", end)]

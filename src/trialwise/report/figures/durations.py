@@ -1,4 +1,4 @@
-"""Interactive figures of what the duration of a simulated trial does (CCEval, figure 13), for reports and by themselves."""
+"""Figures of what the duration of a simulated trial does (CCEval, figure 13), for reports and by themselves."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from trialwise.report.figures.estimation_points import (
     BOUNDS,
     active_rows,
     duration_rows,
-    kind_look,
-    numbers,
+    estimand_looks,
     phase_rows,
     stable_value,
 )
 from trialwise.report.figures.looks import Look
 from trialwise.report.figures.marks import Chart
-from trialwise.report.figures.palette import COLOURS, SHAPES
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import percent
 from trialwise.report.points import in_unit
@@ -48,36 +46,27 @@ def duration_figures(
 
 def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
     found = duration_rows(advice)
-    shown, lengths = scale(numbers(found, *BOUNDS), advice.unit), scale(numbers(found, "duration"), "s")
+    shown, lengths = (
+        scale(marks.numbers(found, *BOUNDS), advice.unit),
+        scale(marks.numbers(found, "duration"), "s"),
+    )
     rows = in_unit(in_unit(found, shown), lengths, ("duration",))
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
-    legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
-    colour = alt.Color(
-        "estimand:N",
-        scale=alt.Scale(domain=kinds, range=[COLOURS[kind_look(kind)] for kind in kinds]),
-        legend=legend,
-    )
-    shape = alt.Shape(
-        "estimand:N",
-        scale=alt.Scale(domain=kinds, range=[SHAPES[kind_look(kind)] for kind in kinds]),
-        legend=legend,
-    )
+    colour, shape = estimand_looks(kinds)
     tips = [
         *marks.name_tips("estimand", "trials", "made"),
         *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),
     ]
-    base = charted(rows, sheets).encode(
-        x=alt.X(
-            "duration:Q",
-            title=f"duration of a trial{lengths.heading}",
-            scale=alt.Scale(type="log", padding=10, nice=False),
-        ),
-        color=colour,
-        tooltip=tips,
+    across = marks.logarithmic(marks.numbers(rows, "duration") + _uprights(advice, lengths))
+    up = marks.wide_scale([*marks.numbers(rows, *BOUNDS), *_tolerance(advice, shown)])
+    x = alt.X(
+        "duration:Q",
+        title=f"duration of a trial{lengths.heading}",
+        scale=across,
+        axis=marks.plain_axis(across),
     )
-    y = alt.Y(
-        "estimate:Q", title=advice.metric + shown.heading, scale=marks.wide_scale(numbers(rows, *BOUNDS))
-    )
+    y = alt.Y("estimate:Q", title=advice.metric + shown.heading, scale=up, axis=marks.plain_axis(up))
+    base = charted(rows, sheets).encode(x=x, color=colour, tooltip=tips)
     bounded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
     layers: list[Chart] = [
         *_tolerated(advice, shown, sheets),
@@ -104,11 +93,21 @@ def _tolerance_words(advice: DurationAdvice) -> str:
     return band + ("" if advice.needed is None else " Dashed: the duration needed.")
 
 
+def _tolerance(advice: DurationAdvice, shown: Scale) -> list[float]:
+    """From where to where the estimate may lie around that of the stable phase."""
+    centre = stable_value(advice)
+    if centre is None:
+        return []
+    return [shown.factor * centre * (1 + way * advice.tolerance / 100) for way in (-1, 1)]
+
+
+def _uprights(advice: DurationAdvice, lengths: Scale) -> list[float]:
+    return [length * lengths.factor for length in (advice.duration, advice.needed) if length is not None]
+
+
 def _tolerated(advice: DurationAdvice, shown: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
     """The band around the estimate of the stable phase."""
-    centre = stable_value(advice)
-    if centre is not None:
-        ends = [shown.factor * centre * (1 + way * advice.tolerance / 100) for way in (-1, 1)]
+    if ends := _tolerance(advice, shown):
         band = charted([{"low": ends[0], "high": ends[1]}], sheets)
         yield band.mark_rect(color="#808080", opacity=0.22).encode(y="low:Q", y2="high:Q")
 
@@ -128,12 +127,13 @@ def _phases(
     sheets: dict[str, Sheet],
 ) -> Figure:
     found = active_rows(all_advice, names)
-    shown = scale(numbers(found, "time"), "s")
+    shown = scale(marks.numbers(found, "time"), "s")
     rows, ends = (in_unit(each, shown, ("time",)) for each in (found, phase_rows(all_advice, names)))
-    x = alt.X("time:Q", title=f"time in a trial{shown.heading}")
+    times = marks.numbers([*rows, *ends], "time")
+    x = alt.X("time:Q", title=f"time in a trial{shown.heading}", scale=marks.from_zero(times))
     lines = charted(rows, sheets).encode(
         x=x,
-        color=marks.colour(looks),
+        color=marks.colour(looks, lines=True),
         tooltip=[*marks.name_tips("treatment"), *map(marks.tip, ("time", "active"))],
     )
     lines = lines.mark_line().encode(
@@ -141,7 +141,9 @@ def _phases(
     )
     upright = charted(ends, sheets).mark_rule(strokeDash=[2, 3], opacity=0.8)
     upright = upright.encode(
-        x=x, color=marks.colour(looks), tooltip=[*marks.name_tips("treatment", "phase"), marks.tip("time")]
+        x=x,
+        color=marks.colour(looks, lines=True),
+        tooltip=[*marks.name_tips("treatment", "phase"), marks.tip("time")],
     )
     return Figure(
         "phases",

@@ -1,4 +1,4 @@
-"""Interactive figures of what is estimated from simulated trials (Vega-Lite by way of altair)."""
+"""Figures of what is estimated from simulated trials."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from trialwise.analysis.estimation.results import Estimation, MetricEstimate, Si
 from trialwise.report.document import Figure
 from trialwise.report.estimation_tables import estimate_scales
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures.board import charted, file_name
 from trialwise.report.figures.durations import duration_figures
-from trialwise.report.figures.estimation_points import BOUNDS, estimate_rows, kind_look, numbers, size_rows
+from trialwise.report.figures.estimation_points import BOUNDS, estimand_looks, estimate_rows, size_rows
 from trialwise.report.figures.looks import Look
-from trialwise.report.figures.palette import COLOURS, SHAPES
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import percent
 from trialwise.report.points import Row, in_unit
@@ -49,26 +48,15 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
         *marks.name_tips("treatment", "what", "trials", "level"),
         *map(marks.tip, ("estimate", "low", "high")),
     ]
-    legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
-    colour = alt.Color(
-        "estimand:N",
-        scale=alt.Scale(domain=kinds, range=[COLOURS[kind_look(kind)] for kind in kinds]),
-        legend=legend,
-    )
-    shape = alt.Shape(
-        "estimand:N",
-        scale=alt.Scale(domain=kinds, range=[SHAPES[kind_look(kind)] for kind in kinds]),
-        legend=legend,
-    )
+    colour, shape = estimand_looks(kinds)
     base = charted(list(rows), sheets).encode(
         y=marks.treatment_rows(treatments),
         yOffset=alt.YOffset("estimand:N", sort=kinds),
         color=colour,
         tooltip=tips,
     )
-    axis = alt.Axis(tickCount=8)
-    shape_of = marks.wide_scale(numbers(rows, *BOUNDS))
-    x = alt.X("low:Q", title=one.metric + shown.heading, scale=shape_of, axis=axis)
+    scale = marks.wide_scale(marks.numbers(rows, *BOUNDS))
+    x = alt.X("low:Q", title=one.metric + shown.heading, scale=scale, axis=marks.plain_axis(scale))
     bars = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(
         strokeWidth=3, opacity=0.6
     )
@@ -80,6 +68,7 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
         f"Estimates of {one.metric} with intervals for each treatment.",
         marks.finished(alt.layer(bars.encode(x=x, x2="high:Q").add_params(marks.zoom("x")), dots), height),
         whole=True,
+        file=f"{file_name(one.metric)}-estimates",
     )
 
 
@@ -90,24 +79,17 @@ def _slowdowns(
         *marks.name_tips("treatment", "quantile", "flows"),
         *map(marks.tip, ("from", "to", "estimate", "low", "high")),
     ]
-    base = charted(list(rows), sheets).encode(
-        x=alt.X(
-            "size:Q",
-            title="flow size [B]",
-            scale=alt.Scale(type="log", padding=10, nice=False),
-            axis=alt.Axis(format="~s"),
-        ),
-        color=marks.colour(looks),
-        tooltip=tips,
-    )
+    across, up = (marks.logarithmic(marks.numbers(rows, *fields)) for fields in (("size",), BOUNDS))
+    x = alt.X("size:Q", title="flow size [B]", scale=across, axis=marks.plain_axis(across))
+    base = charted(list(rows), sheets).encode(x=x, color=marks.colour(looks), tooltip=tips)
     levels = {percent(each.confidence) for one in sizes for each in one.quantiles.values()}
     quantiles = list(dict.fromkeys(str(row["quantile"]) for row in rows))
     dash = alt.StrokeDash(
         "quantile:N",
         scale=alt.Scale(domain=quantiles, range=[[4, 3], [1, 0]][: len(quantiles)]),
-        legend=alt.Legend(orient="top", title=None),
+        legend=marks.legend(quantiles, lines=True),
     )
-    y = alt.Y("estimate:Q", title="slowdown", scale=alt.Scale(type="log", padding=10, nice=False))
+    y = alt.Y("estimate:Q", title="slowdown", scale=up, axis=marks.plain_axis(up))
     lines = base.mark_line().encode(y=y, strokeDash=dash)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=marks.shape(looks))
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
@@ -119,4 +101,5 @@ def _slowdowns(
         "Lines of median and 99th percentile slowdown against flow size for each treatment.",
         marks.finished(alt.layer(bars, lines, points)),
         whole=True,
+        file="slowdowns",
     )

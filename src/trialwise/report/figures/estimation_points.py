@@ -1,9 +1,11 @@
-"""The points of figures of estimates, as rows."""
+"""What figures of estimates share: their rows, and how estimands look."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite, sqrt
+
+import altair as alt
 
 from trialwise.analysis.estimation.results import (
     DurationAdvice,
@@ -12,6 +14,7 @@ from trialwise.analysis.estimation.results import (
     MetricEstimate,
     SizeBin,
 )
+from trialwise.report.figures.palette import COLOURS, SHAPES
 from trialwise.report.numbers import percent
 from trialwise.report.points import Row
 
@@ -34,10 +37,16 @@ def kind_look(kind: str) -> int:
     return {_KINDS["per_trial"]: 0, _KINDS["pooled"]: 1}.get(kind, 3)
 
 
-def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
-    """The numbers in some fields of rows."""
-    cells = [row.get(name) for name in fields for row in rows]
-    return [cell for cell in cells if isinstance(cell, int | float)]
+def estimand_looks(kinds: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+    """A colour and a shape for each estimand, the same in every figure; one below the other, for their names are long."""
+    legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
+    places = [kind_look(kind) for kind in kinds]
+    colours = alt.Scale(domain=list(kinds), range=[COLOURS[place] for place in places])
+    shapes = alt.Scale(domain=list(kinds), range=[SHAPES[place] for place in places])
+    return (
+        alt.Color("estimand:N", scale=colours, legend=legend),
+        alt.Shape("estimand:N", scale=shapes, legend=legend),
+    )
 
 
 def estimate_rows(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> list[Row]:

@@ -30,7 +30,8 @@ def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
     ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
     height = _rows_height(board, max(_ROW, 12 * len(board.series)))
-    x = marks.metric_x("value", board.title, height)
+    values = [*board.values(trial_rows(found), "value"), *board.values(rows, "bound", "low", "high")]
+    x = marks.metric_x("value", board.title, values, height)
     layers = [
         ticks.encode(x=x, y=y, yOffset=offset, tooltip=marks.trial_tips(found.metric.name)).add_params(
             marks.zoom("x")
@@ -42,15 +43,16 @@ def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     shape = "triangle-right" if lower else "triangle-left"
     layers += _bound_marks(board, [row for row in rows if row["bound"] is not None], shape)
     several = len(board.series) > 1
-    return Figure(
-        f"kpi-{place}-{found.metric.name}",
+    return board.figure(
+        f"kpi-{place}",
         f"KPI: {objective_text(objective)}",
         f"The triangle is the KPI, read “{'or more' if lower else 'or less'}”; the bar is the two-sided interval of "
         "the same percentile; ticks are trials."
         + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else "")
         + drawn_words(found),
         f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
-        marks.finished(alt.layer(*layers), height),
+        alt.layer(*layers),
+        height,
     )
 
 
@@ -92,11 +94,12 @@ def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     found, y = board.found, marks.treatment_rows(board.names)
     stroke, fill = marks.standing()
     dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
-    x = marks.metric_x("bound", f"KPI of {board.title}", _rows_height(board))
+    scores = points.score_rows(found, objective)
+    values = [*board.values(rows, "bound"), *board.values(scores, "low", "high")]
+    x = marks.metric_x("bound", f"KPI of {board.title}", values, _rows_height(board))
     layers = [
         dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(marks.zoom("x"))
     ]
-    scores = points.score_rows(found, objective)
     if scores:
         tips = [
             *marks.name_tips("treatment"),
@@ -105,8 +108,8 @@ def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
         ]
         bars = board.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
         layers.insert(0, bars.encode(x="low:Q", x2="high:Q", y=y, tooltip=tips))
-    return Figure(
-        f"series-{place}-{found.metric.name}",
+    return board.figure(
+        f"series-{place}",
         f"From series to series: {objective_text(objective)}",
         "Each dot is the KPI of one series; "
         + (
@@ -115,5 +118,6 @@ def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
             else "no score yet."
         ),
         f"Dot plot of the KPIs of {found.metric.name} in all series with the variability score of each treatment.",
-        marks.finished(alt.layer(*layers), _rows_height(board)),
+        alt.layer(*layers),
+        _rows_height(board),
     )

@@ -1,14 +1,20 @@
-"""What interactive figures share: scales, legends, choices, tooltips, the look."""
+"""What figures share: scales, axes, legends, choices, tooltips."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
 
+from trialwise.report.figures.axes import padded
 from trialwise.report.figures.looks import Look
-from trialwise.report.figures.palette import COLOURS
+from trialwise.report.figures.palette import COLOURS, MOST
+from trialwise.report.figures.theme import SCREEN
+from trialwise.report.numbers import write
+from trialwise.report.points import Row
 
 Chart = Any
 """altair's charts share no public base class that has their methods."""
@@ -17,97 +23,218 @@ HEIGHT = 300
 TALL = 640
 """Figures higher than this many pixels are scrolled in their place."""
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
-_SHORT_NAME = 24
 _LOG_FROM = 20.0
-_INK = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "titleFontSize": 12}
-_CONFIG: dict[str, Any] = {
-    "font": "system-ui, 'DejaVu Sans', sans-serif",
-    "view": {"stroke": None},
-    "axis": {
-        **_INK,
-        "gridColor": "currentColor",
-        "gridOpacity": 0.12,
-        "domainColor": "currentColor",
-        "tickColor": "currentColor",
-        "titleFontWeight": "normal",
-        "labelSeparation": 6,
-    },
-    "legend": {**_INK, "symbolStrokeWidth": 2, "symbolOpacity": 1},
-    "text": {"color": "currentColor"},
-    "rule": {"color": "currentColor"},
-}
+_FEWEST_TICKS = 4
+_FEW_COUNTS = 12
+_CRUSHING = 10.0
+"""An interval that reaches so many times as far as all others compresses its axis."""
+ALL = "(all)"
+"""The entry of a list that chooses nothing."""
+_PLAIN = "format(datum.value, abs(datum.value) >= 1000 ? '.3~s' : '.4~r')"
+"""Numbers of a logarithmic axis, without exponents: 0.002, 50, 20k."""
+_LETTER = 6.6
+"""Pixels of a letter of a legend, about."""
+_NARROW = 360
+_NAMES = 190
+LONGEST = 27
+"""Letters of a name; of longer ones the middle is left out."""
+"""Pixels that a legend has on a phone and in print."""
+
+
+def middle(name: str, longest: int = LONGEST) -> str:
+    """An expression of Vega: a name without its middle where it is long, for names often differ at their ends."""
+    half = longest // 2
+    return f"(length({name}) > {longest} ? slice({name}, 0, {half}) + '…' + slice({name}, -{half}) : {name})"
+
+
+MIDDLE = middle("datum.label")
+
+
+def span(values: Sequence[float]) -> alt.Scale:
+    """A scale around values with room for marks, that needs not begin at 0; it does not make much of what hardly differs."""
+    return alt.Scale(domain=list(padded(values or [0.0])), nice=False, zero=False)
+
+
+def from_zero(values: Sequence[float]) -> alt.Scale:
+    """A scale from 0 to above the largest of values."""
+    return alt.Scale(domain=[0, 1.06 * max(values, default=0.0) or 1.0], nice=False)
 
 
 def wide_scale(values: Sequence[float]) -> alt.Scale:
     """A scale around values, logarithmic where the largest is more than twenty times the smallest, and that above 0."""
     ranging = bool(values) and min(values) > 0 and max(values) > _LOG_FROM * min(values)
-    return alt.Scale(type="log", padding=10, nice=False) if ranging else alt.Scale(zero=False, padding=10)
+    return logarithmic(values) if ranging else span(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far an axis of intervals reaches: a scale with its axis, and what its title adds."""
+
+    scale: alt.Scale
+    axis: alt.Axis
+    note: str = ""
+
+
+def reach(rows: Sequence[Row], *fields: str, at_top: bool = False) -> Reach:
+    """The axis of intervals around 0; beyond what all but one reach it is compressed where that one would crush the others."""
+    ends = sorted(max(map(abs, numbers([row], *fields)), default=0.0) for row in rows)
+    values, orient = [0.0, *numbers(rows, *fields)], "top" if at_top else "bottom"
+    common = ends[-2] if len(ends) > 1 else 0.0
+    if not 0 < _CRUSHING * common < ends[-1]:
+        return Reach(span(values), alt.Axis(orient=orient, tickCount=6))
+    common = float(f"{common:.1g}")
+    low, high = padded(values)
+    parts = sorted({sign * common * power for sign in (-1, 1) for power in (0, 0.5, 1, 10, 100, 1000)})
+    axis = alt.Axis(values=[part for part in parts if low <= part <= high], orient=orient, labelExpr=_PLAIN)
+    scale = alt.Scale(type="symlog", constant=common, domain=[low, high], nice=False)
+    return Reach(scale, axis, f"; compressed beyond ±{write(common)}")
+
+
+def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
+    """A logarithmic scale around values."""
+    low, high = padded(values, logarithmic=True)
+    return alt.Scale(type="log", base=base, domain=[low, high], nice=False)
+
+
+def count_axis(values: Sequence[float]) -> alt.Axis:
+    """An axis of whole numbers around values, with no others between them."""
+    low, high = ceil(min(values, default=0)), floor(max(values, default=0))
+    if high - low > _FEW_COUNTS:
+        return alt.Axis(tickMinStep=1, format=",d")
+    return alt.Axis(values=list(range(low, high + 1)), format=",d")
+
+
+def plain_axis(scale: alt.Scale, count: int = 6) -> alt.Axis:
+    """An axis with numbers as people write them, so few on a logarithmic one that each is another text."""
+    found = scale.to_dict()
+    if found.get("type") != "log":
+        return alt.Axis(tickCount=count)
+    return alt.Axis(values=log_ticks(*found["domain"]), labelExpr=_PLAIN)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Where a logarithmic axis is labelled: at powers of ten, at 1, 2 and 5 where it is shorter, and at round steps where shortest."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    for parts, step in (((1,), ceil((last - first) / 8)), ((1, 2, 5), 1), ((1, 1.5, 2, 3, 4, 5, 7), 1)):
+        ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= _FEWEST_TICKS:
+            return inside
+    step = 10 ** floor(log10((high - low) / 4))
+    step *= next(part for part in (1, 2, 5, 10) if (high - low) / (part * step) <= 6)
+    return [round(place * step, 12) for place in range(ceil(low / step), floor(high / step) + 1)]
 
 
 def finished(chart: Chart, height: int = HEIGHT) -> dict[str, Any]:
     """A chart as a Vega-Lite document as wide as its place, in the ink of the page."""
-    made = chart.properties(width="container", height=height, background="transparent")
-    made = made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    made = chart.properties(width="container", height=height)
+    return inked(made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding")))
+
+
+def inked(chart: Chart) -> dict[str, Any]:
+    """A chart as a Vega-Lite document in the ink of the page."""
+    made = chart.properties(background=SCREEN.ground)
     # Every kind of figure is checked against the schema by a test: checking each one takes a third of the time of a page.
-    spec: dict[str, Any] = made.configure(**_CONFIG).to_dict(validate=False)
+    spec: dict[str, Any] = made.configure(**SCREEN.config).to_dict(validate=False)
     return spec
 
 
-def _legend(names: list[str]) -> alt.Legend | None:
+def legend(
+    names: Sequence[str], *, lines: bool = False, shown: Sequence[str] | None = None
+) -> alt.Legend | None:
+    """A legend above a figure, None for one name: in a row where that fits on a phone, else in columns that no name leaves.
+
+    `lines`: a stroke stands for each; `shown` are those that have an entry, if not all.
+    """
     if len(names) < 2:
         return None
-    columns = 2 if max(map(len, names)) <= _SHORT_NAME else 1
-    return alt.Legend(orient="top", title=None, columns=columns, labelLimit=190 if columns == 2 else 400)
+    entries = list(shown or names)
+    longest = min(LONGEST, max(map(len, entries))) * _LETTER + 34
+    columns = max(1, min(len(entries), int(_NARROW // longest)))
+    looks: dict[str, Any] = (
+        {"symbolType": "stroke", "symbolSize": 300, "symbolStrokeWidth": 2} if lines else {}
+    )
+    return alt.Legend(
+        orient="top",
+        title=None,
+        columns=columns,
+        labelLimit=_NARROW,
+        labelExpr=MIDDLE,
+        values=entries,
+        **looks,
+    )
 
 
-def colour(looks: Mapping[str, Look]) -> alt.Color:
+def colour(looks: Mapping[str, Look], *, lines: bool = False) -> alt.Color:
     """A colour for each treatment, by the name that figures call it."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[look.colour for look in looks.values()])
-    return alt.Color("treatment:N", scale=scale, legend=_legend(names))
+    return alt.Color("treatment:N", scale=scale, legend=legend(names, lines=lines))
 
 
 def shape(looks: Mapping[str, Look]) -> alt.Shape:
     """A shape for each treatment, so that colour is never alone."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[look.shape for look in looks.values()])
-    return alt.Shape("treatment:N", scale=scale, legend=_legend(names))
+    return alt.Shape("treatment:N", scale=scale, legend=legend(names))
 
 
-def dash(looks: Mapping[str, Look]) -> alt.StrokeDash:
+def dash(looks: Mapping[str, Look], *, lines: bool = True) -> alt.StrokeDash:
     """Dashes for each treatment, so that colour is never alone."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[list(look.dash) for look in looks.values()])
-    return alt.StrokeDash("treatment:N", scale=scale, legend=_legend(names))
+    return alt.StrokeDash("treatment:N", scale=scale, legend=legend(names, lines=lines))
 
 
 def standing() -> tuple[alt.Stroke, alt.Fill]:
     """Filled marks hold, hollow ones are descriptive only."""
-    legend = alt.Legend(orient="top", title=None)
     domain = ["holds", "descriptive only"]
+    above = legend(domain)
     stroke = alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]])
     fill = alt.Scale(domain=domain, range=[COLOURS[0], "transparent"])
     return (
-        alt.Stroke("standing:N", scale=stroke, legend=legend),
-        alt.Fill("standing:N", scale=fill, legend=legend),
+        alt.Stroke("standing:N", scale=stroke, legend=above),
+        alt.Fill("standing:N", scale=fill, legend=above),
     )
 
 
-def choice(name: str, label: str, options: list[str]) -> alt.Parameter:
+def two_standings(domain: Sequence[str]) -> tuple[alt.Color, alt.Shape, alt.Fill]:
+    """Filled circles for what was shown, hollow squares for what was not."""
+    above = legend(domain)
+    field, colours = "standing:N", [COLOURS[1], COLOURS[0]]
+    return (
+        alt.Color(field, scale=alt.Scale(domain=domain, range=colours), legend=above),
+        alt.Shape(field, scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=above),
+        alt.Fill(field, scale=alt.Scale(domain=domain, range=[COLOURS[1], "transparent"]), legend=above),
+    )
+
+
+def choice(name: str, label: str, options: Sequence[str]) -> alt.Parameter:
     """A list to choose from below a figure."""
-    bind = alt.BindRadioSelect(options=options, name=f"{label} ", input="select")
+    bind = alt.BindRadioSelect(options=list(options), name=f"{label} ", input="select")
     return alt.param(name=name, value=options[0], bind=bind)
 
 
-def choices(**options: list[str]) -> list[alt.Parameter]:
+def choices(**options: Sequence[str]) -> list[alt.Parameter]:
     """Lists for what there is more than one of; the names are those of fields."""
     return [choice(f"one_{name}", name, known) for name, known in options.items() if len(known) > 1]
 
 
-def chosen(**options: list[str]) -> str:
+def chosen(**options: Sequence[str]) -> str:
     """The condition that a row is what `choices` says."""
-    conditions = [f"datum.{name} === one_{name}" for name, known in options.items() if len(known) > 1]
+    conditions = [
+        f"(one_{name} === '{ALL}' || datum.{name} === one_{name})"
+        if ALL in known
+        else f"datum.{name} === one_{name}"
+        for name, known in options.items()
+        if len(known) > 1
+    ]
     return " && ".join(conditions) or "true"
+
+
+def all_or_one(names: Sequence[str]) -> list[str]:
+    """What can be chosen of treatments: all while each has a colour, or one."""
+    return [*([ALL] if 1 < len(names) <= MOST else []), *names]
 
 
 def zoom(*encodings: str) -> alt.Parameter:
@@ -115,15 +242,21 @@ def zoom(*encodings: str) -> alt.Parameter:
     return alt.selection_interval(bind="scales", encodings=list(encodings), zoom=_ZOOM)  # type: ignore[arg-type]
 
 
-def metric_x(field: str, title: str, height: int = HEIGHT) -> alt.X:
-    """A horizontal axis of the metric that need not begin at 0; on top of figures that are scrolled."""
-    axis = alt.Axis(orient="top" if height > TALL else "bottom")
-    return alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, nice=False, padding=10))
+def metric_x(field: str, title: str, values: Sequence[float], height: int = HEIGHT) -> alt.X:
+    """A horizontal axis of the metric around its values; on top of figures that are scrolled."""
+    axis = alt.Axis(orient="top" if height > TALL else "bottom", tickCount=6)
+    return alt.X(f"{field}:Q", title=title, axis=axis, scale=span(values))
 
 
-def treatment_rows(names: list[str]) -> alt.Y:
-    """A row for each treatment, in the order of the file."""
-    return alt.Y("treatment:N", sort=names, title=None, axis=alt.Axis(labelLimit=170, grid=True))
+def treatment_rows(names: Sequence[str]) -> alt.Y:
+    """A row for each treatment, in the order of the file; of a long name the middle is left out."""
+    return named_rows("treatment", names)
+
+
+def named_rows(field: str, names: Sequence[str]) -> alt.Y:
+    """A row for each name; of a long one the middle is left out."""
+    axis = alt.Axis(labelLimit=_NAMES, grid=True, labelExpr=MIDDLE, labelOverlap=False)
+    return alt.Y(f"{field}:N", sort=list(names), title=None, axis=axis)
 
 
 def tip(field: str, title: str | None = None) -> alt.Tooltip:
@@ -139,3 +272,9 @@ def name_tips(*fields: str) -> list[alt.Tooltip]:
 def trial_tips(metric: str) -> list[alt.Tooltip]:
     """What a mark of a trial tells when it is pointed at."""
     return [tip("value", metric), *name_tips("trial", "treatment", "series", "round", "converged")]
+
+
+def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
+    """The numbers in some fields of rows."""
+    cells = [row.get(name) for name in fields for row in rows]
+    return [cell for cell in cells if isinstance(cell, int | float)]

@@ -1,4 +1,4 @@
-"""Interactive figures (Vega-Lite by way of altair): hover for values, drag and zoom, choose a treatment or a trial."""
+"""Figures of one metric: trials in order, distribution, autocorrelation, and those of its KPIs and samples."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from trialwise.report.figures import marks
 from trialwise.report.figures.board import Board
 from trialwise.report.figures.drawn_trials import drawn_words, some, trial_rows
 from trialwise.report.figures.kpi import kpi_figure, series_figure
-from trialwise.report.figures.marks import HEIGHT, Chart
-from trialwise.report.figures.palette import COLOURS, FAILED, MOST
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, CROSS, FAILED, MOST
 from trialwise.report.figures.pooled import pooled_figures
 from trialwise.report.figures.samples import samples_figure
 from trialwise.report.figures.sheets import Sheet
@@ -37,32 +37,33 @@ def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet])
 
 
 def _order(board: Board) -> Figure:
-    found, names = board.found, board.names
-    scale = alt.Scale(zero=False, nice=False, padding=8)
+    found, rows = board.found, trial_rows(board.found)
     along, advice = points.order_words(board.analysis)
-    x = alt.X("trial:Q", title=along, scale=scale)
-    y = alt.Y("value:Q", title=board.title, scale=alt.Scale(zero=False))
-    base = board.chart(trial_rows(found)).encode(x=x, y=y, tooltip=marks.trial_tips(found.metric.name))
+    x = alt.X(
+        "trial:Q",
+        title=along,
+        axis=marks.count_axis(marks.numbers(rows, "trial")),
+        scale=alt.Scale(zero=False, nice=False, padding=10),
+    )
+    y = alt.Y("value:Q", title=board.title, scale=marks.span(board.values(rows, "value")))
+    base = board.chart(rows).encode(x=x, y=y, tooltip=marks.trial_tips(found.metric.name))
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
     layers: list[Chart] = []
-    if len(names) <= MOST:
+    if len(board.names) <= MOST:
         encoded = trials.encode(color=marks.colour(board.looks), shape=marks.shape(board.looks))
         layers.append(encoded.add_params(marks.zoom("x", "y")))
     else:
-        layers += _highlighted(trials, names)
+        layers += _highlighted(trials, board.names)
     failed = len(board.analysis.failures)
-    return Figure(
-        f"order-{found.metric.name}",
+    cross = (
+        f" A cross at the foot is one of {counted(failed, 'attempt')} that gave no result." if failed else ""
+    )
+    return board.figure(
+        "order",
         "Trials in order",
-        f"Each mark is a trial. {advice}"
-        + (
-            f" A cross at the foot is one of {counted(failed, 'attempt')} that gave no result."
-            if failed
-            else ""
-        )
-        + drawn_words(found),
+        f"Each mark is a trial. {advice}{cross}{drawn_words(found)}",
         f"Scatter plot of {found.metric.name} of each trial over the order of the trials, by treatment.",
-        marks.finished(alt.layer(*layers, *_series_marks(board), *_failure_marks(board))),
+        alt.layer(*layers, *_series_marks(board), *_failure_marks(board)),
     )
 
 
@@ -91,8 +92,8 @@ def _failure_marks(board: Board) -> list[Chart]:
     if not failures:
         return []
     tips = marks.name_tips("trial", "treatment", "series", "status", "reason")
-    cross = board.chart(failures).mark_text(text="✕", color=FAILED, fontSize=13, fontWeight="bold")
-    return [cross.encode(x="trial:Q", y=alt.value(HEIGHT - 8), tooltip=tips)]
+    cross = board.chart(failures).mark_point(shape=CROSS, color=FAILED, size=60, strokeWidth=2, opacity=1)
+    return [cross.encode(x="trial:Q", y=alt.value({"expr": "height - 6"}), tooltip=tips)]
 
 
 # Distributions
@@ -104,47 +105,44 @@ def _distribution(board: Board) -> Figure | None:
         return None
     confidence = next((known.band.confidence for known in found.distributions if known.band), 95.0)
     side = "lower" if found.metric.better == "higher" else "upper"
-    layers = [_steps(board), *_band_marks(board, side)]
-    return Figure(
-        f"distribution-{found.metric.name}",
+    return board.figure(
+        "distribution",
         "Empirical distribution",
-        "Steps: share of trials at or below a value. Grey: the band that holds the whole distribution with "
+        "Steps: share of trials at or below a value. Shaded: the band that holds the whole distribution with "
         f"{confidence:g} % confidence; where it reaches the smallest or largest value it goes on beyond. "
         f"Dotted: the {confidence:g} % {side} bound of each percentile by itself"
-        + ("; both for the treatment chosen." if len(names) > 1 else "."),
+        + (", of the treatment chosen." if len(names) > MOST else "."),
         f"Empirical cumulative distribution of {found.metric.name} with its {confidence:g} % confidence band.",
-        marks.finished(alt.layer(*layers)),
+        alt.layer(*_band_marks(board, side), _steps(board)),
     )
 
 
+def _options(board: Board) -> dict[str, list[str]]:
+    return {"treatment": marks.all_or_one(board.names), "series": board.series}
+
+
 def _steps(board: Board) -> Chart:
-    names, series = board.names, board.series
-    x = marks.metric_x("value", board.title)
+    steps, bands = points.step_rows(board.found), points.band_rows(board.found)
+    values = [*board.values(steps, "value"), *board.values(bands, "low", "high", "lower", "upper")]
     y = alt.Y("share:Q", title="share of trials", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     tips = [*marks.name_tips("treatment", "series"), marks.tip("value"), alt.Tooltip("share:Q", format=".1%")]
-    steps = board.chart(points.step_rows(board.found)).transform_filter(marks.chosen(series=series))
-    steps = steps.mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
-    steps = steps.add_params(marks.zoom("x"), *marks.choices(treatment=names, series=series))
-    return board.told_apart(steps)
+    of_series = marks.chosen(series=board.series)
+    of_one = of_series if len(board.names) > MOST else marks.chosen(**_options(board))
+    lines = board.chart(steps).transform_filter(of_one).mark_line(interpolate="step-after", strokeWidth=2)
+    lines = lines.encode(x=marks.metric_x("value", board.title, values), y=y, tooltip=tips)
+    return board.told_apart(lines.add_params(marks.zoom("x"), *marks.choices(**_options(board))))
 
 
 def _band_marks(board: Board, side: str) -> list[Chart]:
-    here = marks.chosen(treatment=board.names, series=board.series)
+    here = marks.chosen(**_options(board))
     rows = points.band_rows(board.found)
     layers: list[Chart] = []
-    band = points.picked(rows, "share", "low", "high")
-    if band:
-        area = (
-            board.chart(band)
-            .transform_filter(here)
-            .mark_area(orient="horizontal", opacity=0.25, color="#808080")
-        )
-        layers.append(area.encode(x="low:Q", x2="high:Q", y="share:Q"))
-    single = points.picked(rows, "share", side)
-    if single:
-        line = board.chart(single).transform_filter(here)
-        line = line.mark_line(strokeDash=[2, 3], color="currentColor", strokeWidth=2)
-        layers.append(line.encode(x=f"{side}:Q", y="share:Q", order="share:Q"))
+    if band := points.picked(rows, "share", "low", "high"):
+        area = board.chart(band).transform_filter(here).mark_area(orient="horizontal", opacity=0.18)
+        layers.append(board.coloured(area.encode(x="low:Q", x2="high:Q", y="share:Q")))
+    if single := points.picked(rows, "share", side):
+        line = board.chart(single).transform_filter(here).mark_line(strokeDash=[2, 3], strokeWidth=1.5)
+        layers.append(board.coloured(line.encode(x=f"{side}:Q", y="share:Q", order="share:Q")))
     return layers
 
 
@@ -155,23 +153,29 @@ def _autocorrelation(board: Board) -> Figure | None:
     rows = points.lag_rows(board.found)
     if not rows:
         return None
-    options = {"treatment": board.names, "series": board.series}
+    options = _options(board)
     base = board.chart(rows).transform_filter(marks.chosen(**options))
-    axis, scale = alt.Axis(tickMinStep=1, format="d"), alt.Scale(nice=False, padding=10)
-    x = alt.X("lag:Q", title="lag, in trials of the treatment", axis=axis, scale=scale)
-    y = alt.Y(
-        "coefficient:Q", title="autocorrelation", scale=alt.Scale(domain=points.correlation_range(rows))
+    x = alt.X(
+        "lag:Q",
+        title="lag, in trials of the treatment",
+        axis=marks.count_axis(marks.numbers(rows, "lag")),
+        scale=alt.Scale(nice=False, zero=False, padding=10),
     )
-    tips = [*marks.name_tips("lag"), marks.tip("coefficient"), marks.tip("threshold")]
-    stems = base.mark_rule(strokeWidth=2, color=COLOURS[0]).encode(x=x, y=y, y2=alt.datum(0), tooltip=tips)
-    heads = base.mark_point(filled=True, size=50, color=COLOURS[0], opacity=1).encode(x=x, y=y, tooltip=tips)
-    dashed = base.mark_line(strokeDash=[5, 4], color="currentColor", opacity=0.7)
-    limits = [dashed.encode(x=x, y=f"{side}:Q") for side in ("threshold", "negative")]
-    return Figure(
-        f"autocorrelation-{board.found.metric.name}",
+    low, high = points.correlation_range(rows)
+    y = alt.Y("coefficient:Q", title="autocorrelation", scale=alt.Scale(domain=[low, high], nice=False))
+    tips = [*marks.name_tips("treatment", "lag"), marks.tip("coefficient"), marks.tip("threshold")]
+    lines = board.coloured(base.mark_line(strokeWidth=1, opacity=0.6).encode(x=x, y=y), lines=False)
+    heads = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, tooltip=tips)
+    heads = board.coloured(heads, lines=False, shaped=True).add_params(*marks.choices(**options))
+    ends = base.transform_aggregate(threshold="max(threshold)", negative="min(negative)")
+    dashed = ends.mark_rule(strokeDash=[5, 4], opacity=0.7)
+    zero = base.mark_rule(opacity=0.4).encode(y=alt.datum(0))
+    return board.figure(
+        "autocorrelation",
         "Autocorrelation",
         "How alike trials of a treatment are that ran so many trials apart. Dashed: ±1.95/√n, within which "
         "independent trials stay 95 times in 100 at each lag. Trials that all gave one number have none.",
         f"Autocorrelation of {board.found.metric.name} by lag with the threshold of independence.",
-        marks.finished(alt.layer(stems.add_params(*marks.choices(**options)), heads, *limits), 240),
+        alt.layer(zero, *(dashed.encode(y=f"{side}:Q") for side in ("threshold", "negative")), lines, heads),
+        240,
     )

@@ -1,4 +1,4 @@
-"""Interactive figures of order (Vega-Lite by way of altair), drawn from their pictures."""
+"""Figures of order, drawn from their pictures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,8 @@ _ROW = 30
 _CELL = 22
 """Pixels that a row or column of a matrix needs at least."""
 _NAMES = 190
-_LONG = 20
-"""Letters of a name from which on a narrow figure is scrolled."""
-_MIDDLE = "length(datum.label) > 19 ? slice(datum.label, 0, 9) + '…' + slice(datum.label, -9) : datum.label"
-"""Of a long name the middle is left out: names often differ at their ends."""
-_READABLE = 640
-_AWAY = 20
-"""Pixels between marks and the ends of an axis, for names."""
+_SHORT, _LEVEL = 19, 6
+"""Letters of a name beside a matrix, and of one that stands level above a column."""
 _TIPS = ("p", "p_corrected", "effect", "difference")
 _WHOLE = ("intervals", "pairs", "trials")
 Drawn = tuple[Chart, int]
@@ -48,15 +43,14 @@ def _figure(picture: Picture, sheets: dict[str, Sheet]) -> Figure:
         marks.finished(chart, height),
         whole=picture.kind in _WHOLE or _least(picture) > 0,
         least=_least(picture),
+        file=picture.name,
     )
 
 
 def _least(picture: Picture) -> int:
-    """The width below which a figure is scrolled: that of a big matrix, or of rows with long names."""
-    if picture.kind == "carry-over":
-        return _NAMES + _CELL * len(picture.names) if len(picture.names) > WRITTEN else 0
-    longest = max(map(len, picture.names), default=0)
-    return _READABLE if picture.kind in ("intervals", "pairs") and longest > _LONG else 0
+    """The width below which a figure is scrolled: that of a big matrix."""
+    large = picture.kind == "carry-over" and len(picture.names) > WRITTEN
+    return _NAMES + _CELL * len(picture.names) if large else 0
 
 
 Sheeted = Callable[[Sequence[Row]], Chart]
@@ -80,7 +74,8 @@ def _curve(picture: Picture, sheeted: Sheeted, field: str, scale: alt.Scale, axi
         rank = alt.X("rank:Q", title="treatments, by rank", scale=alt.Scale(nice=False, padding=8))
         base = base.encode(x=rank, y=alt.Y(f"{field}:Q", **measure))
     tips = [*marks.name_tips("treatment"), *map(marks.tip, _TIPS), *marks.name_tips("case")]
-    dots = base.mark_point(size=60 if few else 25, opacity=0.9).encode(*_standing(), tooltip=tips)
+    looks = marks.two_standings(["differs", "does not differ"])
+    dots = base.mark_point(size=60 if few else 25, opacity=0.9).encode(*looks, tooltip=tips)
     line = {"x" if few else "y": alt.datum(picture.level)}
     rule = base.mark_rule(strokeDash=[5, 4], opacity=0.7).encode(**_across(few=few), **line)
     layers = [rule, dots.add_params(marks.zoom("x" if few else "y"))]
@@ -95,17 +90,6 @@ def _across(*, few: bool) -> dict[str, Any]:
         {"y": alt.value(0), "y2": alt.value("height")}
         if few
         else {"x": alt.value(0), "x2": alt.value("width")}
-    )
-
-
-def _standing() -> tuple[alt.Color, alt.Shape, alt.Fill]:
-    domain, legend = ["differs", "does not differ"], alt.Legend(orient="top", title=None)
-    colours = [COLOURS[1], COLOURS[0]]
-    field = "standing:N"
-    return (
-        alt.Color(field, scale=alt.Scale(domain=domain, range=colours), legend=legend),
-        alt.Shape(field, scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=legend),
-        alt.Fill(field, scale=alt.Scale(domain=domain, range=[COLOURS[1], "transparent"]), legend=legend),
     )
 
 
@@ -124,22 +108,37 @@ def _ends(picture: Picture, sheeted: Sheeted, field: str, measure: Mapping[str, 
 
 def _p_values(picture: Picture, sheeted: Sheeted) -> Drawn:
     label = "datum.value >= 0.01 ? format(datum.value, '~g') : format(datum.value, '.0e')"
-    scale = alt.Scale(type="log", padding=_AWAY, nice=False)
-    return _curve(picture, sheeted, "p", scale, alt.Axis(labelExpr=label, values=powers(picture)))
+    values = [1.0, picture.level or 1.0, *marks.numbers(picture.rows, "p")]
+    if len(picture.rows) > NAMED:  # room for the names at the ends
+        values = [*values, min(values) / 2]
+    axis = alt.Axis(labelExpr=label, values=powers(picture))
+    return _curve(picture, sheeted, "p", marks.logarithmic(values), axis)
 
 
 def _effect_sizes(picture: Picture, sheeted: Sheeted) -> Drawn:
-    return _curve(picture, sheeted, "effect", alt.Scale(padding=_AWAY, nice=False), alt.Axis())
+    return _curve(
+        picture,
+        sheeted,
+        "effect",
+        marks.span([0.0, *marks.numbers(picture.rows, "effect")]),
+        alt.Axis(tickCount=6),
+    )
 
 
 def _differences(picture: Picture, sheeted: Sheeted) -> Drawn:
-    return _curve(picture, sheeted, "difference", alt.Scale(padding=_AWAY, nice=False), alt.Axis())
+    return _curve(
+        picture,
+        sheeted,
+        "difference",
+        marks.span([0.0, *marks.numbers(picture.rows, "difference")]),
+        alt.Axis(tickCount=6),
+    )
 
 
 def _cases(picture: Picture, sheeted: Sheeted) -> Drawn:
     # A fifth more than the longest bar, for its number.
     most = 1.2 * max(float(row["treatments"] or 0) for row in picture.rows)
-    axis = alt.Axis(tickMinStep=1, format="d", tickCount=5)
+    axis = marks.count_axis([0, most])
     x = alt.X("treatments:Q", title=picture.axis, axis=axis, scale=alt.Scale(domain=[0, most], nice=False))
     base = sheeted(picture.rows).encode(
         x=x, y=_case_rows(), tooltip=marks.name_tips("case", "treatments", "share")
@@ -152,14 +151,15 @@ def _cases(picture: Picture, sheeted: Sheeted) -> Drawn:
 
 
 def _case_rows() -> alt.Y:
-    return alt.Y("case:N", sort=None, title=None, axis=alt.Axis(labelLimit=230))
+    return alt.Y("case:N", sort=None, title=None, axis=alt.Axis(labelLimit=250))
 
 
 # Intervals
 
 
 def _intervals(picture: Picture, sheeted: Sheeted) -> Drawn:
-    domain, legend = ["fixed", "random"], alt.Legend(orient="top", title=None)
+    domain = ["fixed", "random"]
+    legend = marks.legend(domain)
     colour = alt.Color(
         "order:N", scale=alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]]), legend=legend
     )
@@ -169,20 +169,16 @@ def _intervals(picture: Picture, sheeted: Sheeted) -> Drawn:
         *map(marks.tip, ("low", "median", "high")),
         *marks.name_tips("n"),
     ]
-    y, offset = _wide_rows(picture), alt.YOffset("order:N", sort=domain)
+    y, offset = marks.treatment_rows(picture.names), alt.YOffset("order:N", sort=domain)
     base = sheeted(picture.rows).encode(y=y, yOffset=offset, color=colour, tooltip=tips)
-    scale = alt.Scale(zero=False, padding=10)
-    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(
-        x=alt.X("low:Q", title=picture.axis, scale=scale, axis=alt.Axis(tickCount=8)), x2="high:Q"
-    )
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=_reach(picture, "median"), x2="high:Q")
     middles = base.mark_point(filled=True, size=60, opacity=1).encode(x="median:Q", shape=shape)
     return alt.layer(bars.add_params(marks.zoom("x")), middles), _rows_height(picture, 36)
 
 
-def _wide_rows(picture: Picture) -> alt.Y:
-    return alt.Y(
-        "treatment:N", sort=list(picture.names), title=None, axis=alt.Axis(labelLimit=330, grid=True)
-    )
+def _reach(picture: Picture, middle: str) -> alt.X:
+    found = marks.reach(picture.rows, "low", middle, "high")
+    return alt.X("low:Q", title=picture.axis + found.note, scale=found.scale, axis=found.axis)
 
 
 def _pairs(picture: Picture, sheeted: Sheeted) -> Drawn:
@@ -191,12 +187,9 @@ def _pairs(picture: Picture, sheeted: Sheeted) -> Drawn:
         *map(marks.tip, ("percent", "low", "high", "p")),
         *marks.name_tips("n"),
     ]
-    base = sheeted(picture.rows).encode(y=_wide_rows(picture), tooltip=tips)
-    scale = alt.Scale(padding=10)
+    base = sheeted(picture.rows).encode(y=marks.treatment_rows(picture.names), tooltip=tips)
     bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0])
-    bars = bars.encode(
-        x=alt.X("low:Q", title=picture.axis, scale=scale, axis=alt.Axis(tickCount=8)), x2="high:Q"
-    )
+    bars = bars.encode(x=_reach(picture, "percent"), x2="high:Q")
     middles = base.mark_point(filled=True, size=60, opacity=1, color=COLOURS[0]).encode(x="percent:Q")
     zero = base.mark_rule(strokeDash=[5, 4], opacity=0.7).encode(x=alt.datum(0), **_across(few=True))
     return alt.layer(zero, bars.add_params(marks.zoom("x")), middles), _rows_height(picture, 26)
@@ -210,15 +203,18 @@ def _matrix(picture: Picture, sheeted: Sheeted) -> Drawn:
     written = len(names) <= WRITTEN
     axis: dict[str, Any] = {
         "grid": False,
-        "labelExpr": _MIDDLE,
-        "labelLimit": 150,
+        "labelExpr": marks.middle("datum.label", _SHORT),
+        "labelLimit": 190,
         "labelOverlap": False,
         "ticks": False,
         "domain": False,
     }
     band = alt.Scale(domain=names, padding=0.08)
     x = alt.X(
-        "predecessor:N", title="right after", scale=band, axis=alt.Axis(orient="top", labelAngle=-45, **axis)
+        "predecessor:N",
+        title="right after",
+        scale=band,
+        axis=alt.Axis(orient="top", labelAngle=_turned(names), **axis),
     )
     y = alt.Y("treatment:N", title="treatment", scale=band, axis=alt.Axis(**axis))
     tips = [
@@ -254,6 +250,11 @@ def _matrix(picture: Picture, sheeted: Sheeted) -> Drawn:
     return alt.layer(*layers), 60 + max(46 if written else _CELL, 22) * max(len(names), 3)
 
 
+def _turned(names: Sequence[str]) -> int:
+    """The angle of names above a matrix: upright where a cell is too narrow for them."""
+    return -90 if max(map(len, names), default=0) > _LEVEL else 0
+
+
 # Over time
 
 
@@ -266,11 +267,12 @@ def _position(picture: Picture, sheeted: Sheeted) -> Drawn:
     x = alt.X(
         "at:Q",
         title=picture.measure,
-        axis=alt.Axis(tickMinStep=1),
+        axis=marks.count_axis(marks.numbers(picture.rows, "at")),
         scale=alt.Scale(nice=False, padding=14, zero=False),
     )
     base = sheeted(picture.rows).encode(x=x, tooltip=tips)
-    y = alt.Y("low:Q", title=picture.axis, scale=alt.Scale(padding=8))
+    values = [0.0, *marks.numbers(picture.rows, "low", "median", "high")]
+    y = alt.Y("low:Q", title=picture.axis, scale=marks.span(values))
     bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0]).encode(y=y, y2="high:Q")
     middles = base.mark_point(filled=True, size=50, opacity=1, color=COLOURS[0]).encode(y="median:Q")
     zero = base.mark_rule(strokeDash=[5, 4], opacity=0.7).encode(y=alt.datum(0), **_across(few=False))
@@ -295,9 +297,12 @@ def _trials(picture: Picture, sheeted: Sheeted) -> Drawn:
     x = alt.X(
         "at:Q",
         title="round, in the order in which they ran",
+        axis=marks.count_axis(marks.numbers(picture.rows, "at")),
         scale=alt.Scale(nice=False, padding=8, zero=False),
     )
-    y = alt.Y("percent:Q", title=picture.axis, scale=alt.Scale(padding=8))
+    y = alt.Y(
+        "percent:Q", title=picture.axis, scale=marks.span([0.0, *marks.numbers(picture.rows, "percent")])
+    )
     marked = sheeted(picture.rows).mark_point(filled=True, size=34, opacity=0.8)
     marked = marked.encode(x=x, y=y, shape=shape, color=colour, tooltip=tips)
     line = sheeted(picture.line).mark_line(color="currentColor", strokeWidth=1.5, opacity=0.8)

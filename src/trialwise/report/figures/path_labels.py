@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise.report.figures.axes import Axis
+from trialwise.report.figures.marks import LONGEST
 
+_LEGIBLE = 0.2
+"""A label of which more is covered cannot be read."""
 _CANDIDATES = (
     (9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (14, 3, "left"), (-14, 3, "right"),
     (9, -21, "left"), (9, 27, "left"), (-9, -21, "right"), (-9, 27, "right"),
@@ -29,7 +32,7 @@ class Label:
 def placed(
     points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
 ) -> list[Label]:
-    """Labels that do not lie upon each other as far as that can be had, on a plane so many pixels wide and high."""
+    """Labels that do not lie upon each other, on a plane so many pixels wide and high; without room the legend alone has a name."""
     at = {
         name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
     }
@@ -37,13 +40,12 @@ def placed(
     labels: list[Label] = []
     for name, x, y in sorted(points, key=lambda point: -point[2]):
         across, down = at[name]
-        room = [(_frame(name, across, down, *candidate), candidate) for candidate in _CANDIDATES]
+        room = [(_frame(shortened(name), across, down, *candidate), candidate) for candidate in _CANDIDATES]
         inside = [entry for entry in room if _fits(entry[0], width, height)] or room
-        frame, (right, below, align) = min(
-            inside, key=lambda entry: sum(_overlap(entry[0], other) for other in taken)
-        )
-        taken.append(frame)
-        labels.append(Label(name, x, y, right, below, align))
+        best, (right, below, align) = min(inside, key=lambda entry: _covered(entry[0], taken))
+        if len(points) == 1 or (_fits(best, width, height) and _covered(best, taken) < _LEGIBLE):
+            taken.append(best)
+            labels.append(Label(shortened(name), x, y, right, below, align))
     return labels
 
 
@@ -63,6 +65,18 @@ def _frame(
 
 def _fits(frame: tuple[float, float, float, float], width: int, height: int) -> bool:
     return frame[0] >= 0 and frame[1] <= width and frame[2] >= 0 and frame[3] <= height
+
+
+def _covered(frame: tuple[float, ...], taken: Sequence[tuple[float, ...]]) -> float:
+    """The share of a frame that others cover."""
+    area = (frame[1] - frame[0]) * (frame[3] - frame[2])
+    return sum(_overlap(frame, other) for other in taken) / area
+
+
+def shortened(name: str) -> str:
+    """A name without its middle where it is long."""
+    half = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
 def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:

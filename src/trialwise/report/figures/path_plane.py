@@ -122,7 +122,7 @@ def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
     invalid = sum(trial.reason is not None for trial in plane.trials)
     if invalid:
         parts.append(
-            f"✕: {counted(invalid, 'trial')} not valid (the reason is in the tooltip and under Failures)."
+            f"Crosses: {counted(invalid, 'trial')} not valid (the reason is in the tooltip and under Failures)."
         )
     return " ".join(parts)
 

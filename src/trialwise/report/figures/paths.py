@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import altair as alt
 
@@ -15,12 +16,12 @@ from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.board import charted
 from trialwise.report.figures.looks import Look, looks
 from trialwise.report.figures.marks import Chart
-from trialwise.report.figures.palette import COLOURS, DASHES, MOST
+from trialwise.report.figures.palette import COLOURS, CROSS, DASHES, MOST
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted, write
 from trialwise.report.points import Row
 
-_PLANE = 380
+PLANE_HEIGHT = 380
 _NARROWEST = 280
 """Labels are placed for the width of a plane on a phone; on wider ones they only have more room."""
 MOST_PLANES = 12
@@ -37,11 +38,11 @@ class PathBoard:
         self.path = path
         self.looks = looks(analysis)
         self.labels = treatment_labels(analysis)
-        self._sheets = sheets
+        self.sheets = sheets
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """A chart of rows."""
-        return charted(rows, self._sheets)
+        return charted(rows, self.sheets)
 
     def looks_of(self, treatments: Sequence[str], names: Sequence[str]) -> dict[str, Look]:
         """The looks of treatments by what a figure calls them."""
@@ -56,13 +57,29 @@ def treatment_labels(analysis: Analysis) -> dict[str, str]:
 
 def plane_figures(board: PathBoard) -> list[Figure]:
     """The throughput-delay planes, twelve at most; those without a trial are left out."""
-    shown = [plane for plane in board.path.planes if plane.trials]
-    return [_plane(board, plane, place) for place, plane in enumerate(shown[:MOST_PLANES])]
+    return [_plane(board, plane, place) for place, plane in enumerate(_drawn(board)[:MOST_PLANES])]
+
+
+def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figure, Figure]]]:
+    """Each plane with its regions, and in both variants of Pantheon's report: every run, and the mean of the runs of each scheme."""
+    shown = _drawn(board)
+    for place, plane in enumerate(shown):
+        made = (each(board, plane, place) for each in (_plane, _runs, _means))
+        ending = f"-{place}" if len(shown) > 1 else ""
+        regions, runs, means = (
+            replace(figure, file=f"{name}{ending}")
+            for figure, name in zip(made, ("plane", "plane-runs", "plane-mean"), strict=True)
+        )
+        yield plane, (regions, runs, means)
+
+
+def _drawn(board: PathBoard) -> list[Plane]:
+    return [plane for plane in board.path.planes if plane.trials]
 
 
 def course_figures(board: PathBoard) -> list[Figure]:
     """Trials over time, and the distribution of delays."""
-    made = [_over_time(board, "throughput"), _over_time(board, "delay"), _delays(board)]
+    made = [_over_time(board, "throughput"), _over_time(board, "delay"), delays_figure(board)]
     return [figure for figure in made if figure is not None]
 
 
@@ -72,7 +89,65 @@ def course_figures(board: PathBoard) -> list[Figure]:
 def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
     axes = path_plane.plane_axes(board.analysis, board.path, plane)
     seen = board.looks_of(plane.treatments, plane.names)
-    x, y = _reversed_x("delay", axes[0]), _y("throughput", axes[1])
+    layers = [*_region_marks(board, plane, axes, seen), *_trial_marks(board, plane, axes, seen, 42)]
+    layers += plane_labels(path_plane.anchors(plane), axes, board.sheets)
+    caption = path_plane.plane_caption(board.analysis, board.path, plane)
+    return _plane_figure(plane, axes, f"plane-{place}", "", caption, layers)
+
+
+def _runs(board: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_plane.plane_axes(board.analysis, board.path, plane)
+    seen = board.looks_of(plane.treatments, plane.names)
+    layers = _trial_marks(board, plane, axes, seen, 70)
+    return _plane_figure(plane, axes, f"plane-runs-{place}", ", every trial", "Each mark is a trial.", layers)
+
+
+def _means(board: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_plane.plane_axes(board.analysis, board.path, plane)
+    seen = board.looks_of(plane.treatments, plane.names)
+    names = dict(zip(plane.treatments, plane.names, strict=True))
+    several = len({region.series for region in plane.regions}) > 1
+    rows: list[Row] = [
+        {
+            "treatment": names[region.treatment],
+            "label": names[region.treatment] + (f" ({region.series})" if several else ""),
+            "delay": region.mean_delay,
+            "throughput": region.mean_throughput,
+        }
+        for region in plane.regions
+    ]
+    dots = board.chart(rows).mark_point(filled=True, size=110, opacity=1)
+    x, y = delay_x("delay", axes[0]), throughput_y("throughput", axes[1])
+    layers = [dots.encode(x=x, y=y, color=marks.colour(seen), shape=marks.shape(seen))]
+    layers += plane_labels(
+        [(str(row["label"]), region.mean_delay, region.mean_throughput)
+         for row, region in zip(rows, plane.regions, strict=True)],
+        axes, board.sheets,
+    )  # fmt: skip
+    valid = counted(sum(trial.reason is None for trial in plane.trials), "valid trial")
+    caption = f"Each mark is the mean of a treatment's trials; {valid} in all."
+    return _plane_figure(plane, axes, f"plane-mean-{place}", ", means", caption, layers)
+
+
+def _plane_figure(
+    plane: Plane, axes: tuple[Axis, Axis], key: str, variant: str, caption: str, layers: list[Chart]
+) -> Figure:
+    layers[0] = layers[0].add_params(marks.zoom("x", "y"))
+    name = path_plane.plane_name(plane)
+    return Figure(
+        key,
+        f"Throughput and delay{variant}" + (f": {name}" if name else ""),
+        caption,
+        f"Scatter plot of {axes[1].title} over {axes[0].title}, with the delay axis reversed, of each trial by treatment"
+        + (f", on {name}." if name else "."),
+        marks.finished(alt.layer(*layers), PLANE_HEIGHT),
+    )
+
+
+def _trial_marks(
+    board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look], size: int
+) -> list[Chart]:
+    """A mark for each trial, a cross for those that are not valid."""
     rows = path_plane.plane_trials(plane)
     tips = [
         *marks.name_tips("treatment", "trial", "series"),
@@ -80,32 +155,22 @@ def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
         marks.tip("throughput", axes[1].title),
         *marks.name_tips("reason"),
     ]
-    layers = _region_marks(board, plane, axes, seen)
-    valid = [row for row in rows if not row["reason"]]
-    if valid:
-        base = board.chart(valid).mark_point(filled=True, size=42, opacity=0.75)
-        layers.append(base.encode(x=x, y=y, color=marks.colour(seen), shape=marks.shape(seen), tooltip=tips))
+    at = {"x": delay_x("delay", axes[0]), "y": throughput_y("throughput", axes[1]), "tooltip": tips}
+    layers: list[Chart] = []
+    if valid := [row for row in rows if not row["reason"]]:
+        base = board.chart(valid).mark_point(filled=True, size=size, opacity=0.75)
+        layers.append(base.encode(color=marks.colour(seen), shape=marks.shape(seen), **at))
     if invalid := [row for row in rows if row["reason"]]:
-        cross = board.chart(invalid).mark_text(text="✕", fontSize=18, fontWeight="bold")
-        layers.append(cross.encode(x=x, y=y, tooltip=tips))
-    layers += _labels(board, plane, axes)
-    layers[0] = layers[0].add_params(marks.zoom("x", "y"))
-    name = path_plane.plane_name(plane)
-    return Figure(
-        f"plane-{place}",
-        "Throughput and delay" + (f": {name}" if name else ""),
-        path_plane.plane_caption(board.analysis, board.path, plane),
-        f"Scatter plot of {axes[1].title} over {axes[0].title}, with the delay axis reversed, of each trial by treatment"
-        + (f", on {name}." if name else "."),
-        marks.finished(alt.layer(*layers), _PLANE),
-    )
+        cross = board.chart(invalid).mark_point(shape=CROSS, size=110, strokeWidth=2.5, color="currentColor")
+        layers.append(cross.encode(opacity=alt.value(1), **at))
+    return layers
 
 
-def _reversed_x(field: str, axis: Axis) -> alt.X:
+def delay_x(field: str, axis: Axis) -> alt.X:
+    """A horizontal axis of delay, which falls to the right."""
     scale = _delay_scale(axis, reverse=True)
-    return alt.X(
-        f"{field}:Q", title=f"{axis.title} – better to the right →", scale=scale, axis=alt.Axis(format="~g")
-    )
+    title = f"{axis.title} – better to the right →"
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=marks.plain_axis(scale))
 
 
 def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
@@ -115,7 +180,8 @@ def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
     return alt.Scale(domain=domain, nice=False, zero=False, reverse=reverse)
 
 
-def _y(field: str, axis: Axis) -> alt.Y:
+def throughput_y(field: str, axis: Axis) -> alt.Y:
+    """An upright axis of throughput."""
     scale = alt.Scale(domain=[axis.low, axis.high], nice=False, zero=False)
     return alt.Y(f"{field}:Q", title=axis.title, scale=scale)
 
@@ -141,7 +207,11 @@ def _region_marks(
     ]
     return [
         areas.encode(
-            x=_reversed_x("low", axes[0]), x2="high:Q", y=_y("bottom", axes[1]), y2="top:Q", color=colour
+            x=delay_x("low", axes[0]),
+            x2="high:Q",
+            y=throughput_y("bottom", axes[1]),
+            y2="top:Q",
+            color=colour,
         ),
         lines.encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q", color=colour, strokeDash=dash),
         heads.encode(x="delay:Q", y="throughput:Q", color=colour, shape=marks.shape(seen), tooltip=tips),
@@ -190,12 +260,14 @@ def _points(drawn: Sequence[path_plane.Box]) -> list[Row]:
     ]
 
 
-def _labels(board: PathBoard, plane: Plane, axes: tuple[Axis, Axis]) -> list[Chart]:
+def plane_labels(
+    anchors: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], sheets: dict[str, Sheet]
+) -> list[Chart]:
     """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
     layers: list[Chart] = []
-    for label in path_labels.placed(path_plane.anchors(plane), axes, _NARROWEST, _PLANE):
+    for label in path_labels.placed(anchors, axes, _NARROWEST, PLANE_HEIGHT):
         row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
-        text = board.chart([row]).mark_text(
+        text = charted([row], sheets).mark_text(
             dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
         )
         layers.append(text.encode(x="delay:Q", y="throughput:Q", text="treatment:N"))
@@ -246,17 +318,14 @@ def _which(board: PathBoard, shown: int) -> str:
     return f"{shown} of {counted(board.path.recorded, 'trial')} are here: {what}."
 
 
-def _flow_colour(flows: list[str], title: str | None = None) -> alt.Color:
+def _flow_colour(flows: list[str]) -> alt.Color:
     scale = alt.Scale(domain=flows, range=[COLOURS[place % MOST] for place in range(len(flows))])
-    return alt.Color(
-        "flow:N", scale=scale, legend=alt.Legend(orient="top", title=title, labelLimit=260, columns=2)
-    )
+    return alt.Color("flow:N", scale=scale, legend=marks.legend(flows, lines=True))
 
 
 def _flow_dash(flows: list[str]) -> alt.StrokeDash:
     scale = alt.Scale(domain=flows, range=[list(DASHES[place % MOST]) for place in range(len(flows))])
-    legend = alt.Legend(orient="top", title=None, labelLimit=260, columns=2)
-    return alt.StrokeDash("flow:N", scale=scale, legend=legend)
+    return alt.StrokeDash("flow:N", scale=scale, legend=marks.legend(flows, lines=True))
 
 
 def _throughput_marks(base: Chart, flows: list[str]) -> list[Chart]:
@@ -284,7 +353,8 @@ def _delay_marks(base: Chart, flows: list[str]) -> list[Chart]:
 # Delays of packets
 
 
-def _delays(board: PathBoard) -> Figure | None:
+def delays_figure(board: PathBoard) -> Figure | None:
+    """The delays of packets, pooled by treatment and of each trial; None where none were kept."""
     found = [known for known in board.path.distributions if known.packets]
     if not found:
         return None
@@ -292,7 +362,7 @@ def _delays(board: PathBoard) -> Figure | None:
     seen = board.looks_of([known.treatment for known in found], names)
     axis = path_series.delay_axis(found)
     scale = _delay_scale(axis, reverse=False)
-    x = alt.X("delay:Q", title=axis.title, scale=scale, axis=alt.Axis(format="~g"))
+    x = alt.X("delay:Q", title=axis.title, scale=scale, axis=marks.plain_axis(scale))
     y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     thin = board.chart(path_series.trial_delay_rows(found, board.labels)).mark_line(
         strokeWidth=0.7, opacity=0.35
@@ -304,7 +374,7 @@ def _delays(board: PathBoard) -> Figure | None:
         alt.Tooltip("share:Q", format=".1%"),
     ]
     if len(names) <= MOST:
-        colour = marks.colour(seen)
+        colour = marks.colour(seen, lines=True)
         thin = thin.encode(x=x, y=y, color=colour, detail="trial:N")
         thick = thick.encode(x=x, y=y, color=colour, strokeDash=marks.dash(seen), tooltip=tips)
     else:
@@ -321,4 +391,5 @@ def _delays(board: PathBoard) -> Figure | None:
         "each trial by itself. Packets of one trial are no independent observations: nothing is claimed from these lines.",
         "Empirical cumulative distributions of the one-way delay of packets, pooled by treatment and for each trial.",
         marks.finished(alt.layer(thin, thick)),
+        file="delays",
     )

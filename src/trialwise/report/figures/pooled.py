@@ -18,46 +18,54 @@ def pooled_figures(board: Board) -> list[Figure]:
 
 
 def _course(board: Board) -> Figure:
-    metric, names = board.found.metric, board.names
+    metric, options = board.found.metric, {"treatment": marks.all_or_one(board.names)}
     rows = pooled_rows(board.analysis, board.found)
-    base = board.chart(rows).encode(
-        x=alt.X("trials:Q", title="trials of the treatment", scale=alt.Scale(nice=False))
+    x = alt.X(
+        "trials:Q",
+        title="trials of the treatment",
+        axis=marks.count_axis(marks.numbers(rows, "trials")),
+        scale=alt.Scale(nice=False, zero=False, padding=10),
     )
+    base = board.chart(rows).encode(x=x)
     tips = [*marks.name_tips("treatment", "trials", "samples"), *map(marks.tip, ("estimate", "low", "high"))]
-    y = alt.Y("estimate:Q", title=board.title, scale=alt.Scale(zero=False))
-    here = marks.chosen(treatment=names)
-    line = base.mark_line(strokeWidth=2, point=True).encode(y=y, tooltip=tips)
+    y = alt.Y(
+        "estimate:Q", title=board.title, scale=marks.span(board.values(rows, "estimate", "low", "high"))
+    )
+    here = marks.chosen(**options)
+    line = base.mark_line(strokeWidth=2, point=len(board.names) <= MOST).encode(y=y, tooltip=tips)
     bounded = base.transform_filter(f"{here} && isValid(datum.low) && isValid(datum.high)")
-    area = bounded.mark_area(opacity=0.2, color="#808080").encode(y="low:Q", y2="high:Q")
-    line = line.add_params(marks.zoom("x", "y"), *marks.choices(treatment=names))
+    area = board.coloured(bounded.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q"))
+    if len(board.names) <= MOST:
+        line = line.transform_filter(here)
+    line = line.add_params(marks.zoom("x", "y"), *marks.choices(**options))
     level = percent(float(rows[0]["level"] or 0))
-    return Figure(
-        f"course-{metric.name}",
+    return board.figure(
+        "course",
         "The estimate as trials come in",
-        f"{metric.name} of all samples of the first trials in the order of the plan; no trial has a value of its own here. Grey: its "
-        f"interval, {level} at each number of trials by itself"
-        + (", of the treatment chosen." if len(names) > 1 else "."),
+        f"{metric.name} of all samples of the first trials in the order of the plan; no trial has a value of its own here. Shaded: "
+        f"its interval, {level} at each number of trials by itself"
+        + (", of the treatment chosen." if len(board.names) > MOST else "."),
         f"Line of the pooled estimate of {metric.name} against the number of trials with its interval.",
-        marks.finished(alt.layer(area, board.told_apart(line))),
+        alt.layer(area, board.told_apart(line)),
     )
 
 
 def _distribution(board: Board) -> Figure:
     metric, names = board.found.metric, board.names
-    x = marks.metric_x("value", board.title)
     rows = pooled_step_rows(board.analysis, board.found)
-    if min(float(row["value"] or 0) for row in rows) > 0:
-        x = x.scale(type="log", nice=False, padding=10)
+    values = board.values(rows, "value")
+    scale = marks.logarithmic(values) if min(values) > 0 else marks.span(values)
+    x = alt.X("value:Q", title=board.title, scale=scale, axis=marks.plain_axis(scale))
     y = alt.Y("share:Q", title="share of samples", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     tips = [*marks.name_tips("treatment"), marks.tip("value"), alt.Tooltip("share:Q", format=".2%")]
     steps = (
         board.chart(rows).mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
     )
     steps = steps.add_params(marks.zoom("x"), *(marks.choices(treatment=names) if len(names) > MOST else ()))
-    return Figure(
-        f"distribution-{metric.name}",
+    return board.figure(
+        "distribution",
         "Distribution of all samples",
         "Steps: share of the samples of all trials at or below a value. There is no band: samples of one trial depend on each other.",
         f"Empirical cumulative distribution of all samples of {metric.name} for each treatment.",
-        marks.finished(board.told_apart(steps)),
+        board.told_apart(steps),
     )

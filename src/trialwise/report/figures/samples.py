@@ -21,8 +21,12 @@ def samples_figure(board: Board) -> Figure | None:
     names = [points.trace_name(trace, board.labels) for trace in traces]
     here = marks.chosen(trial=names)
     timed = all(trace.timed for trace in traces)
-    x = alt.X("time:Q", title=f"time within the trial [{'s' if timed else 'samples'}]")
-    y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False))
+    x = alt.X(
+        "time:Q",
+        title=f"time within the trial [{'s' if timed else 'samples'}]",
+        scale=alt.Scale(zero=False, nice=False, padding=4),
+    )
+    y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False, nice=False, padding=8))
     raw = board.chart(points.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
     stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
     layers = [
@@ -32,13 +36,13 @@ def samples_figure(board: Board) -> Figure | None:
         ),
         *_test_marks(board, here),
     ]
-    return Figure(
-        f"samples-{board.found.metric.name}",
+    return board.figure(
+        "samples",
         "Samples within a trial" + (", and convergence" if board.found.metric.convergence else ""),
         _samples_caption(board.found),
         f"Raw samples of {board.found.metric.name} within trials"
         + (" with the slope of the convergence test." if board.found.metric.convergence else "."),
-        marks.finished(alt.layer(*layers)),
+        alt.layer(*layers),
     )
 
 
@@ -56,7 +60,7 @@ def _test_marks(board: Board, here: str) -> list[Chart]:
     if lines := points.line_rows(traces, board.labels):
         names = ["fitted slope", "tolerance", "tolerance, falling"]
         scale = alt.Scale(domain=names, range=[[1, 0], [6, 4], [6, 4]])
-        legend = alt.Legend(orient="top", title=None, values=names[:2], symbolSize=400)
+        legend = marks.legend(names, lines=True, shown=names[:2])
         kinds = alt.StrokeDash("line:N", scale=scale, legend=legend)
         line = board.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
         layers.append(line.encode(x="time:Q", y="value:Q", strokeDash=kinds, detail="line:N"))

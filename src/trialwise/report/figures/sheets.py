@@ -33,3 +33,16 @@ def _short(value: Value) -> Value:
         return value
     # JSON has no NaN: what is not a number is not drawn.
     return float(f"{value:.7g}") if isfinite(value) else None
+
+
+def unpacked(sheet: Sheet) -> list[Row]:
+    """The rows of a sheet."""
+    columns = [_values(column) for column in sheet.values()]
+    return [dict(zip(sheet, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: Column) -> list[Value]:
+    if "v" in column:
+        return list(column["v"])
+    texts = column["t"]
+    return [texts[place] if isinstance(place, int) and place >= 0 else None for place in column["i"]]

@@ -1,8 +1,6 @@
-"""Interactive figures of verdicts (Vega-Lite by way of altair): differences with their margin, and ranks."""
+"""Figures of verdicts: differences with their margin, and ranks."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import altair as alt
 
@@ -10,21 +8,20 @@ from trialwise.report.comparison_words import P_FOR
 from trialwise.report.document import Figure
 from trialwise.report.figures import marks
 from trialwise.report.figures.board import charted
-from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks
+from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks, file_name
 from trialwise.report.figures.marks import Chart
-from trialwise.report.figures.palette import COLOURS, COMPARED, MARKERS, SHAPES
+from trialwise.report.figures.palette import COLOURS, COMPARED
 from trialwise.report.figures.sheets import Sheet
 
 _ROW, _AROUND = 34, 100
 """Pixels of a row, and of what is around all rows."""
-_LONG, _READABLE = 20, 640
-"""From so many letters of a name on, a figure narrower than so many pixels is scrolled."""
 _BAND = 0.16
 _RANK_TICKS = 12
 _AGAINST = " against "
+_PAIR = [f"split(datum.label, '{_AGAINST}')[{place}]" for place in (0, 1)]
 _TWO_LINES = (
-    f"indexof(datum.label, '{_AGAINST}') < 0 ? datum.label : "
-    f"[split(datum.label, '{_AGAINST}')[0], '{_AGAINST.strip()} ' + split(datum.label, '{_AGAINST}')[1]]"
+    f"indexof(datum.label, '{_AGAINST}') < 0 ? {marks.middle('datum.label')} : "
+    f"[{marks.middle(_PAIR[0])}, '{_AGAINST.strip()} ' + {marks.middle(_PAIR[1])}]"
 )
 """A pair has two lines, so that there is room for marks beside it on a narrow page."""
 
@@ -56,37 +53,33 @@ def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, Sheet]) -> Figu
 def _figure(
     key: str, title: str, caption: str, alternative: str, chart: Chart, names: tuple[str, ...]
 ) -> Figure:
-    longest = max(len(line) for name in names for line in name.split(_AGAINST))
-    height = _height(names)
-    least = _READABLE if longest > _LONG else 0
-    return Figure(key, title, caption, alternative, marks.finished(chart, height), whole=True, least=least)
+    spec = marks.finished(chart, _height(names))
+    return Figure(key, title, caption, alternative, spec, whole=True, file=file_name(key))
 
 
 def _height(names: tuple[str, ...]) -> int:
     return _AROUND + _ROW * max(len(names), 2)
 
 
-def _side(names: tuple[str, ...]) -> Literal["top", "bottom"]:
-    """Where the axis of the measure stands: on top of figures that are scrolled."""
-    return "top" if _height(names) > marks.TALL else "bottom"
+def _is_tall(names: tuple[str, ...]) -> bool:
+    """Whether the axis of the measure stands on top, as in figures that are scrolled."""
+    return _height(names) > marks.TALL
 
 
 def _rows(names: tuple[str, ...]) -> alt.Y:
-    return alt.Y(
-        "name:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=330, labelExpr=_TWO_LINES, grid=True)
-    )
+    axis = alt.Axis(labelLimit=330, labelExpr=_TWO_LINES, labelOverlap=False, grid=True)
+    return alt.Y("name:N", sort=list(names), title=None, axis=axis)
 
 
 def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
     words = [word for word in COMPARED if any(row["word"] == word for row in picture.rows)]
-    colours = [COMPARED[word][0] for word in words]
-    legend = alt.Legend(orient="top", title=None)
+    colours, shapes = ([COMPARED[word][place] for word in words] for place in (0, 1))
     fills = ["transparent" if word == "undecided" else COMPARED[word][0] for word in words]
-    shapes = [SHAPES[MARKERS.index(COMPARED[word][1])] for word in words]
-    ranges = {"color": colours, "fill": fills, "shape": shapes}
+    ranges = {alt.Color: colours, alt.Fill: fills, alt.Shape: shapes}
+    above = alt.Legend(orient="top", title=None)
     looks = [
-        kind("word:N", scale=alt.Scale(domain=words, range=ranges[name]), legend=legend)
-        for kind, name in ((alt.Color, "color"), (alt.Fill, "fill"), (alt.Shape, "shape"))
+        kind("word:N", scale=alt.Scale(domain=words, range=each), legend=above)
+        for kind, each in ranges.items()
     ]
     tips = [
         *marks.name_tips("name"),
@@ -97,12 +90,13 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         *marks.name_tips("more"),
     ]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), tooltip=tips)
-    x = alt.X(
-        "low:Q",
-        title=picture.axis,
-        scale=alt.Scale(padding=10),
-        axis=alt.Axis(tickCount=8, orient=_side(picture.names)),
-    )
+    margins = [sign * size for sign in (-1, 1) for size in marks.numbers(picture.rows, "margin")]
+    found = marks.reach(
+        [*picture.rows, *({"low": end} for end in margins)],
+        "estimate", "low", "high",
+        at_top=_is_tall(picture.names),
+    )  # fmt: skip
+    x = alt.X("low:Q", title=picture.axis + found.note, scale=found.scale, axis=found.axis)
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
     middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
     zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
@@ -121,19 +115,21 @@ def _rank_ticks(number: int) -> list[int]:
 
 
 def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
-    domain, legend = [BEST, NOT_BEST], alt.Legend(orient="top", title=None)
-    colour = alt.Color(
-        "standing:N", scale=alt.Scale(domain=domain, range=[COLOURS[2], COLOURS[0]]), legend=legend
-    )
-    shape = alt.Shape("standing:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=legend)
+    domain, above = [BEST, NOT_BEST], alt.Legend(orient="top", title=None)
+    colours = alt.Scale(domain=domain, range=[COLOURS[2], COLOURS[0]])
+    colour = alt.Color("standing:N", scale=colours, legend=above)
+    shape = alt.Shape("standing:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=above)
     tips = [*marks.name_tips("name", "best", "worst", "standing", "n"), marks.tip("mean")]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), color=colour, tooltip=tips)
-    scale = alt.Scale(domain=[0.5, len(picture.names) + 0.5], nice=False)
     x = alt.X(
         "best:Q",
         title=picture.axis,
-        scale=scale,
-        axis=alt.Axis(values=_rank_ticks(len(picture.names)), format="d", orient=_side(picture.names)),
+        scale=alt.Scale(domain=[0.5, len(picture.names) + 0.5], nice=False),
+        axis=alt.Axis(
+            values=_rank_ticks(len(picture.names)),
+            format="d",
+            orient="top" if _is_tall(picture.names) else "bottom",
+        ),
     )
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="worst:Q")
     ends = [

@@ -1,0 +1,195 @@
+"""Figures as files for print: SVG whose text is text, PDF with its fonts, PNG; the same bytes for the same figure.
+
+Vega draws them, by vl-convert, which brings the font that text is measured with; typst sets the PDF. Neither asks the network or the
+fonts of the system.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast
+from xml.sax.saxutils import escape
+
+from trialwise.report.document import Figure
+from trialwise.report.figures.marks import ALL
+from trialwise.report.figures.sheets import Sheet, unpacked
+from trialwise.report.figures.theme import NARROW, PRINT, SCREEN, WIDTH
+from trialwise.visible import visible_lines
+
+Sheets = Mapping[str, Sheet]
+_PPI = 300
+_NUMBERED = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z]+)_?(\d+)')
+_SVG = re.compile(r'<svg [^>]*? width="([\d.]+)" height="([\d.]+)"[^>]*>(.*)</svg>\s*', re.DOTALL)
+_PAGE = """\
+#let drawn = json(bytes(sys.inputs.drawn))
+#set document(title: drawn.title, date: none)
+#set page(width: auto, height: auto, margin: 0pt)
+#image(bytes(drawn.svg), format: "svg", width: drawn.width * 1pt, alt: drawn.alternative)
+"""
+
+
+def specification(figure: Figure, sheets: Sheets) -> dict[str, Any]:
+    """Return a figure as Vega-Lite for print: its data inside, black on white, without what needs a hand.
+
+    Of each list to choose from the first is shown, and named on top unless it is all.
+    """
+    text = json.dumps(figure.spec)
+    spec: dict[str, Any] = _for_print(figure.spec)
+    lists = [each for each in spec.pop("params", []) if "select" not in each]
+    shown = [
+        _named(each["name"].removeprefix("one_"), each["value"]) for each in lists if each["value"] != ALL
+    ]
+    spec |= {"params": [{"name": each["name"], "value": each["value"]} for each in lists]}
+    spec |= {"title": {"text": ", ".join(shown), "limit": NARROW}} if shown else {}
+    spec |= {"background": PRINT.ground, "config": PRINT.config}
+    spec |= {"width": NARROW} if spec.get("width") == "container" else {}
+    used = {name: sheet for name, sheet in sheets.items() if f'"{name}"' in text}
+    return spec | {"datasets": {name: _for_print(unpacked(sheet)) for name, sheet in used.items()}}
+
+
+def _named(kind: str, value: str) -> str:
+    return value if value.startswith(kind) else f"{kind} {value}"
+
+
+def _for_print(value: Any) -> Any:  # noqa: ANN401 JSON
+    """Parts of a figure in the ink of paper, foreign characters that act on a reader made visible."""
+    if isinstance(value, dict):
+        return {name: _for_print(part) for name, part in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_for_print(part) for part in cast("list[Any]", value)]
+    if isinstance(value, str):
+        return PRINT.ink if value == SCREEN.ink else visible_lines(value)
+    return value
+
+
+# SVG
+
+
+def svg(figures: Sequence[Figure], sheets: Sheets) -> str:
+    """Draw figures one below the other, `WIDTH` points wide, with the title and the description of all."""
+    drawn = [_drawn(specification(figure, sheets)) for figure in figures]
+    width, height = max(part[0] for part in drawn), sum(part[1] for part in drawn)
+    parts: list[str] = []
+    top = 0.0
+    for _, own, content in drawn:
+        parts.append(f'<g transform="translate(0,{top:g})">{content}</g>' if len(drawn) > 1 else content)
+        top += own
+    scale = WIDTH / width
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" role="img" '
+        f'width="{WIDTH:g}pt" height="{scale * height:.6g}pt" viewBox="0 0 {width:g} {height:g}">'
+        f"<title>{escape(_title(figures))}</title><desc>{escape(_description(figures))}</desc>"
+        f"{_renumbered(''.join(parts))}</svg>\n"
+    )
+
+
+def _drawn(spec: dict[str, Any]) -> tuple[float, float, str]:
+    """Width, height and content of a drawing; one of several panels is drawn again so that it fills its width."""
+    width, height, content = _painted(spec)
+    if "facet" in spec and abs(width - NARROW) > 1:
+        spec["spec"]["width"] += (NARROW - width) / spec["columns"]
+        width, height, content = _painted(spec)
+    return width, height, content
+
+
+def _painted(spec: dict[str, Any]) -> tuple[float, float, str]:
+    import vl_convert
+
+    found = _SVG.fullmatch(vl_convert.vegalite_to_svg(spec, show_warnings=False))
+    if found is None:
+        raise ValueError("vl-convert drew something that is no SVG")
+    return float(found[1]), float(found[2]), found[3]
+
+
+def _renumbered(content: str) -> str:
+    """Number clips and gradients in the order in which they appear: Vega goes on counting from figure to figure."""
+    numbers: dict[str, int] = {}
+
+    def renamed(found: re.Match[str]) -> str:
+        return f"{found[1]}{found[2]}{numbers.setdefault(found[2] + found[3], len(numbers))}"
+
+    return _NUMBERED.sub(renamed, content)
+
+
+def _title(figures: Sequence[Figure]) -> str:
+    return visible_lines("; ".join(dict.fromkeys(figure.title for figure in figures)))
+
+
+def _description(figures: Sequence[Figure]) -> str:
+    return visible_lines(
+        " ".join(dict.fromkeys(f"{figure.alternative} {figure.caption}".strip() for figure in figures))
+    )
+
+
+# Other formats
+
+
+def png(figures: Sequence[Figure], sheets: Sheets) -> bytes:
+    """Draw figures one below the other as pixels, 300 an inch."""
+    import vl_convert
+
+    return vl_convert.svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
+
+
+def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
+    """Draw figures one below the other on a page of their size, with the fonts they need."""
+    import typst
+
+    drawn = {
+        "svg": svg(figures, sheets),
+        "width": WIDTH,
+        "title": _title(figures),
+        "alternative": _description(figures),
+    }
+    with resources.as_file(resources.files("trialwise.report").joinpath("fonts")) as fonts:
+        return typst.compile(
+            _PAGE.encode(),
+            root=str(fonts),  # pyright: ignore[reportArgumentType] its stub wants something else
+            font_paths=[str(fonts)],  # pyright: ignore[reportArgumentType] the same
+            ignore_system_fonts=True,
+            format="pdf",
+            sys_inputs={"drawn": json.dumps(drawn)},
+        )
+
+
+def write(figures: Sequence[Figure], sheets: Sheets, path: Path) -> None:
+    """Write figures one below the other; the ending of the path (.pdf, .svg or .png) says the format.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    match path.suffix[1:].lower():
+        case "svg":
+            path.write_text(svg(figures, sheets), encoding="utf-8")
+        case "png":
+            path.write_bytes(png(figures, sheets))
+        case _:
+            path.write_bytes(pdf(figures, sheets))
+
+
+def write_all(figures: Iterable[Figure], sheets: Sheets, folder: Path, kind: str) -> list[Path]:
+    """Write the figures that have a name in print into a folder, which is made; those of one name stand below one another.
+
+    Returns what was written.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    named: dict[str, list[Figure]] = {}
+    for figure in figures:
+        if figure.file:
+            named.setdefault(figure.file, []).append(figure)
+    written = [folder / f"{name}.{kind}" for name in named]
+    for path, members in zip(written, named.values(), strict=True):
+        write(members, sheets, path)
+    return written

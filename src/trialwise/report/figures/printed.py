@@ -1,0 +1,87 @@
+"""The figures of a whole analysis for print, and the printed report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.order.summary import OrderSummary
+from trialwise.analysis.results import Analysis
+from trialwise.report.document import Figure
+from trialwise.report.documents.verdicts import verdict_figures
+from trialwise.report.figures.estimation import estimation_figures
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.metric import figures
+from trialwise.report.figures.order import order_figures
+from trialwise.report.figures.order_pictures import pictures
+from trialwise.report.figures.paint import write_all
+from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
+from trialwise.report.figures.sheets import Sheet
+from trialwise.report.points import labels
+from trialwise.report.print_document import has_document, write_document
+
+Kind = Literal["pdf", "svg"]
+DOCUMENT = "report.pdf"
+"""The printed report, of experiments that `has_document` names."""
+
+
+def print_figures(
+    analysis: Analysis,
+    folder: Path,
+    kind: Kind,
+    version: str = "",
+    order: OrderSummary | None = None,
+    verdicts: VerdictSummary | None = None,
+) -> list[Path]:
+    """Write the figures of all metrics, of the verdicts and of the order, into a folder, which is made; return what was written.
+
+    An experiment over paths has those of its planes and delays too, a simulation those of its estimates, and both as PDF the whole
+    report in one document.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
+    sheets: dict[str, Sheet] = {}
+    written = write_all(_all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
+    if has_document(analysis) and kind == "pdf":
+        write_document(analysis, folder / DOCUMENT, version, verdicts)
+        written.append(folder / DOCUMENT)
+    return written
+
+
+def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Path]:
+    """Write every figure of order there is something for (as pdf or svg), and say which.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
+    sheets: dict[str, Sheet] = {}
+    return write_all(order_figures(pictures(view, {}), sheets), sheets, folder, kind)
+
+
+def _all_figures(
+    analysis: Analysis, order: OrderSummary | None, verdicts: VerdictSummary | None, sheets: dict[str, Sheet]
+) -> Iterator[Figure]:
+    names = labels(analysis)
+    if analysis.path is not None:
+        board = PathBoard(analysis, analysis.path, sheets)
+        yield from (figure for _, variants in printed_planes(board) for figure in variants)
+        if found := delays_figure(board):
+            yield found
+    for metric in analysis.metrics:
+        yield from figures(analysis, metric, sheets)
+    if analysis.estimation is not None:
+        yield from estimation_figures(analysis.estimation, looks(analysis), names, sheets)
+    if verdicts is not None:
+        for group in verdict_figures(verdicts, names, sheets):
+            yield from group.figures
+    if order is not None:
+        for figure in order_figures(pictures(order, names), sheets):
+            yield replace(figure, file=f"order-{figure.file}")
