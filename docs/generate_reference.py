@@ -17,35 +17,48 @@ from pydantic import BaseModel
 
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
-from trialwise.experiment import document_trial
 from trialwise.experiment.design import Design
-from trialwise.experiment.document import ExperimentSection, document_schema
-from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
-from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
+from trialwise.experiment.document import ExperimentTable, document_schema
 from trialwise.experiment.factors import Draw, Range
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
 from trialwise.experiment.metrics import ConvergenceTable, Kpi, MetricTable, Precision, Stop, Variability
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.sections import keys_of
+from trialwise.experiment.simulation import SimulationTable, Workload
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.tilts import DefensiveTilt, NoTilt, SwitchingTilt
 from trialwise.experiment.toml_writing import toml_value
+from trialwise.experiment.trials import (
+    CommandTable,
+    FlowTable,
+    LinkTable,
+    PathTable,
+    PathTrialTable,
+    PythonTable,
+    Schemes,
+)
 from trialwise.experiment.words import allowed
 from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 SECTIONS = {
-    "experiment": ExperimentSection,
+    "experiment": ExperimentTable,
     "factor": Draw,
     "range": Range,
-    "trial": document_trial.TrialSection,
-    "flow": FlowSection,
-    "link": LinkSection,
-    "path": PathSection,
-    "schemes": SchemesSection,
-    "workload": WorkloadSection,
-    "tilt": TiltSection,
+    "command": CommandTable,
+    "python": PythonTable,
+    "trial_over_path": PathTrialTable,
+    "simulation": SimulationTable,
+    "flow": FlowTable,
+    "link": LinkTable,
+    "path": PathTable,
+    "schemes": Schemes,
+    "workload": Workload,
+    "switching": SwitchingTilt,
+    "defensive": DefensiveTilt,
+    "untilted": NoTilt,
     "metric": MetricTable,
     "convergence": ConvergenceTable,
     "kpi": Kpi,

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from trialwise.errors import PlanError
 from trialwise.experiment import model, sources, trials
-from trialwise.experiment.document_paths import LinkSection
 from trialwise.experiment.metric_building import default_bound
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.stopping import check_stopping
+from trialwise.experiment.trials import LinkTable
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0{}"), max_size=12)
@@ -168,7 +168,7 @@ link_pairs = st.fixed_dictionaries(
         "batches": st.just("every=20ms"),
     },
 )
-KEYS = tuple(LinkSection.model_fields)
+KEYS = tuple(LinkTable.__slots__)
 
 
 @st.composite

@@ -16,6 +16,7 @@ from trialwise.experiment.metric_building import build_metric
 from trialwise.experiment.placeholder_checking import check_placeholders
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.shared_process import check_shared_process
+from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.simulation_building import check_blocks
 from trialwise.experiment.stopping import check_stopping, default_looks, default_most
 from trialwise.experiment.tilt_building import check_tilted
@@ -36,10 +37,8 @@ def build(
     )
     check_treatments(factors, problems)
     check_placeholders(document, path, problems)
-    section, trial = document.trial, build_trial(document, problems)
-    metrics = tuple(
-        build_metric(name, item, section.kind, problems) for name, item in document.metrics.items()
-    )
+    trial = build_trial(document, problems)
+    metrics = tuple(build_metric(name, item, trial.kind, problems) for name, item in document.metrics.items())
     experiment = model.Experiment(
         name=document.experiment.name,
         folder=path.resolve().parent,
@@ -51,10 +50,10 @@ def build(
         design=_design(document, trial, metrics, factors, problems),
         reset=document.reset,
         workers=document.workers,
-        measurement=build_measurement(document, problems),
+        measurement=build_measurement(document),
         instrumentation=document.instrumentation,
-        runtime=section.runtime,
-        warmup=0.0 if section.kind == "simulation" else section.warmup,
+        runtime=document.trial.runtime,
+        warmup=0.0 if isinstance(document.trial, SimulationTable) else document.trial.warmup,
     )
     if experiment.reset is not None:
         check_reset(experiment.reset, problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -10,15 +11,9 @@ from pydantic_core import ErrorDetails
 
 from trialwise.experiment.document import Document, document_schema
 from trialwise.experiment.positions import Key
-from trialwise.experiment.problems import Problems, nearest, shown
-from trialwise.experiment.sections import WrongValueError, adapter
+from trialwise.experiment.problems import Problems, either, nearest, shown
+from trialwise.experiment.sections import RECORDS, Section, WrongValueError, adapter, keys_of
 from trialwise.experiment.words import Schema, allowed, choices, resolved
-
-_MISSING: Mapping[Key, str] = {
-    ("experiment",): '[experiment] with name = "…"',
-    ("trial",): '[trial] with command = "…"',
-    ("metrics",): '[metrics.NAME] with a source, as in resource = "wall"',
-}
 
 _PLACES: Mapping[str, Key] = {
     "[experiment]": ("experiment",),
@@ -32,15 +27,39 @@ _PLACES: Mapping[str, Key] = {
 
 
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
-    """Check types, ranges and names of keys; note every problem, and return the document where there is none."""
+    """Check types, ranges and names of keys; note every problem, and return the document where it has none but keys of other kinds."""
     for key, problem in _unusable(table, ()):
         problems.add(key, problem)
     try:
         return adapter(Document).validate_python(table)
     except ValidationError as error:
-        for item in error.errors(include_url=False):
+        found = error.errors(include_url=False)
+    unknown = [_key(item["loc"], table) for item in found if item["type"] == _UNKNOWN]
+    meant = {(*key[:-1], _meant_by(key, table)) for key in unknown if len(key) > 1}
+    for item in found:
+        if item["type"] != "missing" or _missing_key(item, table) not in meant:
             _note(item, table, problems)
-        return None
+    if len(unknown) == len(found) and all(_is_of_another(key, table) for key in unknown):
+        return checked(_without(unknown, table), problems)
+    return None
+
+
+_UNKNOWN = "unexpected_keyword_argument"
+
+
+def _without(keys: Sequence[Key], table: Mapping[str, Any]) -> dict[str, Any]:
+    left = copy.deepcopy(dict(table))
+    for key in keys:
+        del cast("Any", _value(key[:-1], left))[key[-1]]
+    return left
+
+
+def _is_of_another(key: Key, table: Mapping[str, Any]) -> bool:
+    return bool(_tags_with(str(key[-1]), key[:-1], table))
+
+
+def _missing_key(item: ErrorDetails, table: Mapping[str, Any]) -> Key:
+    return (*_key(item["loc"], table), str(item["loc"][-1]))
 
 
 def _unusable(value: object, key: Key) -> Iterator[tuple[Key, str]]:
@@ -59,16 +78,19 @@ def _unusable(value: object, key: Key) -> Iterator[tuple[Key, str]]:
 
 def _note(item: ErrorDetails, table: Mapping[str, Any], problems: Problems) -> None:
     location: Sequence[str | int] = item["loc"]
-    if location[-1] == "[key]":
+    if location[-1] == "[key]" and item["type"] != "value_error":
         _note_name(_key(location[:-1], table), problems)
         return
     key = _key(location, table)
     match item["type"]:
-        case "extra_forbidden" | "unexpected_keyword_argument":
-            problems.add(key, *_unknown(key))
+        case "unexpected_keyword_argument":
+            problems.add(key, *_unknown(key, table))
         case "missing":
-            key = (*key, str(location[-1]))
-            problems.add(key, *_missing(key))
+            key = _missing_key(item, table)
+            problems.add(key, *_missing(key, table))
+        case "wrong_tag" if isinstance(_value(key, table), Mapping):
+            key = (*key, item.get("ctx", {})["tag"])
+            problems.add(key, *(_mismatch(key, table) if problems.given(key) else _missing(key, table)))
         case "value_error":
             error = item.get("ctx", {})["error"]
             if isinstance(error, WrongValueError):
@@ -76,7 +98,7 @@ def _note(item: ErrorDetails, table: Mapping[str, Any], problems: Problems) -> N
             else:
                 problems.add(key, f"{error}; given: {shown(_value(key, table))}")
         case _ if not problems.has(key):
-            problems.add(key, *_mismatch(key, _value(key, table)))
+            problems.add(key, *_mismatch(key, table))
         case _:
             pass
 
@@ -112,31 +134,46 @@ def _note_name(key: Key, problems: Problems) -> None:
     )
 
 
-def _unknown(key: Key) -> tuple[str, str | None]:
-    name = str(key[-1])
-    known = _keys_at(key[:-1])
-    elsewhere = [word for word, place in _PLACES.items() if name in _keys_at(place)]
-    if elsewhere and name not in known:
-        return f"unknown key; {name} belongs in {elsewhere[0]}", None
-    meant = nearest(name, known)
+def _unknown(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
+    if elsewhere := _elsewhere(key, table):
+        return elsewhere, None
+    meant = _meant_by(key, table)
     hint = f'; did you mean "{meant}"?' if meant else ";"
-    return f"unknown key{hint} known here: {', '.join(known)}", None
+    return f"unknown key{hint} known here: {', '.join(_keys_at(key[:-1], table))}", None
 
 
-def _missing(key: Key) -> tuple[str, str | None]:
-    hint = _MISSING.get(key)
-    if hint is None:
-        return f"missing; it must be {_allowed_at(key)}", None
-    return "missing", f"add {hint}; `trialwise new` writes a whole file to start from"
+def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
+    """Say where a key belongs that is known in another place."""
+    name = str(key[-1])
+    for record in _records_at(key[:-1], table):
+        if name in record.elsewhere:
+            return record.elsewhere[name]
+    if tags := _tags_with(name, key[:-1], table):
+        return f"goes with {tags}"
+    places = [word for word, place in _PLACES.items() if name in _keys_at(place)]
+    return f"unknown key; {name} belongs in {places[0]}" if places else None
 
 
-def _mismatch(key: Key, value: object) -> tuple[str, str | None]:
-    hint = None
-    if isinstance(value, str) and (meant := nearest(value, _options_at(key))):
+def _meant_by(key: Key, table: Mapping[str, Any]) -> str | None:
+    """The key that was probably meant by one that is known nowhere."""
+    return None if _elsewhere(key, table) else nearest(str(key[-1]), _keys_at(key[:-1], table))
+
+
+def _missing(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
+    for record in _records_at(key[:-1], table):
+        for field in keys_of(record).values():
+            if field.name == key[-1] and field.key.missing:
+                return "missing", field.key.missing
+    return f"missing; it must be {_allowed_at(key, table)}", None
+
+
+def _mismatch(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
+    hint, value = None, _value(key, table)
+    if isinstance(value, str) and (meant := nearest(value, _options_at(key, table))):
         hint = f'did you mean "{meant}"?'
     if type(value).__module__ == "datetime":
         hint = "write a date or a time in quotes, as a text"
-    return f"must be {_allowed_at(key)}; given: {shown(value)}", hint
+    return f"must be {_allowed_at(key, table)}; given: {shown(value)}", hint
 
 
 # What the schema knows
@@ -146,20 +183,60 @@ def _definitions() -> Schema:
     return cast("Schema", document_schema()["$defs"])
 
 
-def _branches(schema: Schema) -> Iterator[Schema]:
-    """The schema and everything that it is a union of."""
+_ANY = object()
+"""A value that nothing is known of."""
+
+
+def _branches(schema: Schema, value: object = _ANY) -> Iterator[Schema]:
+    """The schema and what it is a union of, without records that the tag in the value rules out."""
     schema = resolved(schema, _definitions())
     yield schema
-    for branch in choices(schema):
-        yield from _branches(branch)
+    branches = choices(schema)
+    for branch in [each for each in branches if _fits(each, value)] or branches:
+        yield from _branches(branch, value)
 
 
-def _at(key: Key) -> list[Schema]:
-    """The schemas that the value at `key` may follow."""
-    found: list[Schema] = [document_schema()]
+def _ruled_out(schema: Schema, value: object) -> Iterator[Schema]:
+    """The records that are not meant, as the tag in the value says."""
+    for branch in choices(resolved(schema, _definitions())):
+        if _fits(branch, value):
+            yield from _ruled_out(branch, value)
+        else:
+            yield resolved(branch, _definitions())
+
+
+def _tag(schema: Schema) -> tuple[str, Schema] | None:
+    """The key by which a record is told from others of its kind."""
+    properties: Schema = resolved(schema, _definitions()).get("properties", {})
+    return next(((name, each) for name, each in properties.items() if "const" in each), None)
+
+
+def _fits(schema: Schema, value: object) -> bool:
+    tag = _tag(schema)
+    if tag is None or not isinstance(value, Mapping):
+        return True
+    name, fixed = tag
+    return cast("Mapping[str, object]", value).get(name, fixed.get("default")) == fixed["const"]
+
+
+def _at(key: Key, table: object = _ANY) -> list[tuple[Schema, object]]:
+    """The schemas that the value at `key` may follow, each with that value."""
+    found: list[tuple[Schema, object]] = [(document_schema(), table)]
     for part in key:
-        found = [inner for schema in found for branch in _branches(schema) for inner in _inside(branch, part)]
+        found = [
+            (inner, _part(value, part))
+            for schema, value in found
+            for branch in _branches(schema, value)
+            for inner in _inside(branch, part)
+        ]
     return found
+
+
+def _part(value: object, part: str | int) -> object:
+    try:
+        return cast("Any", value)[part]
+    except (KeyError, IndexError, TypeError):
+        return _ANY
 
 
 def _inside(schema: Schema, part: str | int) -> list[Schema]:
@@ -174,22 +251,42 @@ def _inside(schema: Schema, part: str | int) -> list[Schema]:
     ]
 
 
-def _keys_at(key: Key) -> list[str]:
-    return [
-        name for schema in _at(key) for branch in _branches(schema) for name in branch.get("properties", {})
-    ]
+def _meant(key: Key, table: object) -> list[Schema]:
+    """What the value at `key` may be, union by union."""
+    return [branch for schema, value in _at(key, table) for branch in _branches(schema, value)]
 
 
-def _allowed_at(key: Key) -> str:
-    found = _at(key)
+def _keys_at(key: Key, table: object = _ANY) -> list[str]:
+    return list(dict.fromkeys(name for branch in _meant(key, table) for name in branch.get("properties", {})))
+
+
+def _records_at(key: Key, table: object) -> Iterator[type[Section]]:
+    titles = (branch.get("title", "") for branch in _meant(key, table))
+    return (RECORDS[title] for title in titles if title in RECORDS)
+
+
+def _tags_with(name: str, key: Key, table: object) -> str:
+    """The tags of the records that have this key, as in `kind = "path" or "simulation"`."""
+    found: dict[str, list[str]] = {}
+    for schema, value in _at(key, table):
+        for other in _ruled_out(schema, value):
+            tag = _tag(other)
+            if tag and name in other["properties"]:
+                found.setdefault(tag[0], []).append(f'"{tag[1]["const"]}"')
+    return either(f"{tag} = {either(values)}" for tag, values in found.items()) if found else ""
+
+
+def _allowed_at(key: Key, table: object) -> str:
+    found = [schema for schema, _ in _at(key, table)]
+    if len(found) > 1 and all("const" in schema for schema in found):
+        found = [{"enum": [schema["const"] for schema in found]}]
     return allowed(found[0], _definitions()) if found else "something else"
 
 
-def _options_at(key: Key) -> list[str]:
+def _options_at(key: Key, table: object) -> list[str]:
     return [
         str(option)
-        for schema in _at(key)
-        for branch in _branches(schema)
+        for branch in _meant(key, table)
         for option in branch.get("enum", [branch.get("const")])
         if option is not None
     ]

@@ -11,19 +11,28 @@ from functools import cache
 from typing import Annotated, Any
 
 from trialwise.experiment.design import Design
-from trialwise.experiment.document_paths import PathSection, SchemesSection
-from trialwise.experiment.document_simulation import TiltSection
-from trialwise.experiment.document_trial import TrialSection
 from trialwise.experiment.factors import FactorTable
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.sections import Key, Limits, Section, Tables, schema_of
+from trialwise.experiment.sections import ByTag, Key, Limits, Section, Tables, schema_of
+from trialwise.experiment.simulation import SimulationTable
+from trialwise.experiment.tilts import Tilt, TiltTable
+from trialwise.experiment.trials import (
+    CommandTable,
+    Path,
+    PathSettings,
+    PathTrialTable,
+    PythonTable,
+    Schemes,
+)
 from trialwise.experiment.values import Name
+
+_WHOLE = "`trialwise new` writes a whole file to start from"
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentSection(Section):
+class ExperimentTable(Section):
     """What the experiment is called, and its seed."""
 
     name: Annotated[
@@ -47,30 +56,41 @@ class ExperimentSection(Section):
 class Document(Section):
     """A whole experiment file."""
 
-    experiment: Annotated[ExperimentSection, Key()]
+    experiment: Annotated[
+        ExperimentTable,
+        Key(missing=f'add [experiment] with name = "…"; {_WHOLE}'),
+    ]
     factors: Annotated[
         dict[Name, FactorTable],
         Tables(),
         Key("What is varied on purpose: factor = [levels], or a draw."),
     ] = field(default_factory=dict[str, FactorTable])
-    trial: Annotated[TrialSection, Key()]
-    metrics: Annotated[dict[Name, MetricTable], Tables(least=1), Key()]
+    trial: Annotated[
+        CommandTable | PythonTable | PathTrialTable | SimulationTable,
+        ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable),
+        Key(missing=f'add [trial] with command = "…"; {_WHOLE}'),
+    ]
+    metrics: Annotated[
+        dict[Name, MetricTable],
+        Tables(least=1),
+        Key(missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'),
+    ]
     design: Annotated[Design, Key()] = field(default_factory=Design)
-    reset: Annotated[Reset | None, Key()] = None
+    reset: Annotated[Reset | None, Key(kinds=("command", "python", "path"))] = None
     workers: Annotated[Workers, Key()] = field(default_factory=Workers)
-    measurement: Annotated[Measurement | None, Key()] = None
-    instrumentation: Annotated[Instrumentation, Key()] = field(default_factory=Instrumentation)
-    schemes: Annotated[SchemesSection, Key()] = field(
-        default_factory=lambda: SchemesSection.model_validate({})
+    measurement: Annotated[Measurement | None, Key(kinds=("command", "python"))] = None
+    instrumentation: Annotated[Instrumentation, Key(kinds=("command", "python"))] = field(
+        default_factory=Instrumentation
     )
-    paths: Annotated[dict[Name, PathSection], Tables(), Key("Emulated paths by name, for trial.path.")] = (
-        field(default_factory=dict[str, PathSection])
-    )
+    schemes: Annotated[Schemes, Key(kinds=("path",))] = field(default_factory=Schemes)
+    paths: Annotated[
+        dict[Name, Path], Tables(), Key("Emulated paths by name, for trial.path.", kinds=("path",))
+    ] = field(default_factory=dict[str, PathSettings])
     tilts: Annotated[
-        dict[Name, TiltSection],
+        dict[Name, TiltTable],
         Tables(),
-        Key("Kind simulation: tilted sizes by name, for trial.workload.tilt."),
-    ] = field(default_factory=dict[str, TiltSection])
+        Key("Tilted sizes by name, for trial.workload.tilt.", kinds=("simulation",)),
+    ] = field(default_factory=dict[str, "Tilt | None"])
 
 
 @cache

@@ -5,27 +5,17 @@ from __future__ import annotations
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
 from trialwise.experiment.instruments import how_to_switch_on, instruments_of
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, shown
 
 
-def build_measurement(document: doc.Document, problems: Problems) -> model.Measurement | None:
+def build_measurement(document: doc.Document) -> model.Measurement | None:
     """The collector beside each trial, which a metric's source asks for too."""
     sources = [name for name, metric in document.metrics.items() if metric.stream is not None]
-    if document.trial.kind == "path":
-        given: list[Key] = [("metrics", name, "source") for name in sources]
-        given += [("measurement",)] if document.measurement is not None else []
-        for key in given:
-            problems.add(key, 'goes with kind = "command" or "python"; a path has its own metrics')
     return document.measurement or (model.Measurement() if sources else None)
 
 
 def check_instruments(document: doc.Document, problems: Problems) -> None:
     """Note metrics of what is not switched on."""
-    if document.trial.kind == "path" and problems.given(("instrumentation",)):
-        problems.add(
-            ("instrumentation",), 'goes with kind = "command" or "python"; a path has its own metrics'
-        )
     known = list(instruments_of(document.instrumentation))
     for name, metric in document.metrics.items():
         if metric.instrument is not None and metric.instrument not in known:

@@ -269,42 +269,67 @@ class Metric(Section):
         return self.measure
 
 
+_PROGRAMS = ("command", "python")
+
+
 @dataclass(frozen=True, slots=True)
 class MetricTable(Metric):
     """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
 
     resource: Annotated[
-        Resource | None, Key("What the operating system counted: seconds, or bytes for max_rss.", "wall")
+        Resource | None,
+        Key("What the operating system counted: seconds, or bytes for max_rss.", "wall", kinds=_PROGRAMS),
     ] = None
     stdout: Annotated[
         Text | None,
-        Key("Regular expression with one group, searched in standard output.", "([0-9.]+) Mbit/s"),
+        Key(
+            "Regular expression with one group, searched in standard output.",
+            "([0-9.]+) Mbit/s",
+            kinds=_PROGRAMS,
+        ),
     ] = None
     file: Annotated[
-        Text | None, Key("File that the trial writes, read with json, csv or pattern.", "{directory}/out.csv")
+        Text | None,
+        Key(
+            "File that the trial writes, read with json, csv or pattern.",
+            "{directory}/out.csv",
+            kinds=_PROGRAMS,
+        ),
     ] = None
     json: Annotated[
         Annotated[str, Limits(pattern=POINTER_PATTERN)] | None,
         Key(
             'JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
             "/end/sum/bits_per_second",
+            kinds=_PROGRAMS,
         ),
     ] = None
     csv: Annotated[
         Text | None,
-        Key("Column of a CSV file (or of standard output) whose rows are the samples.", "delay"),
+        Key(
+            "Column of a CSV file (or of standard output) whose rows are the samples.",
+            "delay",
+            kinds=_PROGRAMS,
+        ),
     ] = None
     pattern: Annotated[
         Text | None,
-        Key("Regular expression with one group, searched in the file.", "took ([0-9.]+) s"),
+        Key("Regular expression with one group, searched in the file.", "took ([0-9.]+) s", kinds=_PROGRAMS),
     ] = None
     time: Annotated[
         Text | None,
-        Key("Column (csv) or key (JSON lines) with the time of each sample, seconds.", "time"),
+        Key(
+            "Column (csv) or key (JSON lines) with the time of each sample, seconds.", "time", kinds=_PROGRAMS
+        ),
     ] = None
     instrument: Annotated[
         Text | None,
-        Key("What [instrumentation] recorded under this name.", "instructions", "machine_steal"),
+        Key(
+            "What [instrumentation] recorded under this name.",
+            "instructions",
+            "machine_steal",
+            kinds=_PROGRAMS,
+        ),
     ] = None
     stream: Annotated[
         Annotated[str, Limits(pattern=STREAM_FIELD_PATTERN)] | None,
@@ -312,11 +337,16 @@ class MetricTable(Metric):
             "Field of a measurement stream that the programs of the trial send, as stream.field.",
             "iperf_transfer.size",
             name="source",
+            kinds=_PROGRAMS,
         ),
     ] = None
     value: Annotated[
         Text | None,
-        Key("Kind python: the entry of the returned mapping; default the metric's name.", "seconds"),
+        Key(
+            "Kind python: the entry of the returned mapping; default the metric's name.",
+            "seconds",
+            kinds=_PROGRAMS,
+        ),
     ] = None
     quantity: Annotated[
         str | None,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.experiment.document_paths import PathSection
-from trialwise.experiment.path_building import path_settings
 from trialwise.experiment.problems import nearest
-from trialwise.experiment.trials import PathSettings
+from trialwise.experiment.sections import adapter
+from trialwise.experiment.trials import Path, PathSettings
 
-_FILE = Path(__file__).with_name("named_paths.toml")
+_FILE = pathlib.Path(__file__).with_name("named_paths.toml")
 
 
 @cache
@@ -42,5 +41,5 @@ def path_named(name: str, own: Mapping[str, PathSettings] | None = None) -> Path
 
 def _shipped(table: dict[str, object]) -> PathSettings:
     source = str(table.pop("source"))
-    settings = path_settings(PathSection.model_validate(table))
+    settings: PathSettings = adapter(Path).validate_python(table)
     return dataclasses.replace(settings, folder=str(_FILE.parent), source=source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
 
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
@@ -12,9 +11,7 @@ from trialwise.experiment.path_building import path_texts
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.simulation_building import (
-    simulation_texts,
-)
+from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.text import frozen_name, read_text
 
 _PLACES = {
@@ -63,9 +60,9 @@ def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, st
     """Every text in which placeholders are filled, with its key."""
     trial = document.trial
     for name in ("command", "prepare", "conclude", "directory", "keep"):
-        for text in _each(getattr(trial, name)):
+        for text in _each(getattr(trial, name, None)):
             yield ("trial", name), text
-    for name, text in trial.environment.items():
+    for name, text in getattr(trial, "environment", ()):
         yield ("trial", "environment", name), text
     yield from _texts_of_kind(document, problems)
     for name, metric in document.metrics.items():
@@ -79,9 +76,9 @@ def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, st
 
 def _texts_of_kind(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
     if document.trial.kind == "path":
-        yield from path_texts(document)
-    elif document.trial.kind == "simulation":
-        yield from simulation_texts(document, problems)
+        yield from path_texts(document, problems)
+    elif isinstance(document.trial, SimulationTable):
+        yield from ((("trial", *key), text) for key, text in document.trial.texts)
 
 
 def _stream_texts(
@@ -99,5 +96,5 @@ def _stream_texts(
         problems.add(key, f"the file of streams: {error.message}")
 
 
-def _each(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else cast("list[str]", value or [])
+def _each(value: str | Sequence[str] | None) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value or ()

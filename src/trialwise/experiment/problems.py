@@ -103,3 +103,9 @@ def _number(value: object) -> str:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)), None)
+
+
+def either(words: Iterable[str]) -> str:
+    """The words with commas, and an or before the last."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last

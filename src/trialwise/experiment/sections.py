@@ -6,13 +6,14 @@ written, and the records themselves are plain dataclasses.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -20,10 +21,20 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
+RECORDS: dict[str, type[Section]] = {}
+"""The records of the file by their names."""
+
+
 class Section:
     """Base of the records that are tables of the file: unknown keys are errors, and no value is taken for another."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        RECORDS[cls.__name__] = cls
+
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """What is said of keys that others of its kind have, where that is not enough."""
     is_written_whole: ClassVar[bool] = True
     """Whether keys at their defaults are written too, where the record stands inside of another."""
 
@@ -75,6 +86,9 @@ _of_file: ContextVar[bool] = ContextVar("of_file", default=False)
 """Records stand in documents of ours too; there they are the plain dataclasses that they are."""
 
 
+Made = TypeVar("Made", bound="Section")
+
+
 class Mark:
     """What an annotation says of how a value stands in the file; elsewhere it says nothing."""
 
@@ -111,11 +125,11 @@ class Key(Mark):
     """What a key means, with examples: for the reference and for editors.
 
     The default of one that is `derived` depends on the rest of the file; the words say how. `name` is the key where it is not that
-    of the field, `kinds` are the kinds of trials that it goes with, where these are not all, and `default` is one that only the file
-    has.
+    of the field, `kinds` are the kinds of trials that it goes with, where these are not all, `missing` is what to do where it is
+    not given and has to be, and `default` is one that only the file has.
     """
 
-    __slots__ = ("default", "derived", "examples", "kinds", "name", "words")
+    __slots__ = ("default", "derived", "examples", "is_required", "kinds", "missing", "name", "words")
 
     def __init__(
         self,
@@ -124,14 +138,24 @@ class Key(Mark):
         derived: bool = False,
         name: str | None = None,
         kinds: tuple[str, ...] = (),
+        missing: str | None = None,
         default: object = dataclasses.MISSING,
     ) -> None:
         self.default = default
+        self.missing = missing
+        self.is_required = False
         self.words = words
         self.examples = examples
         self.derived = derived
         self.name = name
         self.kinds = kinds
+
+    @property
+    def required(self) -> Key:
+        """The same of a key that the file has to have, though the record has a default."""
+        other = copy.copy(self)
+        other.is_required = True
+        return other
 
     def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add the words to what the type says."""
@@ -233,6 +257,45 @@ class ByShape(Mark):
         return core_schema.tagged_union_schema(choices, _shape)
 
 
+class ByTag(Mark):
+    """One of several records, by a key with a fixed value in each: the first where the key is left out and may be."""
+
+    __slots__ = ("records", "tag")
+
+    def __init__(self, tag: str, *records: type[Section]) -> None:
+        self.tag = tag
+        self.records = records
+
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
+        """Check by the record that the tag names."""
+        from pydantic_core import core_schema
+
+        unless = keys_of(self.records[0])[self.tag].default
+
+        def tag_of(value: object) -> str:
+            if isinstance(value, Mapping):
+                return f"<{cast('Mapping[str, object]', value).get(self.tag, unless)}>"
+            return f"<{getattr(value, self.tag, None)}>"
+
+        choices = {f"<{self._value(record)}>": handler.generate_schema(record) for record in self.records}
+        return core_schema.tagged_union_schema(
+            choices,
+            tag_of,
+            custom_error_type="wrong_tag",
+            custom_error_message="none of these",
+            custom_error_context={"tag": self.tag},
+        )
+
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Say what there is."""
+        values = " / ".join(f'"{self._value(record)}"' for record in self.records)
+        return handler(schema) | {"title": f"a table with {self.tag} = {values}"}
+
+    def _value(self, record: type[Section]) -> str:
+        defaults = {field.name: field.default for field in dataclasses.fields(record)}  # pyright: ignore[reportArgumentType]
+        return str(defaults[self.tag])
+
+
 def _shape(value: object) -> str:
     if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
         return "<table>"
@@ -252,6 +315,8 @@ class Field:
         """What is said of the field otherwise than of that of the plain record."""
         from pydantic_core import core_schema
 
+        if self.key.is_required and schema["type"] == "default":
+            schema = schema["schema"]
         if self.key.default is not dataclasses.MISSING:
             schema = core_schema.with_default_schema(schema, default=self.key.default)
         return {"validation_alias": self.name, "schema": schema}
@@ -270,6 +335,7 @@ def keys_of(record: type[Section]) -> Mapping[str, Field]:
         for mark in getattr(hints[field.name], "__metadata__", ()):
             if isinstance(mark, Key):
                 default = field.default if mark.default is dataclasses.MISSING else mark.default
+                default = dataclasses.MISSING if mark.is_required else default
                 found[field.name] = Field(mark.name or field.name, mark, default, hints[field.name])
     return found
 
@@ -297,6 +363,11 @@ def _as_file() -> Generator[None]:
         yield
     finally:
         _of_file.reset(token)
+
+
+def made_of(kind: type[Made], table: Made, **more: object) -> Made:
+    """The plain record of a table that has further keys; `more` is what the table does not say, or says otherwise."""
+    return kind(**({name: getattr(table, name) for name in keys_of(kind)} | more))
 
 
 def table_of(record: Section, *, whole: bool = False, **defaults: object) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from trialwise.experiment.model import Factor, FixedFactor
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
+from trialwise.experiment.trials import PythonTrial
 
 _OWN = 'leave process = "shared" out, so that every trial has a process of its own'
 _RETURN = "return the number from the function"
@@ -19,22 +20,22 @@ def check_shared_process(document: doc.Document, factors: Sequence[Factor], prob
     if document.trial.process != "shared":
         return
     key: Key = ("trial", "process")
-    if document.trial.kind != "python":
+    if not isinstance(document.trial, PythonTrial):
         problems.add(
             key,
             f'"shared" goes with kind = "python"; a trial of kind "{document.trial.kind}" is programs of its own',
             "to keep a program running, start it in a Python function and call that",
         )
         return
-    _check_texts(document, factors, problems)
+    _check_texts(document.trial, factors, problems)
     _check_metrics(document, problems)
     _check_beside(document, problems)
 
 
-def _check_texts(document: doc.Document, factors: Sequence[Factor], problems: Problems) -> None:
+def _check_texts(trial: PythonTrial, factors: Sequence[Factor], problems: Problems) -> None:
     """The process gets environment and directory once, so what differs from call to call cannot stand in them."""
     same = {factor.name for factor in factors if isinstance(factor, FixedFactor)} | {"series"}
-    for key, text in _texts(document):
+    for key, text in _texts(trial):
         for name in sorted(names_in(text) - same):
             problems.add(
                 key,
@@ -43,9 +44,9 @@ def _check_texts(document: doc.Document, factors: Sequence[Factor], problems: Pr
             )
 
 
-def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
-    yield ("trial", "directory"), document.trial.directory
-    for name, text in document.trial.environment.items():
+def _texts(trial: PythonTrial) -> Iterator[tuple[Key, str]]:
+    yield ("trial", "directory"), trial.directory
+    for name, text in trial.environment:
         yield ("trial", "environment", name), text
 
 

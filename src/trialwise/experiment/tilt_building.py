@@ -1,69 +1,10 @@
-"""From [tilts.NAME] to the model, and what does not go with a tilted workload."""
+"""What does not go with a tilted workload."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from math import isclose
-
-from trialwise.experiment import document as doc
 from trialwise.experiment import model, simulation
-from trialwise.experiment.document_simulation import TiltSection
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt, Tilts
-
-_KEYS = {
-    "switching": ("mu", "sigma", "tilted_mu", "tilted_sigma", "threshold"),
-    "defensive": ("edges", "density", "most"),
-    "none": (),
-}
-_WRITTEN = "`trialwise tilt` writes such a table"
-
-
-def build_tilts(document: doc.Document, problems: Problems) -> Tilts:
-    """The tilts of a document by name; what is wrong with one is noted."""
-    return tuple(
-        (name, _tilt(("tilts", name), section, problems)) for name, section in document.tilts.items()
-    )
-
-
-def _tilt(key: Key, section: TiltSection, problems: Problems) -> Tilt | None:
-    needed = _KEYS[section.method]
-    for name in sorted(section.model_fields_set - {"method", *needed}):
-        problems.add((*key, name), f'does not go with method = "{section.method}"', "leave it out")
-    missing = [name for name in needed if getattr(section, name) is None]
-    for name in missing:
-        problems.add((*key, name), "missing", _WRITTEN)
-    if missing or section.method == "none":
-        return None
-    if section.method == "defensive":
-        return _defensive(key, section, problems)
-    return SwitchingTilt(
-        mu=section.mu or 0.0,
-        sigma=section.sigma or 1.0,
-        tilted_mu=section.tilted_mu or 0.0,
-        tilted_sigma=section.tilted_sigma or 1.0,
-        threshold=section.threshold or 0.0,
-    )
-
-
-def _defensive(key: Key, section: TiltSection, problems: Problems) -> DefensiveTilt:
-    edges, density = tuple(section.edges or ()), tuple(section.density or ())
-    pieces = list(pairwise(edges))
-    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pieces):
-        problems.add((*key, "edges"), "must rise from 0 to 1", "as in edges = [0, 0.9, 1]")
-    elif len(density) != len(pieces):
-        problems.add(
-            (*key, "density"), f"has {len(density)} numbers for {len(pieces)} pieces", "one for each piece"
-        )
-    else:
-        total = sum((high - low) * height for (low, high), height in zip(pieces, density, strict=True))
-        if not isclose(total, 1, rel_tol=1e-6):
-            problems.add(
-                (*key, "density"), f"has the mean {total:g} over the ranks, which must be 1", _WRITTEN
-            )
-    return DefensiveTilt(edges, density, section.most or 1)
 
 
 def check_tilted(experiment: model.Experiment, problems: Problems) -> None:

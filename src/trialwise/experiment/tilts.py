@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from math import isclose, log
+from typing import Annotated, Literal, TypeAlias
+
+from trialwise.experiment.positions import Key as Place
+from trialwise.experiment.problems import Problems
+from trialwise.experiment.sections import ByTag, Key, Limits, Section, Written
+from trialwise.experiment.values import PositiveDuration, several
 
 LOG_LIKELIHOOD = "tilt:log_likelihood"
 """Under this name the ledger keeps, for each flow, the logarithm of the likelihood ratio of its trial when it ended."""
@@ -14,33 +20,67 @@ LOAD_RATIO = "tilt:load_ratio"
 """Load that the untilted sizes of the trial offer over the load asked for: not 1 where sizes are those of a fit."""
 
 
+_WRITTEN = "`trialwise tilt` writes such a table"
+_Positive = Annotated[float, Limits(gt=0)]
+
+
 @dataclass(frozen=True, slots=True)
-class SwitchingTilt:
+class SwitchingTilt(Section):
     """CCEval's switching change of measure (its Algorithm 2).
 
     Sizes S (bytes) are lognormal, by the mean and the standard deviation of ln S; until a flow has taken longer than `threshold`
     seconds they are drawn from the tilted lognormal.
     """
 
-    mu: float
-    sigma: float
-    tilted_mu: float
-    tilted_sigma: float
-    threshold: float
-    method: Literal["switching"] = "switching"
+    mu: Annotated[float, Key("Mean of ln S of the fitted sizes S in bytes.", 11.73, missing=_WRITTEN)]
+    sigma: Annotated[
+        _Positive, Key("Standard deviation of ln S of the fitted sizes.", 2.83, missing=_WRITTEN)
+    ]
+    tilted_mu: Annotated[float, Key("Mean of ln S of the sizes that are drawn.", 12.4, missing=_WRITTEN)]
+    tilted_sigma: Annotated[
+        _Positive, Key("Standard deviation of ln S of the sizes that are drawn.", 2.9, missing=_WRITTEN)
+    ]
+    threshold: Annotated[
+        PositiveDuration,
+        Key(
+            "After the first flow that takes longer sizes are drawn from the fitted lognormal.",
+            "12ms",
+            missing=_WRITTEN,
+        ),
+    ]
+    method: Annotated[
+        Literal["switching"],
+        Key(
+            "CCEval's: a fitted lognormal, tilted until a flow has taken longer than the threshold."
+        ).required,
+    ] = "switching"
 
 
 @dataclass(frozen=True, slots=True)
-class DefensiveTilt:
+class DefensiveTilt(Section):
     """A defensive mixture: sizes are those of the workload, at ranks U = F(S) with a density that is constant between `edges`.
 
     The first `most` flows of a trial are drawn by it, so that its likelihood ratio has a bound.
     """
 
-    edges: tuple[float, ...]
-    density: tuple[float, ...]
-    most: int
-    method: Literal["defensive"] = "defensive"
+    edges: Annotated[
+        tuple[float, ...],
+        several(float),
+        Key("Ranks from 0 to 1, between which the density is constant.", [0, 0.9, 0.99, 1], missing=_WRITTEN),
+    ]
+    density: Annotated[
+        tuple[float, ...],
+        several(_Positive),
+        Key("One for each piece; together they have the mean 1.", [0.95, 1.4, 2.0], missing=_WRITTEN),
+    ]
+    most: Annotated[
+        int,
+        Limits(ge=1),
+        Key("So many flows of a trial are drawn by the density at most.", 44, missing=_WRITTEN),
+    ]
+    method: Annotated[
+        Literal["defensive"], Key("The workload's own sizes at other ranks, with bounded weights.").required
+    ] = "defensive"
 
     @property
     def bound(self) -> float:
@@ -48,6 +88,46 @@ class DefensiveTilt:
         return -self.most * log(min(self.density))
 
 
+@dataclass(frozen=True, slots=True)
+class NoTilt(Section):
+    """Nothing is tilted."""
+
+    method: Annotated[Literal["none"], Key("Nothing is tilted.").required] = "none"
+
+
 Tilt: TypeAlias = SwitchingTilt | DefensiveTilt
 Tilts: TypeAlias = tuple[tuple[str, Tilt | None], ...]
 """By name; None where a table says that nothing is tilted."""
+TiltTable = Annotated[
+    Tilt | None,
+    Written(
+        Annotated[
+            SwitchingTilt | DefensiveTilt | NoTilt, ByTag("method", SwitchingTilt, DefensiveTilt, NoTilt)
+        ],
+        lambda tilt: None if isinstance(tilt, NoTilt) else tilt,
+    ),
+]
+
+
+def check_ranks(tilts: Tilts, problems: Problems) -> None:
+    """Note where edges and densities are no distribution."""
+    for name, tilt in tilts:
+        if isinstance(tilt, DefensiveTilt):
+            _check_ranks(("tilts", name), tilt, problems)
+
+
+def _check_ranks(key: Place, tilt: DefensiveTilt, problems: Problems) -> None:
+    edges, density = tilt.edges, tilt.density
+    pieces = list(pairwise(edges))
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pieces):
+        problems.add((*key, "edges"), "must rise from 0 to 1", "as in edges = [0, 0.9, 1]")
+    elif len(density) != len(pieces):
+        problems.add(
+            (*key, "density"), f"has {len(density)} numbers for {len(pieces)} pieces", "one for each piece"
+        )
+    else:
+        total = sum((high - low) * height for (low, high), height in zip(pieces, density, strict=True))
+        if not isclose(total, 1, rel_tol=1e-6):
+            problems.add(
+                (*key, "density"), f"has the mean {total:g} over the ranks, which must be 1", _WRITTEN
+            )

@@ -3,47 +3,157 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, WrongValueError, table_of
+from trialwise.experiment.simulation import KIND, Runtime, SimulationTrial, Warmup
+from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several, without_doubles
+from trialwise.experiment.words import CALL_PATTERN
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]
 
 
+def _variable(name: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise WrongValueError("cannot be the name of a variable")
+    return name
+
+
+Environment = Annotated[
+    tuple[tuple[str, str], ...],
+    Written(
+        dict[Annotated[str, Written(str, _variable)], str],
+        lambda variables: tuple(sorted(variables.items())),
+        dict,
+    ),
+    Key("Variables added to the environment.", {"OMP_NUM_THREADS": "{threads}"}),
+]
+_Directory = Annotated[Text, Key("Working directory, relative to the experiment file.", "build")]
+_Timeout = Annotated[PositiveDuration | None, Key("A trial that takes longer is ended and failed.", "30s")]
+_Isolate = Annotated[
+    tuple[Namespace, ...],
+    without_doubles(Namespace),
+    Key(
+        "Fresh namespaces for the program of each trial: a network with a loopback and nothing else; "
+        "shared memory, semaphores and message queues.",
+        ["network", "ipc"],
+    ),
+]
+
+
+def _kept(place: str) -> str:
+    if place.startswith(("/", "~")) or ".." in place.split("/"):
+        raise WrongValueError(f"{place!r} is not below the working directory")
+    return place
+
+
 @dataclass(frozen=True, slots=True)
-class CommandTrial:
+class CommandTrial(Section):
     """A trial that is one execution of a program.
 
     `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds. `keep` names what
     is kept of the files that each trial writes: files, folders and patterns, relative to `directory`.
     """
 
-    command: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()
-    directory: str = "."
-    prepare: tuple[str, ...] | None = None
-    conclude: tuple[str, ...] | None = None
-    timeout: float | None = None
-    exit_codes: tuple[int, ...] = (0,)
-    output_limit: int = 64 * 1024 * 1024
-    leftovers: Literal["fail", "end"] = "fail"
-    isolate: tuple[Namespace, ...] = ()
-    keep: tuple[str, ...] = ()
-    kind: str = "command"
+    command: Annotated[
+        Argv,
+        Key(
+            "Command line, split as a shell would (no shell runs it); then placeholders are filled.",
+            "gzip -{level} --keep input",
+            missing='write the command line, as in command = "sleep {duration}"',
+        ),
+    ]
+    prepare: Annotated[
+        Argv | None,
+        Key(
+            "Command run before each trial, outside of what is measured; what it leaves running is ended after conclude.",
+            "make {target}",
+        ),
+    ] = None
+    conclude: Annotated[
+        Argv | None, Key("Command run after each trial, outside of what is measured.", "rm -f output")
+    ] = None
+    exit_codes: Annotated[
+        tuple[int, ...],
+        several(Annotated[int, Limits(ge=0, le=255)], min_length=1),
+        Key("Exit codes that mean success.", [0, 1]),
+    ] = (0,)
+    output_limit: Annotated[
+        int,
+        Limits(ge=1, lt=2**40),
+        Key("Bytes of standard output kept; a trial that prints more fails.", 1048576),
+    ] = 64 * 1024 * 1024
+    keep: Annotated[
+        tuple[str, ...],
+        several(Annotated[str, Written(Text, _kept)], max_length=100),
+        Key(
+            "Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
+            ["results/", "*.json"],
+        ),
+    ] = ()
+    leftovers: Annotated[
+        Literal["fail", "end"],
+        Key(
+            "What to do about processes that the program leaves running: fail the trial, or only end them.",
+            "end",
+        ),
+    ] = "fail"
+    directory: _Directory = "."
+    environment: Environment = ()
+    timeout: _Timeout = None
+    isolate: _Isolate = ()
+    kind: Annotated[Literal["command"], KIND] = "command"
+
+
+Process = Annotated[
+    Literal["trial", "shared"],
+    Key(
+        "Kind python: whether every trial has a process of its own, or the trials of a treatment share one in "
+        "each series, which calls the function again and again.",
+        "shared",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
-class PythonTrial:
+class CommandTable(CommandTrial):
+    """One execution of a program. Any text may use {factor}."""
+
+    elsewhere = {"call": 'goes with kind = "python"; a command stands in trial.command'}  # noqa: RUF012 a constant of the class
+
+    runtime: Runtime = None
+    warmup: Warmup = 0.0
+    process: Process = "trial"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTrial(Section):
     """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
 
-    call: str
-    environment: tuple[tuple[str, str], ...] = ()
-    directory: str = "."
-    timeout: float | None = None
-    isolate: tuple[Namespace, ...] = ()
-    process: Literal["trial", "shared"] = "trial"
-    kind: str = "python"
+    call: Annotated[
+        str,
+        Limits(pattern=CALL_PATTERN),
+        Key(
+            "module:function, called with the factors as keywords.",
+            "trials:run",
+            missing='write call = "module:function"',
+        ),
+    ]
+    process: Process = "trial"
+    directory: _Directory = "."
+    environment: Environment = ()
+    timeout: _Timeout = None
+    isolate: _Isolate = ()
+    kind: Annotated[Literal["python"], KIND.required] = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTable(PythonTrial):
+    """One call of a Python function."""
+
+    runtime: Runtime = None
+    warmup: Warmup = 0.0
 
 
 Groups = tuple[tuple[tuple[str, str], ...], ...]
@@ -66,21 +176,120 @@ class PathSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PathFlow:
+class LinkTable(Section):
+    """What packets meet in one direction of a path."""
+
+    rate: Annotated[
+        Text | None,
+        Key(
+            "The bottleneck's rate, constant, by a trace, or generated.",
+            "12Mbit/s",
+            "trace:up.trace",
+            "poisson:rate=3Mbit/s",
+        ),
+    ] = None
+    queue: Annotated[
+        Text | None,
+        Key(
+            "The queue before the bottleneck; infinite unless given.",
+            "droptail:packets=50",
+            "codel:packets=1000,target=5ms,interval=100ms",
+        ),
+    ] = None
+    delay: Annotated[Text | None, Key("One-way propagation delay.", "28ms")] = None
+    loss: Annotated[Text | None, Key("Random loss.", "0.4%")] = None
+    outage: Annotated[Text | None, Key("Times at which everything is lost.", "exponential:on=5s,off=1s")] = (
+        None
+    )
+    policer: Annotated[
+        Text | None, Key("A token bucket that drops what exceeds it.", "10Mbit/s,burst=30kB")
+    ] = None
+    batches: Annotated[Text | None, Key("Packets released together.", "every=20ms")] = None
+
+    @property
+    def pairs(self) -> dict[str, str]:
+        """What is said of the link, in the order of the keys."""
+        texts = {name: getattr(self, name) for name in LinkTable.__slots__}
+        return {name: text for name, text in texts.items() if text is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PathTable(LinkTable):
+    """An emulated path. What stands in it holds both ways, unless uplink or downlink says otherwise."""
+
+    uplink: Annotated[
+        LinkTable | None, Key("What differs from the sender to the receiver.", {"loss": "0.4%"})
+    ] = None
+    downlink: Annotated[
+        LinkTable | None, Key("What differs from the receiver to the sender.", {"rate": "1Mbit/s"})
+    ] = None
+    mtu: Annotated[int, Limits(ge=1280, le=1500), Key("Largest IP packet, bytes.", 1400)] = 1500
+    folder: Annotated[
+        Text, Key("Where files that the links name stand, relative to the experiment file.", "traces")
+    ] = "."
+
+    @property
+    def settings(self) -> PathSettings:
+        """The path of the table: its own keys both ways, each overridden by those of uplink or downlink."""
+        uplink, downlink = (
+            tuple(LinkTable(**(self.pairs | (own.pairs if own else {}))).pairs.items())
+            for own in (self.uplink, self.downlink)
+        )
+        return PathSettings((uplink,), (downlink,), self.mtu, self.folder)
+
+
+def path_table(settings: PathSettings) -> dict[str, Any]:
+    """A path as its table has it: one group of pairs for each direction."""
+    (uplink,), (downlink,) = settings.uplink, settings.downlink
+    ways = [LinkTable(**dict(way)) if way else None for way in (uplink, downlink)]
+    return table_of(PathTable(uplink=ways[0], downlink=ways[1], mtu=settings.mtu, folder=settings.folder))
+
+
+Path = Annotated[PathSettings, Written(PathTable, lambda table: table.settings, path_table)]
+
+
+@dataclass(frozen=True, slots=True)
+class PathFlow(Section):
     """One flow over a path: a scheme, what it carries and when (seconds since the first flow's start).
 
     `stop` is None for the end of the trial. `direction` is the way of the data.
     """
 
-    scheme: str
-    start: float = 0.0
-    stop: float | None = None
-    direction: Literal["uplink", "downlink"] = "uplink"
-    load: str = "bulk"
+    scheme: Annotated[Text, Key("The scheme of the flow.", "cubic")]
+    start: Annotated[Duration, Key("When it starts, after the first flow.", "5s")] = 0.0
+    stop: Annotated[
+        PositiveDuration | None, Key("When it is ended; default the end of the trial.", "20s")
+    ] = None
+    direction: Annotated[Literal["uplink", "downlink"], Key("The way of its data.", "downlink")] = "uplink"
+    load: Annotated[
+        Text,
+        Key(
+            "What it carries; default the load of the trial.",
+            "rate:1Mbit/s",
+            "bytes:10MB",
+            derived=True,
+            default="",
+        ),
+    ] = "bulk"
 
 
 @dataclass(frozen=True, slots=True)
-class PathTrial:
+class FlowTable(PathFlow):
+    """One flow, or several alike, over a path."""
+
+    count: Annotated[int, Limits(ge=1, le=1000), Key("How many such flows there are.", 3)] = 1
+
+
+def _path_of(written: str | PathTable) -> str | PathSettings:
+    return written if isinstance(written, str) else written.settings
+
+
+def _written_path(path: str | PathSettings) -> str | dict[str, Any]:
+    return path if isinstance(path, str) else path_table(path)
+
+
+@dataclass(frozen=True, slots=True)
+class PathTrial(Section):
     """A trial in which senders and receivers talk over an emulated path for `runtime` seconds.
 
     `engine` says whether their packets are real ("emulated") or simulated in integer time.
@@ -89,15 +298,76 @@ class PathTrial:
     """
 
     flows: tuple[PathFlow, ...]
-    path: PathSettings | str
-    runtime: float
+    path: Annotated[
+        PathSettings | str,
+        Written(Annotated[Any, ByShape(value=Text, table=PathTable)], _path_of, _written_path),
+        Key(
+            "The emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
+            {"rate": "12Mbit/s", "delay": "28ms"},
+            "pantheon:nepal-aws-india",
+            missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
+        ),
+    ]
+    runtime: Annotated[
+        PositiveDuration,
+        Key("How long the flows run.", "10s", missing='say how long the flows run, as in runtime = "10s"'),
+    ]
     named_paths: tuple[tuple[str, PathSettings], ...] = ()
     scheme_folders: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-    packets: Literal["keep", "drop"] = "keep"
-    lateness: float = 0.001
-    engine: PathEngine = "emulated"
-    kind: str = "path"
+    environment: Environment = ()
+    packets: Annotated[
+        Literal["keep", "drop"],
+        Key("Whether a record of every packet stays in the experiment directory.", "drop"),
+    ] = "keep"
+    lateness: Annotated[
+        PositiveDuration,
+        Key("The trial is invalid when the emulator was later than this for one packet in a hundred.", "2ms"),
+    ] = 0.001
+    engine: Annotated[
+        PathEngine,
+        Key(
+            "Emulated for real packets through an emulated path, simulated for the same queues and controllers in simulated time.",
+            "simulated",
+        ),
+    ] = "emulated"
+    kind: Annotated[Literal["path"], KIND.required] = "path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathTrialTable(PathTrial):
+    """Schemes that talk over an emulated path. Any text may use {factor}."""
+
+    elsewhere = {"timeout": "a path trial ends at trial.runtime"}  # noqa: RUF012 a constant of the class
+
+    scheme: Annotated[Text | None, Key("The scheme of the one flow.", "{scheme}")] = None
+    load: Annotated[Text, Key("What the flow carries.", "bulk", "rate:5Mbit/s", "bytes:10MB")] = "bulk"
+    listed: Annotated[
+        int | list[FlowTable],
+        ByShape(
+            value=Annotated[int, Limits(ge=1, le=1000)],
+            items=Annotated[list[FlowTable], Limits(min_length=1)],
+        ),
+        Key(
+            "How many flows of the scheme there are, or a list of flows.",
+            3,
+            [{"scheme": "cubic"}, {"scheme": "bbr", "start": "5s"}],
+            name="flows",
+        ),
+    ] = 1
+    interval: Annotated[Duration, Key("Time between the starts of flows given by number.", "2s")] = 0.0
+    warmup: Warmup = 0.0
+    process: Process = "trial"
+
+
+@dataclass(frozen=True, slots=True)
+class Schemes(Section):
+    """Where schemes of your own stand."""
+
+    folders: Annotated[
+        tuple[str, ...],
+        several(Text),
+        Key("Folders with scheme files or Pantheon wrappers, relative to the experiment file.", ["schemes"]),
+    ] = ()
 
 
 Trial = CommandTrial | PythonTrial | PathTrial | SimulationTrial

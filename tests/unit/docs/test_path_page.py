@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trialwise import _core
-from trialwise.experiment.document_paths import LinkSection
+from trialwise.experiment.trials import LinkTable
 from trialwise.trials.held_files import HeldFiles
 
 ROOT = Path(__file__).parents[3]
@@ -30,7 +30,7 @@ def test_every_line_makes_a_link(tmp_path: Path, line: str):
 
 def test_every_key_and_option_stands_on_the_page():
     told = "\n".join(LINKS)
-    keys = set(LinkSection.model_fields)
+    keys = set(LinkTable.__slots__)
     assert {line.split()[0] for line in LINKS} | {"queue"} == keys
     known = set[str]()
     assert {name for name, _, _ in _core.queues()} <= set(re.findall(r"queue ([a-z_-]+)", told))

@@ -227,7 +227,7 @@ def test_the_engine_is_written_as_it_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["ns3", "{engine}"])
 def test_engines_of_other_kinds_are_refused(tmp_path: Path, engine: str) -> None:
-    with pytest.raises(PlanError, match="emulated, simulated"):
+    with pytest.raises(PlanError, match='must be "emulated" or "simulated"'):
         parse_experiment(
             FILE.format(trial='scheme = "udp-cubic"', metrics="").replace(
                 'engine = "simulated"', f'engine = "{engine}"'
