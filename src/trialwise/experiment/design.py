@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from trialwise.experiment.factors import Factor, FixedFactor
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.sections import Key, Limits, Section, Written
+from trialwise.experiment.sections import Limits, Section, Written, key
 from trialwise.experiment.values import Count, Level, PositiveDuration, Text, several
 from trialwise.experiment.words import LEVEL_PATTERN
 from trialwise.rules import RULES, RuleName
@@ -53,76 +53,56 @@ class Design(Section):
     runs is not told their levels.
     """
 
-    order: Annotated[
-        Order,
-        Key(
-            "Order of the treatments in each round: drawn anew; that of the file; half of the rounds each, "
-            "mixed; or each treatment equally often right after each other.",
-            "balanced",
-        ),
-    ] = "random"
-    series: Annotated[_Auto, Key("Number of series; auto: as many as the variability scores need.", 5)] = None
-    rounds: Annotated[_Auto, Key("Rounds in each series; auto: as many as the KPIs need.", 30)] = None
-    span: Annotated[
-        PositiveDuration | None,
-        Key(
-            "Time over which the rounds of a series are spread at random; without it they run back to back.",
-            "24h",
-        ),
-    ] = None
-    robustness: Annotated[
-        int, Limits(ge=0, le=10_000), Key("Extreme values that an interval must be able to leave out.", 1)
-    ] = 0
-    warmup_trials: Annotated[
-        int,
-        Limits(ge=0, le=10_000),
-        Key("Trials of each treatment run and not counted, before each series.", 1),
-    ] = 0
-    stop: Annotated[
-        Literal["plan", "verdict"],
-        Key(
-            "Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
-            "verdict",
-        ),
-    ] = "plan"
-    looks: Annotated[
-        Looks,
-        Key(
-            "How it is found that enough has run: "
-            + "; ".join(f"{rule.name} {rule.words}" for rule in RULES.values())
-            + ". Default: two-stage, or geometric where simulated trials end by the precision of metrics alone.",
-            "anytime",
-            derived=True,
-        ),
-    ] = "two-stage"
-    pilot: Annotated[
-        int,
-        Limits(ge=3, le=10_000),
-        Key("Trials of each treatment that the forecast is made from.", 10),
-    ] = 20
-    max_trials: Annotated[
-        Count,
-        Key(
-            "Trials of each treatment at most, where something says when to stop; default 1000, of kind simulation 10000.",
-            200,
-            derived=True,
-        ),
-    ] = 1000
-    budget: Annotated[
-        PositiveDuration | None, Key("Time at most, where something says when to stop.", "2h")
-    ] = None
-    unseen: Annotated[
-        tuple[str, ...],
-        several(Text),
-        Key(
-            "Factors whose levels all run the very same thing: no text uses them, and what runs cannot tell them apart.",
-            ["side"],
-        ),
-    ] = ()
-    base: Annotated[
-        _Base | None,
-        Key("The level that others are compared with; default all pairs of treatments.", "flavour=none"),
-    ] = None
+    order: Order = key(
+        "random",
+        "Order of the treatments in each round: drawn anew; that of the file; half of the rounds each, "
+        "mixed; or each treatment equally often right after each other.",
+        "balanced",
+    )
+    series: _Auto = key(None, "Number of series; auto: as many as the variability scores need.", 5)
+    rounds: _Auto = key(None, "Rounds in each series; auto: as many as the KPIs need.", 30)
+    span: PositiveDuration | None = key(
+        None,
+        "Time over which the rounds of a series are spread at random; without it they run back to back.",
+        "24h",
+    )
+    robustness: Annotated[int, Limits(ge=0, le=10_000)] = key(
+        0, "Extreme values that an interval must be able to leave out.", 1
+    )
+    warmup_trials: Annotated[int, Limits(ge=0, le=10_000)] = key(
+        0, "Trials of each treatment run and not counted, before each series.", 1
+    )
+    stop: Literal["plan", "verdict"] = key(
+        "plan",
+        "Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
+        "verdict",
+    )
+    looks: Looks = key(
+        "two-stage",
+        "How it is found that enough has run: "
+        + "; ".join(f"{rule.name} {rule.words}" for rule in RULES.values())
+        + ". Default: two-stage, or geometric where simulated trials end by the precision of metrics alone.",
+        "anytime",
+        derived=True,
+    )
+    pilot: Annotated[int, Limits(ge=3, le=10_000)] = key(
+        20, "Trials of each treatment that the forecast is made from.", 10
+    )
+    max_trials: Count = key(
+        1000,
+        "Trials of each treatment at most, where something says when to stop; default 1000, of kind simulation 10000.",
+        200,
+        derived=True,
+    )
+    budget: PositiveDuration | None = key(None, "Time at most, where something says when to stop.", "2h")
+    unseen: Annotated[tuple[str, ...], several(Text)] = key(
+        (),
+        "Factors whose levels all run the very same thing: no text uses them, and what runs cannot tell them apart.",
+        ["side"],
+    )
+    base: _Base | None = key(
+        None, "The level that others are compared with; default all pairs of treatments.", "flavour=none"
+    )
 
 
 def completed(design: Design, factors: Sequence[Factor], problems: Problems) -> Design:

@@ -6,7 +6,7 @@ These classes check one key each and give the JSON Schema and the reference; wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from trialwise.experiment.factors import FactorTable
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.sections import ByTag, Key, Limits, Section, Tables, schema_of
+from trialwise.experiment.sections import ByTag, Limits, Section, Tables, key, schema_of
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.trials import (
@@ -35,62 +35,49 @@ _WHOLE = "`trialwise new` writes a whole file to start from"
 class ExperimentTable(Section):
     """What the experiment is called, and its seed."""
 
-    name: Annotated[
-        Name, Key("Name of the experiment, used for its directory and in the report.", "tcp-over-12mbit")
-    ]
-    seed: Annotated[
-        int,
-        Limits(ge=0, lt=2**63),
-        Key("Every order, draw and trial seed derives from this number.", 7),
-    ] = 0
-    description: Annotated[
-        str,
-        Key(
-            "What the experiment is for, in a sentence; stands in the report.",
-            "Does the level of compression pay?",
-        ),
-    ] = ""
+    name: Name = key(
+        ..., "Name of the experiment, used for its directory and in the report.", "tcp-over-12mbit"
+    )
+    seed: Annotated[int, Limits(ge=0, lt=2**63)] = key(
+        0, "Every order, draw and trial seed derives from this number.", 7
+    )
+    description: str = key(
+        "",
+        "What the experiment is for, in a sentence; stands in the report.",
+        "Does the level of compression pay?",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document(Section):
     """A whole experiment file."""
 
-    experiment: Annotated[
-        ExperimentTable,
-        Key(missing=f'add [experiment] with name = "…"; {_WHOLE}'),
-    ]
-    factors: Annotated[
-        dict[Name, FactorTable],
-        Tables(),
-        Key("What is varied on purpose: factor = [levels], or a draw."),
-    ] = field(default_factory=dict[str, FactorTable])
+    experiment: ExperimentTable = key(..., missing=f'add [experiment] with name = "…"; {_WHOLE}')
+    factors: Annotated[dict[Name, FactorTable], Tables()] = key(
+        ..., "What is varied on purpose: factor = [levels], or a draw.", factory=dict[str, FactorTable]
+    )
     trial: Annotated[
         CommandTable | PythonTable | PathTrialTable | SimulationTable,
         ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable),
-        Key(missing=f'add [trial] with command = "…"; {_WHOLE}'),
-    ]
-    metrics: Annotated[
-        dict[Name, MetricTable],
-        Tables(least=1),
-        Key(missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'),
-    ]
-    design: Annotated[Design, Key()] = field(default_factory=Design)
-    reset: Annotated[Reset | None, Key(kinds=("command", "python", "path"))] = None
-    workers: Annotated[Workers, Key()] = field(default_factory=Workers)
-    measurement: Annotated[Measurement | None, Key(kinds=("command", "python"))] = None
-    instrumentation: Annotated[Instrumentation, Key(kinds=("command", "python"))] = field(
-        default_factory=Instrumentation
+    ] = key(..., missing=f'add [trial] with command = "…"; {_WHOLE}')
+    metrics: Annotated[dict[Name, MetricTable], Tables(least=1)] = key(
+        ..., missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'
     )
-    schemes: Annotated[Schemes, Key(kinds=("path",))] = field(default_factory=Schemes)
-    paths: Annotated[
-        dict[Name, Path], Tables(), Key("Emulated paths by name, for trial.path.", kinds=("path",))
-    ] = field(default_factory=dict[str, PathSettings])
-    tilts: Annotated[
-        dict[Name, TiltTable],
-        Tables(),
-        Key("Tilted sizes by name, for trial.workload.tilt.", kinds=("simulation",)),
-    ] = field(default_factory=dict[str, "Tilt | None"])
+    design: Design = key(..., factory=Design)
+    reset: Reset | None = key(None, kinds=("command", "python", "path"))
+    workers: Workers = key(..., factory=Workers)
+    measurement: Measurement | None = key(None, kinds=("command", "python"))
+    instrumentation: Instrumentation = key(..., kinds=("command", "python"), factory=Instrumentation)
+    schemes: Schemes = key(..., kinds=("path",), factory=Schemes)
+    paths: Annotated[dict[Name, Path], Tables()] = key(
+        ..., "Emulated paths by name, for trial.path.", kinds=("path",), factory=dict[str, PathSettings]
+    )
+    tilts: Annotated[dict[Name, TiltTable], Tables()] = key(
+        ...,
+        "Tilted sizes by name, for trial.workload.tilt.",
+        kinds=("simulation",),
+        factory=dict[str, "Tilt | None"],
+    )
 
 
 @cache

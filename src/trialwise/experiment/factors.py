@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from trialwise.errors import PlanError
 from trialwise.experiment.placeholders import BUILT_IN, level_text
 from trialwise.experiment.problems import Problems, shown
-from trialwise.experiment.sections import ByShape, Key, Section, table_of
+from trialwise.experiment.sections import ByShape, Section, key, table_of
 from trialwise.experiment.text import frozen_name, read_text
 from trialwise.experiment.values import Level, Levels, Text, Whole
 
@@ -48,29 +48,22 @@ Factor = FixedFactor | DrawnFactor
 class Range(Section):
     """A range that a value is drawn from, uniformly on its scale."""
 
-    low: Annotated[
-        Whole | float, Key("Smallest value; the draws are whole numbers where both ends are.", 1000)
-    ]
-    high: Annotated[Whole | float, Key("Largest value.", 1000000)]
-    scale: Annotated[
-        Literal["linear", "log"], Key("Whether values or their logarithms are uniform.", "log")
-    ] = "linear"
+    low: Whole | float = key(..., "Smallest value; the draws are whole numbers where both ends are.", 1000)
+    high: Whole | float = key(..., "Largest value.", 1000000)
+    scale: Literal["linear", "log"] = key("linear", "Whether values or their logarithms are uniform.", "log")
 
 
 @dataclass(frozen=True, slots=True)
 class Draw(Section):
     """A factor drawn at random for each round."""
 
-    draw: Annotated[
-        str | list[Level] | Range,
-        ByShape(value=Text, items=Levels, table=Range),
-        Key(
-            "What to draw from: a file with one value on each line, a list, or a range { low, high }.",
-            "prefixes.txt",
-            [1, 2, 3],
-            {"low": 1000, "high": 1000000, "scale": "log"},
-        ),
-    ]
+    draw: Annotated[str | list[Level] | Range, ByShape(value=Text, items=Levels, table=Range)] = key(
+        ...,
+        "What to draw from: a file with one value on each line, a list, or a range { low, high }.",
+        "prefixes.txt",
+        [1, 2, 3],
+        {"low": 1000, "high": 1000000, "scale": "log"},
+    )
 
 
 FactorTable = Annotated[list[Level] | Draw, ByShape(items=Levels, table=Draw)]

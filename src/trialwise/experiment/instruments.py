@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from trialwise.experiment.problems import nearest, shown
-from trialwise.experiment.sections import Key, Limits, Section, Written, WrongValueError
+from trialwise.experiment.sections import Limits, Section, Written, WrongValueError, key
 from trialwise.experiment.values import Duration, Text, without_doubles
 
 
@@ -70,23 +70,16 @@ def _counter(name: str) -> str:
 class Measurement(Section):
     """The collector that runs beside each trial, for programs with measurement points."""
 
-    config: Annotated[
-        Text | None,
-        Key(
-            "OML's XML or a TOML file that says which points become which streams; {collector} and {factor} are filled.",
-            "streams.toml",
-        ),
-    ] = None
-    listen: Annotated[Text, Key("Address at which the collector listens, with a free port.", "10.0.0.1")] = (
-        "127.0.0.1"
+    config: Text | None = key(
+        None,
+        "OML's XML or a TOML file that says which points become which streams; {collector} and {factor} are filled.",
+        "streams.toml",
     )
-    patience: Annotated[Duration, Key("How long after the program the last rows are waited for.", "30s")] = (
-        5.0
+    listen: Text = key("127.0.0.1", "Address at which the collector listens, with a free port.", "10.0.0.1")
+    patience: Duration = key(5.0, "How long after the program the last rows are waited for.", "30s")
+    losses: Literal["fail", "allow"] = key(
+        "fail", "Whether a trial fails whose programs dropped samples or sent damaged rows.", "allow"
     )
-    losses: Annotated[
-        Literal["fail", "allow"],
-        Key("Whether a trial fails whose programs dropped samples or sent damaged rows.", "allow"),
-    ] = "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +87,17 @@ class Instrumentation(Section):
     """What is recorded of every trial beside its metrics, and where its program runs."""
 
     perf: Annotated[
-        tuple[str, ...],
-        without_doubles(Annotated[str, Written(Text, _counter)], max_length=16),
-        Key(
-            "Counters of the kernel and the processor, of the program and all that it starts; :u leaves out the kernel's part.",
-            ["task-clock", "instructions", "cycles:u"],
-        ),
-    ] = ()
-    cpus: Annotated[
-        tuple[int, ...],
-        without_doubles(Annotated[int, Limits(ge=0, le=1023)]),
-        Key("CPUs that the program is pinned to.", [2, 3]),
-    ] = ()
-    resources: Annotated[bool, Key("What the operating system counted for the program.", True)] = False
-    interrupts: Annotated[bool, Key("What the kernel counted for the whole machine meanwhile.", True)] = False
+        tuple[str, ...], without_doubles(Annotated[str, Written(Text, _counter)], max_length=16)
+    ] = key(
+        (),
+        "Counters of the kernel and the processor, of the program and all that it starts; :u leaves out the kernel's part.",
+        ["task-clock", "instructions", "cycles:u"],
+    )
+    cpus: Annotated[tuple[int, ...], without_doubles(Annotated[int, Limits(ge=0, le=1023)])] = key(
+        (), "CPUs that the program is pinned to.", [2, 3]
+    )
+    resources: bool = key(False, "What the operating system counted for the program.", True)
+    interrupts: bool = key(False, "What the kernel counted for the whole machine meanwhile.", True)
 
 
 def counter_unit(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key as Place
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, table_of
+from trialwise.experiment.sections import ByShape, Limits, Section, Written, key, table_of
 from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several
 from trialwise.experiment.words import COMMIT_PATTERN, SERVICE_PATTERN, WORKER_FOLDER_PATTERN
 
@@ -19,8 +19,8 @@ from trialwise.experiment.words import COMMIT_PATTERN, SERVICE_PATTERN, WORKER_F
 class FreshDirectory(Section):
     """A folder that a reset empties, and what it is filled from."""
 
-    path: Annotated[Text, Key("The folder, relative to the experiment file.", "work")]
-    template: Annotated[Text | None, Key("Folder whose contents are copied into it.", "database")] = None
+    path: Text = key(..., "The folder, relative to the experiment file.", "work")
+    template: Text | None = key(None, "Folder whose contents are copied into it.", "database")
 
 
 _Directory = Annotated[
@@ -41,42 +41,31 @@ class Reset(Section):
     afterwards. `timeout` and `settle` are in seconds, and the time to settle comes after the check.
     """
 
-    directory: Annotated[
-        _Directory | None,
-        Key(
-            "A folder that is emptied, and filled from a template where there is one.",
-            "work",
-            {"path": "work", "template": "database"},
-        ),
-    ] = None
-    service: Annotated[
-        Annotated[str, Limits(pattern=SERVICE_PATTERN)] | None,
-        Key("A service that systemd restarts.", "memcached"),
-    ] = None
-    namespace: Annotated[
-        bool,
-        Key(
-            "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
-            True,
-        ),
-    ] = False
-    command: Annotated[Argv | None, Key("Command line, split as a shell would.", "make clean")] = None
-    drop_caches: Annotated[
-        bool, Key("Write out and drop the kernel's caches of files; needs root.", True)
-    ] = False
-    reboot: Annotated[bool, Key("Reboot the worker, which must be one reached by ssh.", True)] = False
-    check: Annotated[
-        Argv | None,
-        Key("Command that must succeed afterwards; tried again until the timeout.", "nc -z localhost 11211"),
-    ] = None
-    every: Annotated[
-        Literal["round", "trial", "series"], Key("Before what the machine is reset.", "trial")
-    ] = "round"
-    timeout: Annotated[
-        PositiveDuration,
-        Key("A reset that takes longer, check included, has failed, and the run ends.", "60s"),
-    ] = 600.0
-    settle: Annotated[Duration, Key("Time to wait afterwards.", "5s")] = 0.0
+    directory: _Directory | None = key(
+        None,
+        "A folder that is emptied, and filled from a template where there is one.",
+        "work",
+        {"path": "work", "template": "database"},
+    )
+    service: Annotated[str, Limits(pattern=SERVICE_PATTERN)] | None = key(
+        None, "A service that systemd restarts.", "memcached"
+    )
+    namespace: bool = key(
+        False,
+        "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
+        True,
+    )
+    command: Argv | None = key(None, "Command line, split as a shell would.", "make clean")
+    drop_caches: bool = key(False, "Write out and drop the kernel's caches of files; needs root.", True)
+    reboot: bool = key(False, "Reboot the worker, which must be one reached by ssh.", True)
+    check: Argv | None = key(
+        None, "Command that must succeed afterwards; tried again until the timeout.", "nc -z localhost 11211"
+    )
+    every: Literal["round", "trial", "series"] = key("round", "Before what the machine is reset.", "trial")
+    timeout: PositiveDuration = key(
+        600.0, "A reset that takes longer, check included, has failed, and the run ends.", "60s"
+    )
+    settle: Duration = key(0.0, "Time to wait afterwards.", "5s")
 
     @property
     def text(self) -> str:
@@ -128,15 +117,12 @@ def check_directory(key: Place, path: str, problems: Problems) -> None:
 class Git(Section):
     """A repository that is cloned on workers, instead of sending files."""
 
-    url: Annotated[Text, Key("What git clones.", "https://example.org/benchmark.git")]
-    commit: Annotated[
-        str,
-        Limits(pattern=COMMIT_PATTERN),
-        Key(
-            "The commit that is checked out, in hexadecimal digits.",
-            "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
-        ),
-    ]
+    url: Text = key(..., "What git clones.", "https://example.org/benchmark.git")
+    commit: Annotated[str, Limits(pattern=COMMIT_PATTERN)] = key(
+        ...,
+        "The commit that is checked out, in hexadecimal digits.",
+        "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,76 +133,57 @@ class Workers(Section):
     experiment's folder; what `git` names is cloned instead. `setup` runs once for what was sent. Times are in seconds.
     """
 
-    use: Annotated[
-        tuple[str, ...],
-        several(Text, min_length=1),
-        Key(
-            "The workers: local, ssh://host, ssh://user@host:port; each runs the whole plan, in orders of its own.",
-            ["ssh://me@node1", "ssh://me@node2:2222"],
-        ),
-    ] = ("local",)
-    files: Annotated[
-        tuple[str, ...],
-        several(Text),
-        Key(
-            "Patterns of the files that are sent, below the experiment's folder; default all of them.",
-            ["bench/**", "input.txt"],
-        ),
-    ] = ()
-    exclude: Annotated[
-        tuple[str, ...],
-        several(Text),
-        Key("Patterns of files that are not sent; results, .git and caches never are.", ["*.log"]),
-    ] = ()
-    git: Annotated[
-        Git | None,
-        Key(
-            "Clone a repository on the workers instead of sending files.",
-            {
-                "url": "https://example.org/benchmark.git",
-                "commit": "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
-            },
-        ),
-    ] = None
-    setup: Annotated[
-        Argv | None,
-        Key(
-            "Command run once on each worker, in the folder of what was sent, before its first trial.",
-            "make -C bench",
-        ),
-    ] = None
-    setup_timeout: Annotated[PositiveDuration, Key("A setup that takes longer has failed.", "10min")] = 3600.0
-    allocate: Annotated[
-        Argv | None,
-        Key(
-            "Command run here that prints the names of the workers; used instead of use.",
-            "./testbed.sh get 4",
-        ),
-    ] = None
-    release: Annotated[
-        Argv | None,
-        Key(
-            "Command run here after the run, also after a crash; $TRIALWISE_WORKERS names the workers.",
-            "./testbed.sh put",
-        ),
-    ] = None
-    python: Annotated[Text, Key("Python 3.8 or newer on the workers.", "/opt/python/bin/python3")] = "python3"
-    folder: Annotated[
-        str,
-        Limits(pattern=WORKER_FOLDER_PATTERN),
-        Key("Folder on the workers under which everything of ours stands.", "/scratch/me/trialwise"),
-    ] = "~/.trialwise"
-    reconnect: Annotated[
-        Duration,
-        Key("How long a worker that was reached before is tried again until it counts as lost.", "1h"),
-    ] = 600.0
-    heartbeat: Annotated[
-        PositiveDuration,
-        Key(
-            "After so much silence a worker is asked whether it is there; shorter trials see no traffic.",
-            "5min",
-        ),
-    ] = 30.0
+    use: Annotated[tuple[str, ...], several(Text, min_length=1)] = key(
+        ("local",),
+        "The workers: local, ssh://host, ssh://user@host:port; each runs the whole plan, in orders of its own.",
+        ["ssh://me@node1", "ssh://me@node2:2222"],
+    )
+    files: Annotated[tuple[str, ...], several(Text)] = key(
+        (),
+        "Patterns of the files that are sent, below the experiment's folder; default all of them.",
+        ["bench/**", "input.txt"],
+    )
+    exclude: Annotated[tuple[str, ...], several(Text)] = key(
+        (), "Patterns of files that are not sent; results, .git and caches never are.", ["*.log"]
+    )
+    git: Git | None = key(
+        None,
+        "Clone a repository on the workers instead of sending files.",
+        {
+            "url": "https://example.org/benchmark.git",
+            "commit": "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
+        },
+    )
+    setup: Argv | None = key(
+        None,
+        "Command run once on each worker, in the folder of what was sent, before its first trial.",
+        "make -C bench",
+    )
+    setup_timeout: PositiveDuration = key(3600.0, "A setup that takes longer has failed.", "10min")
+    allocate: Argv | None = key(
+        None,
+        "Command run here that prints the names of the workers; used instead of use.",
+        "./testbed.sh get 4",
+    )
+    release: Argv | None = key(
+        None,
+        "Command run here after the run, also after a crash; $TRIALWISE_WORKERS names the workers.",
+        "./testbed.sh put",
+    )
+    python: Text = key("python3", "Python 3.8 or newer on the workers.", "/opt/python/bin/python3")
+    folder: Annotated[str, Limits(pattern=WORKER_FOLDER_PATTERN)] = key(
+        "~/.trialwise",
+        "Folder on the workers under which everything of ours stands.",
+        "/scratch/me/trialwise",
+    )
+    reconnect: Duration = key(
+        600.0, "How long a worker that was reached before is tried again until it counts as lost.", "1h"
+    )
+    heartbeat: PositiveDuration = key(
+        30.0,
+        "After so much silence a worker is asked whether it is there; shorter trials see no traffic.",
+        "5min",
+    )
 
 
 def check_workers(workers: Workers, problems: Problems) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, WrongValueError, table_of
+from trialwise.experiment.sections import ByShape, Limits, Section, Written, WrongValueError, key, table_of
 from trialwise.experiment.sources import Resource, Source
 from trialwise.experiment.values import (
     Count,
@@ -33,15 +33,15 @@ Controls = Literal["none", "workload", "fluid"]
 class Convergence(Section):
     """When a metric counts as steady within a trial: confidence and tolerance in percent (TriScale, section 4.1)."""
 
-    confidence: Annotated[Percent, Key("Confidence of the convergence test, percent.", 90)] = 95.0
-    tolerance: Annotated[Percent, Key("Tolerance of the convergence test, percent.", 10)] = 5.0
+    confidence: Percent = key(95.0, "Confidence of the convergence test, percent.", 90)
+    tolerance: Percent = key(5.0, "Tolerance of the convergence test, percent.", 10)
 
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceTable(Convergence):
     """When the metric counts as steady within a trial."""
 
-    expected: Annotated[bool, Key("Whether a trial is expected to converge.", False)] = True
+    expected: bool = key(True, "Whether a trial is expected to converge.", False)
 
 
 def _convergence(written: bool | ConvergenceTable) -> Convergence | None:
@@ -64,11 +64,10 @@ _Convergence = Annotated[
 class Precision(Section):
     """When an interval is narrow enough for the experiment to end."""
 
-    precision: Annotated[
-        Width,
-        Key("The half-width that is asked for: in percent of the value, or in the metric's unit.", "3%", 0.5),
-    ]
-    confidence: Annotated[Percent, Key("Confidence of the interval, percent.", 90)] = 95.0
+    precision: Width = key(
+        ..., "The half-width that is asked for: in percent of the value, or in the metric's unit.", "3%", 0.5
+    )
+    confidence: Percent = key(95.0, "Confidence of the interval, percent.", 90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +81,21 @@ class Stop(Precision):
     of: Annotated[
         Literal["mean"] | float,
         Written(Literal["median", "mean"] | Percent, lambda value: 50.0 if value == "median" else value),
-        Key(
-            "What of the trials of a treatment is to be known: the median, the mean, or a percentile. Default: the median, of "
-            "kind simulation the mean. A pooled metric has one value for all trials, and takes none.",
-            "mean",
-            90,
-            derived=True,
-        ),
-    ] = 50.0
-    controls: Annotated[
-        Controls,
-        Key(
-            "Control variates of simulated trials: workload (number of flows, their bytes, the largest), or fluid (these and "
-            "the metric of a fluid model of the same flows). From 200 trials on, or a tenth of the forecast if that is less, the "
-            "interval with them says when to stop.",
-            "fluid",
-        ),
-    ] = "none"
+    ] = key(
+        50.0,
+        "What of the trials of a treatment is to be known: the median, the mean, or a percentile. Default: the median, of "
+        "kind simulation the mean. A pooled metric has one value for all trials, and takes none.",
+        "mean",
+        90,
+        derived=True,
+    )
+    controls: Controls = key(
+        "none",
+        "Control variates of simulated trials: workload (number of flows, their bytes, the largest), or fluid (these and "
+        "the metric of a fluid model of the same flows). From 200 trials on, or a tenth of the forecast if that is less, the "
+        "interval with them says when to stop.",
+        "fluid",
+    )
 
 
 _PlainStop = Annotated[
@@ -116,21 +113,18 @@ _PlainStop = Annotated[
 class Kpi(Section):
     """A bound, at a confidence, on a percentile of the metric over a series (TriScale, section 4.2)."""
 
-    percentile: Annotated[Percent, Key("The percentile that is bounded.", 95, default=50.0)]
-    confidence: Annotated[Percent, Key("Confidence of the bound, percent.", 75, default=95.0)]
-    bound: Annotated[
-        Bound,
-        Key(
-            "Default: the percentile's own side, upper above 50 and lower below; at 50, lower where higher is better, else upper.",
-            "lower",
-            derived=True,
-            default="upper",
-        ),
-    ]
-    stop: Annotated[
-        _PlainStop | None,
-        Key("Run until the interval of that percentile is narrow enough.", {"precision": "3%"}),
-    ] = None
+    percentile: Percent = key(..., "The percentile that is bounded.", 95, default=50.0)
+    confidence: Percent = key(..., "Confidence of the bound, percent.", 75, default=95.0)
+    bound: Bound = key(
+        ...,
+        "Default: the percentile's own side, upper above 50 and lower below; at 50, lower where higher is better, else upper.",
+        "lower",
+        derived=True,
+        default="upper",
+    )
+    stop: _PlainStop | None = key(
+        None, "Run until the interval of that percentile is narrow enough.", {"precision": "3%"}
+    )
 
 
 def _kpis(written: Kpi | list[Kpi]) -> tuple[Kpi, ...]:
@@ -151,13 +145,9 @@ _Kpis = Annotated[
 class Variability(Section):
     """How far KPIs move from series to series: a percentile range at a confidence (TriScale, section 4.3)."""
 
-    percentile: Annotated[
-        Percent, Key("The percentile of the KPIs; 25 and 75 mean the same.", 75, default=50.0)
-    ]
-    confidence: Annotated[Percent, Key("Confidence of the range, percent.", 90, default=75.0)]
-    stop: Annotated[
-        _PlainStop | None, Key("Run series until the range is narrow enough.", {"precision": "10%"})
-    ] = None
+    percentile: Percent = key(..., "The percentile of the KPIs; 25 and 75 mean the same.", 75, default=50.0)
+    confidence: Percent = key(..., "Confidence of the range, percent.", 90, default=75.0)
+    stop: _PlainStop | None = key(None, "Run series until the range is narrow enough.", {"precision": "10%"})
 
 
 def _limits(limits: list[float]) -> tuple[float, float]:
@@ -177,89 +167,70 @@ class Metric(Section):
 
     name: str
     source: Source
-    measure: Annotated[
-        Measure,
-        MeasureValue,
-        Key(
-            'What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
-            "p95",
-        ),
-    ] = "mean"
-    unit: Annotated[str, Key("Unit, for people; for a resource s or B unless given.", "Mbit/s")] = ""
-    better: Annotated[
-        Better | None, Key("Which direction is better; for a resource lower unless given.", "higher")
-    ] = None
-    convergence: Annotated[
-        _Convergence,
-        Key(
-            "Whether samples must have become steady within a trial, and how that is judged; true takes the defaults.",
-            True,
-            {"confidence": 95, "tolerance": 5},
-        ),
-    ] = None
-    kpis: Annotated[
-        _Kpis,
-        Key(
-            "The bound that is claimed for a series; a list for several.",
-            {"percentile": 95, "confidence": 95},
-            name="kpi",
-        ),
-    ] = ()
-    variability: Annotated[
-        Variability | None,
-        Key(
-            "How far the KPIs move from series to series; needs a kpi.", {"percentile": 50, "confidence": 75}
-        ),
-    ] = None
+    measure: Annotated[Measure, MeasureValue] = key(
+        "mean",
+        'What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
+        "p95",
+    )
+    unit: str = key("", "Unit, for people; for a resource s or B unless given.", "Mbit/s")
+    better: Better | None = key(
+        None, "Which direction is better; for a resource lower unless given.", "higher"
+    )
+    convergence: _Convergence = key(
+        None,
+        "Whether samples must have become steady within a trial, and how that is judged; true takes the defaults.",
+        True,
+        {"confidence": 95, "tolerance": 5},
+    )
+    kpis: _Kpis = key(
+        (),
+        "The bound that is claimed for a series; a list for several.",
+        {"percentile": 95, "confidence": 95},
+        name="kpi",
+    )
+    variability: Variability | None = key(
+        None,
+        "How far the KPIs move from series to series; needs a kpi.",
+        {"percentile": 50, "confidence": 75},
+    )
     limits: Annotated[
         tuple[float, float] | None,
         Written(Annotated[list[float], Limits(min_length=2, max_length=2)], _limits),
-        Key("Expected extreme values [low, high], used for scaling.", [0, 12]),
-    ] = None
-    margin: Annotated[
-        Width | None,
-        Key(
-            "The difference between treatments that would matter, by which verdicts are judged: in percent, or in the "
-            "metric's unit.",
-            "3%",
-            0.5,
-        ),
-    ] = None
-    stop: Annotated[
-        Stop | None,
-        Key(
-            "Run until the interval of every treatment is narrow enough.",
-            {"precision": "3%", "confidence": 95},
-        ),
-    ] = None
-    estimand: Annotated[
-        Estimand,
-        Key(
-            "What is estimated over several trials: per_trial, the mean over trials of each one's measure, or pooled, the "
-            "measure of all samples of all trials; of tilted simulated trials also model_based, CCEval's mean of the quantiles of "
-            "batches of 40 trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
-            "throughput), else per_trial.",
-            "pooled",
-            derived=True,
-        ),
-    ] = "per_trial"
-    convention: Annotated[
-        Convention,
-        Key(
-            "Which sample a percentile is: that of rank ⌈pN⌉, or between two. Default: nearest_rank for kind simulation, "
-            "else linear.",
-            "linear",
-            derived=True,
-        ),
-    ] = "linear"
-    few_samples: Annotated[
-        Literal["refuse", "allow"],
-        Key(
-            "Flows of trials (kind simulation; completion_time), per_trial: what becomes of a percentile that fewer than five "
-            "flows of a trial lie beyond.",
-            "allow",
-        ),
-    ] = "refuse"
+    ] = key(None, "Expected extreme values [low, high], used for scaling.", [0, 12])
+    margin: Width | None = key(
+        None,
+        "The difference between treatments that would matter, by which verdicts are judged: in percent, or in the "
+        "metric's unit.",
+        "3%",
+        0.5,
+    )
+    stop: Stop | None = key(
+        None,
+        "Run until the interval of every treatment is narrow enough.",
+        {"precision": "3%", "confidence": 95},
+    )
+    estimand: Estimand = key(
+        "per_trial",
+        "What is estimated over several trials: per_trial, the mean over trials of each one's measure, or pooled, the "
+        "measure of all samples of all trials; of tilted simulated trials also model_based, CCEval's mean of the quantiles of "
+        "batches of 40 trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
+        "throughput), else per_trial.",
+        "pooled",
+        derived=True,
+    )
+    convention: Convention = key(
+        "linear",
+        "Which sample a percentile is: that of rank ⌈pN⌉, or between two. Default: nearest_rank for kind simulation, "
+        "else linear.",
+        "linear",
+        derived=True,
+    )
+    few_samples: Literal["refuse", "allow"] = key(
+        "refuse",
+        "Flows of trials (kind simulation; completion_time), per_trial: what becomes of a percentile that fewer than five "
+        "flows of a trial lie beyond.",
+        "allow",
+    )
 
     @property
     def percentile(self) -> float | None:
@@ -276,112 +247,87 @@ _PROGRAMS = ("command", "python")
 class MetricTable(Metric):
     """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
 
-    resource: Annotated[
-        Resource | None,
-        Key("What the operating system counted: seconds, or bytes for max_rss.", "wall", kinds=_PROGRAMS),
-    ] = None
-    stdout: Annotated[
-        Text | None,
-        Key(
-            "Regular expression with one group, searched in standard output.",
-            "([0-9.]+) Mbit/s",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    file: Annotated[
-        Text | None,
-        Key(
-            "File that the trial writes, read with json, csv or pattern.",
-            "{directory}/out.csv",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    json: Annotated[
-        Annotated[str, Limits(pattern=POINTER_PATTERN)] | None,
-        Key(
-            'JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
-            "/end/sum/bits_per_second",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    csv: Annotated[
-        Text | None,
-        Key(
-            "Column of a CSV file (or of standard output) whose rows are the samples.",
-            "delay",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    pattern: Annotated[
-        Text | None,
-        Key("Regular expression with one group, searched in the file.", "took ([0-9.]+) s", kinds=_PROGRAMS),
-    ] = None
-    time: Annotated[
-        Text | None,
-        Key(
-            "Column (csv) or key (JSON lines) with the time of each sample, seconds.", "time", kinds=_PROGRAMS
-        ),
-    ] = None
-    instrument: Annotated[
-        Text | None,
-        Key(
-            "What [instrumentation] recorded under this name.",
-            "instructions",
-            "machine_steal",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    stream: Annotated[
-        Annotated[str, Limits(pattern=STREAM_FIELD_PATTERN)] | None,
-        Key(
-            "Field of a measurement stream that the programs of the trial send, as stream.field.",
-            "iperf_transfer.size",
-            name="source",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    value: Annotated[
-        Text | None,
-        Key(
-            "Kind python: the entry of the returned mapping; default the metric's name.",
-            "seconds",
-            kinds=_PROGRAMS,
-        ),
-    ] = None
-    quantity: Annotated[
-        str | None,
-        Key(
-            "Kinds path and simulation: what the packets are asked for; default the metric's name.",
-            "throughput",
-            kinds=("path", "simulation"),
-        ),
-    ] = None
-    flow: Annotated[
-        Count | None,
-        Key("Kind path: the number of the flow, from 1; default all flows together.", 2, kinds=("path",)),
-    ] = None
-    bin: Annotated[
-        PositiveDuration | None,
-        Key(
-            'Kind path: the width of what a time series is made of; default "100ms".',
-            "500ms",
-            kinds=("path",),
-        ),
-    ] = None
-    sizes: Annotated[
-        Text | None,
-        Key(
-            "Kind simulation: only flows of this class of sizes, from the first end to below the second.",
-            "0B..100kB",
-            "1MB..",
-            kinds=("simulation",),
-        ),
-    ] = None
-    phase: Annotated[
-        Literal["stable", "all"] | None,
-        Key(
-            "Kind simulation: flows that start between warmup and cooldown, or all; default stable.",
-            "all",
-            kinds=("simulation",),
-        ),
-    ] = None
+    resource: Resource | None = key(
+        None, "What the operating system counted: seconds, or bytes for max_rss.", "wall", kinds=_PROGRAMS
+    )
+    stdout: Text | None = key(
+        None,
+        "Regular expression with one group, searched in standard output.",
+        "([0-9.]+) Mbit/s",
+        kinds=_PROGRAMS,
+    )
+    file: Text | None = key(
+        None,
+        "File that the trial writes, read with json, csv or pattern.",
+        "{directory}/out.csv",
+        kinds=_PROGRAMS,
+    )
+    json: Annotated[str, Limits(pattern=POINTER_PATTERN)] | None = key(
+        None,
+        'JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
+        "/end/sum/bits_per_second",
+        kinds=_PROGRAMS,
+    )
+    csv: Text | None = key(
+        None,
+        "Column of a CSV file (or of standard output) whose rows are the samples.",
+        "delay",
+        kinds=_PROGRAMS,
+    )
+    pattern: Text | None = key(
+        None, "Regular expression with one group, searched in the file.", "took ([0-9.]+) s", kinds=_PROGRAMS
+    )
+    time: Text | None = key(
+        None,
+        "Column (csv) or key (JSON lines) with the time of each sample, seconds.",
+        "time",
+        kinds=_PROGRAMS,
+    )
+    instrument: Text | None = key(
+        None,
+        "What [instrumentation] recorded under this name.",
+        "instructions",
+        "machine_steal",
+        kinds=_PROGRAMS,
+    )
+    stream: Annotated[str, Limits(pattern=STREAM_FIELD_PATTERN)] | None = key(
+        None,
+        "Field of a measurement stream that the programs of the trial send, as stream.field.",
+        "iperf_transfer.size",
+        name="source",
+        kinds=_PROGRAMS,
+    )
+    value: Text | None = key(
+        None,
+        "Kind python: the entry of the returned mapping; default the metric's name.",
+        "seconds",
+        kinds=_PROGRAMS,
+    )
+    quantity: str | None = key(
+        None,
+        "Kinds path and simulation: what the packets are asked for; default the metric's name.",
+        "throughput",
+        kinds=("path", "simulation"),
+    )
+    flow: Count | None = key(
+        None, "Kind path: the number of the flow, from 1; default all flows together.", 2, kinds=("path",)
+    )
+    bin: PositiveDuration | None = key(
+        None,
+        'Kind path: the width of what a time series is made of; default "100ms".',
+        "500ms",
+        kinds=("path",),
+    )
+    sizes: Text | None = key(
+        None,
+        "Kind simulation: only flows of this class of sizes, from the first end to below the second.",
+        "0B..100kB",
+        "1MB..",
+        kinds=("simulation",),
+    )
+    phase: Literal["stable", "all"] | None = key(
+        None,
+        "Kind simulation: flows that start between warmup and cooldown, or all; default stable.",
+        "all",
+        kinds=("simulation",),
+    )

@@ -6,7 +6,6 @@ written, and the records themselves are plain dataclasses.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -75,6 +74,8 @@ class Section:
         table["additionalProperties"] = False
         table["description"] = (cls.__doc__ or "").split("\n", 1)[0]
         for field in keys_of(cls).values():
+            told = {"description": field.key.words, "examples": list(field.key.examples)}
+            table["properties"][field.name] |= {name: value for name, value in told.items() if value}
             if field.key.derived:
                 table["properties"][field.name]["default"] = None
             elif field.default is not dataclasses.MISSING:
@@ -121,46 +122,51 @@ class WrongValueError(ValueError):
         self.hint = hint
 
 
-class Key(Mark):
-    """What a key means, with examples: for the reference and for editors.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is said of a key, and how the file differs from the record.
 
-    The default of one that is `derived` depends on the rest of the file; the words say how. `name` is the key where it is not that
-    of the field, `kinds` are the kinds of trials that it goes with, where these are not all, `missing` is what to do where it is
-    not given and has to be, and `default` is one that only the file has.
+    Attributes
+    ----------
+    words, examples
+        What it means, for the reference and for editors.
+    derived
+        The default depends on the rest of the file; the words say how.
+    name
+        The key, where it is not that of the field.
+    kinds
+        The kinds of trials that it goes with, where these are not all.
+    missing
+        What to do where it is not given and has to be.
+    required
+        The file has to have it, though the record has a default.
+    default
+        A default that only the file has; `...` for none.
     """
 
-    __slots__ = ("default", "derived", "examples", "is_required", "kinds", "missing", "name", "words")
+    words: str = ""
+    examples: tuple[object, ...] = ()
+    derived: bool = False
+    name: str | None = None
+    kinds: tuple[str, ...] = ()
+    missing: str | None = None
+    required: bool = False
+    default: object = ...
 
-    def __init__(
-        self,
-        words: str = "",
-        *examples: object,
-        derived: bool = False,
-        name: str | None = None,
-        kinds: tuple[str, ...] = (),
-        missing: str | None = None,
-        default: object = dataclasses.MISSING,
-    ) -> None:
-        self.default = default
-        self.missing = missing
-        self.is_required = False
-        self.words = words
-        self.examples = examples
-        self.derived = derived
-        self.name = name
-        self.kinds = kinds
 
-    @property
-    def required(self) -> Key:
-        """The same of a key that the file has to have, though the record has a default."""
-        other = copy.copy(self)
-        other.is_required = True
-        return other
-
-    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Add the words to what the type says."""
-        more = {"description": self.words, "examples": list(self.examples)}
-        return handler(schema) | {name: value for name, value in more.items() if value}
+def key(default: object, words: str | Key = "", /, *examples: object, **more: Any) -> Any:  # noqa: ANN401 the type is that of the field
+    """A field that is a key of the file, by its default (`...` for none, or `factory`), what it means, examples, and more of `Key`."""
+    factory = more.pop("factory", None)
+    mark = (
+        Key(words=words, examples=examples, **more)
+        if isinstance(words, str)
+        else dataclasses.replace(words, **more)
+    )
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata={"key": mark})
+    return dataclasses.field(
+        default=dataclasses.MISSING if default is ... else default, metadata={"key": mark}
+    )
 
 
 class Limits(Mark):
@@ -315,9 +321,9 @@ class Field:
         """What is said of the field otherwise than of that of the plain record."""
         from pydantic_core import core_schema
 
-        if self.key.is_required and schema["type"] == "default":
+        if self.key.required and schema["type"] == "default":
             schema = schema["schema"]
-        if self.key.default is not dataclasses.MISSING:
+        if self.key.default is not ...:
             schema = core_schema.with_default_schema(schema, default=self.key.default)
         return {"validation_alias": self.name, "schema": schema}
 
@@ -332,11 +338,10 @@ def keys_of(record: type[Section]) -> Mapping[str, Field]:
     hints = get_type_hints(record, include_extras=True)
     found: dict[str, Field] = {}
     for field in dataclasses.fields(record):  # pyright: ignore[reportArgumentType]
-        for mark in getattr(hints[field.name], "__metadata__", ()):
-            if isinstance(mark, Key):
-                default = field.default if mark.default is dataclasses.MISSING else mark.default
-                default = dataclasses.MISSING if mark.is_required else default
-                found[field.name] = Field(mark.name or field.name, mark, default, hints[field.name])
+        if mark := field.metadata.get("key"):
+            default = field.default if mark.default is ... else mark.default
+            default = dataclasses.MISSING if mark.required else default
+            found[field.name] = Field(mark.name or field.name, mark, default, hints[field.name])
     return found
 
 

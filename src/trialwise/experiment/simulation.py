@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.sections import Key, Limits, Section, Written
+from trialwise.experiment.sections import Key, Limits, Section, Written, key
 from trialwise.experiment.tilts import Tilts
 from trialwise.experiment.values import Duration, PositiveDuration, Text
 
-Runtime = Annotated[
-    PositiveDuration | None, Key("How long a trial takes, as far as you know; used for planning.", "10s")
-]
-Warmup = Annotated[Duration, Key("Start of each trial that is cut from samples that have times.", "2s")]
-KIND = Key("What a trial is, and so which keys it has.")
+RUNTIME = Key(words="How long a trial takes, as far as you know; used for planning.", examples=("10s",))
+WARMUP = Key(words="Start of each trial that is cut from samples that have times.", examples=("2s",))
+KIND = Key(words="What a trial is, and so which keys it has.")
 Pairs = tuple[tuple[str, str], ...]
 """Parameters: keys and their texts."""
 _Parameters = Annotated[
@@ -46,79 +44,62 @@ class Workload(Section):
     `sampling` is random, or sobol for flow lists that the rounds of a block spread evenly. `tilt` names one of the tilts.
     """
 
-    sizes: Annotated[
-        Text,
-        Key(
-            "How large flows are: websearch, facebook_hadoop, alistorage, google_rpc, fixed:SIZE, "
-            "lognormal:mean=SIZE,sigma=NUMBER, pareto:mean=SIZE,shape=NUMBER, or a file with a size in bytes and the percentage of "
-            "flows up to it on each line.",
-            "websearch",
-            "lognormal:mean=100kB,sigma=2",
-            "sizes.txt",
-            derived=True,
-        ),
-    ] = ""
-    load: Annotated[
-        str,
-        Written(Annotated[float, Limits(gt=0, le=1)] | Text, level_text),
-        Key("Payload asked for, as a part of a capacity.", "30%", "{load}", derived=True),
-    ] = ""
-    load_of: Annotated[
-        Text,
-        Key(
-            "Of which capacity: bottleneck (the link between the two sides of a dumbbell, by the flows that cross it) or "
-            "host (the links of the hosts that send); default bottleneck for one-way traffic, which shares it, else host. A load that "
-            "asks more of a link than it carries in the mean is refused.",
-            "host",
-            derived=True,
-        ),
-    ] = ""
-    pattern: Annotated[
-        Text,
-        Key(
-            "Who sends to whom: one-way, all-to-all, permutation or incast:SENDERS; default one-way where there is a "
-            "bottleneck, else all-to-all.",
-            "incast:8",
-            derived=True,
-        ),
-    ] = ""
-    arrivals: Annotated[
-        Text,
-        Key(
-            "When flows begin: poisson, lognormal:sigma=NUMBER, or bursty:mean=FLOWS.",
-            "bursty:mean=10",
-        ),
-    ] = "poisson"
-    duration: Annotated[
-        Text,
-        Key("Flows begin from 0 to this; the trial goes on until the last ends.", "20ms", derived=True),
-    ] = ""
-    flows: Annotated[
-        Text,
-        Key(
-            "A file with the flows themselves (flow_id, src, dst, size_bytes, start_ns as CSV, or the HPCC simulator's "
-            "format), instead of all other keys.",
-            "flows.csv",
-            derived=True,
-        ),
-    ] = ""
-    sampling: Annotated[
-        Literal["random", "sobol"],
-        Key(
-            "How flow lists are drawn: random, each by itself, or sobol: number of flows, sizes and times of each block of "
-            "256 rounds are a scrambled Sobol sample, and intervals come from blocks. Rounds are then whole blocks, two or more "
-            "(with a stop eight or more), and arrivals poisson.",
-            "sobol",
-        ),
-    ] = "random"
-    tilt: Annotated[
-        Text,
-        Key(
-            "The table [tilts.NAME] by which sizes are drawn, so that tail quantiles take fewer trials.",
-            "{scheme}",
-            derived=True,
-        ),
-    ] = ""
+    sizes: Text = key(
+        "",
+        "How large flows are: websearch, facebook_hadoop, alistorage, google_rpc, fixed:SIZE, "
+        "lognormal:mean=SIZE,sigma=NUMBER, pareto:mean=SIZE,shape=NUMBER, or a file with a size in bytes and the percentage of "
+        "flows up to it on each line.",
+        "websearch",
+        "lognormal:mean=100kB,sigma=2",
+        "sizes.txt",
+        derived=True,
+    )
+    load: Annotated[str, Written(Annotated[float, Limits(gt=0, le=1)] | Text, level_text)] = key(
+        "", "Payload asked for, as a part of a capacity.", "30%", "{load}", derived=True
+    )
+    load_of: Text = key(
+        "",
+        "Of which capacity: bottleneck (the link between the two sides of a dumbbell, by the flows that cross it) or "
+        "host (the links of the hosts that send); default bottleneck for one-way traffic, which shares it, else host. A load that "
+        "asks more of a link than it carries in the mean is refused.",
+        "host",
+        derived=True,
+    )
+    pattern: Text = key(
+        "",
+        "Who sends to whom: one-way, all-to-all, permutation or incast:SENDERS; default one-way where there is a "
+        "bottleneck, else all-to-all.",
+        "incast:8",
+        derived=True,
+    )
+    arrivals: Text = key(
+        "poisson",
+        "When flows begin: poisson, lognormal:sigma=NUMBER, or bursty:mean=FLOWS.",
+        "bursty:mean=10",
+    )
+    duration: Text = key(
+        "", "Flows begin from 0 to this; the trial goes on until the last ends.", "20ms", derived=True
+    )
+    flows: Text = key(
+        "",
+        "A file with the flows themselves (flow_id, src, dst, size_bytes, start_ns as CSV, or the HPCC simulator's "
+        "format), instead of all other keys.",
+        "flows.csv",
+        derived=True,
+    )
+    sampling: Literal["random", "sobol"] = key(
+        "random",
+        "How flow lists are drawn: random, each by itself, or sobol: number of flows, sizes and times of each block of "
+        "256 rounds are a scrambled Sobol sample, and intervals come from blocks. Rounds are then whole blocks, two or more "
+        "(with a stop eight or more), and arrivals poisson.",
+        "sobol",
+    )
+    tilt: Text = key(
+        "",
+        "The table [tilts.NAME] by which sizes are drawn, so that tail quantiles take fewer trials.",
+        "{scheme}",
+        derived=True,
+    )
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -174,81 +155,62 @@ class SimulationTrial(Section):
     Times are in seconds. `network` and `controller` hold parameters by name. `tilts` are those that `workload.tilt` may name.
     """
 
-    scheme: Annotated[
-        Text,
-        Key(
-            "The controller of every flow.",
-            "{scheme}",
-            missing='name the controller, as in scheme = "hpcc" or scheme = "{scheme}"',
-        ),
-    ]
-    topology: Annotated[
-        Text,
-        Key(
-            "dumbbell:SENDERSxRECEIVERS,RATE,DELAY (and the middle link's rate), fat-tree:K,RATE,DELAY, "
-            "leaf-spine:LEAVESxSPINESxHOSTS,RATE,DELAY (and the uplinks' rate), or a file in the HPCC simulator's format.",
-            "dumbbell:10x10,100Gbit/s,1us",
-            "topology.txt",
-            missing='write a shape, as in topology = "dumbbell:10x10,100Gbit/s,1us", or name a file',
-        ),
-    ]
-    workload: Annotated[
-        Workload,
-        Key(
-            "Which flows there are.",
-            {"sizes": "websearch", "load": "30%", "duration": "20ms"},
-            missing='say which flows there are, as in workload = { sizes = "websearch", load = "30%", duration = "20ms" }',
-        ),
-    ]
-    network: Annotated[
-        _Parameters,
-        Key("Parameters of the network, listed below.", {"buffer": "32MiB", "kmin": "400kB", "pfc": True}),
-    ] = ()
-    controller: Annotated[
-        _Parameters, Key("Parameters of the controller, listed below.", {"gain": 0.0625})
-    ] = ()
-    mode: Annotated[
-        Text,
-        Key(
-            "clean, or compatible for what the public HPCC simulator would compute, to the nanosecond.",
-            "compatible",
-        ),
-    ] = "clean"
-    engine: Annotated[
-        Text,
-        Key(
-            "What simulates: trialwise, or ns3 (ns-3, in a process of its own); may use {factor}.",
-            "ns3",
-            "{engine}",
-        ),
-    ] = SIMULATION_ENGINES[0]
-    routes: Annotated[
-        Text,
-        Key(
-            "A file with the order of equal next hops, on each line a node, a host and the hops.",
-            "routes.txt",
-            derived=True,
-        ),
-    ] = ""
-    warmup: Annotated[
-        Duration,
-        Key("The start of the workload's duration, whose flows are set apart from the stable phase.", "1ms"),
-    ] = 0.0
-    cooldown: Annotated[
-        Duration,
-        Key("The end of the workload's duration, whose flows are set apart as those of warmup are.", "2ms"),
-    ] = 0.0
-    sampling: Annotated[PositiveDuration, Key("How often queues are looked at for a metric.", "1us")] = 1e-5
-    records: Annotated[
-        Literal["keep", "drop"],
-        Key("Whether a record of every flow stays in the experiment directory.", "drop"),
-    ] = "keep"
+    scheme: Text = key(
+        ...,
+        "The controller of every flow.",
+        "{scheme}",
+        missing='name the controller, as in scheme = "hpcc" or scheme = "{scheme}"',
+    )
+    topology: Text = key(
+        ...,
+        "dumbbell:SENDERSxRECEIVERS,RATE,DELAY (and the middle link's rate), fat-tree:K,RATE,DELAY, "
+        "leaf-spine:LEAVESxSPINESxHOSTS,RATE,DELAY (and the uplinks' rate), or a file in the HPCC simulator's format.",
+        "dumbbell:10x10,100Gbit/s,1us",
+        "topology.txt",
+        missing='write a shape, as in topology = "dumbbell:10x10,100Gbit/s,1us", or name a file',
+    )
+    workload: Workload = key(
+        ...,
+        "Which flows there are.",
+        {"sizes": "websearch", "load": "30%", "duration": "20ms"},
+        missing='say which flows there are, as in workload = { sizes = "websearch", load = "30%", duration = "20ms" }',
+    )
+    network: _Parameters = key(
+        (), "Parameters of the network, listed below.", {"buffer": "32MiB", "kmin": "400kB", "pfc": True}
+    )
+    controller: _Parameters = key((), "Parameters of the controller, listed below.", {"gain": 0.0625})
+    mode: Text = key(
+        "clean",
+        "clean, or compatible for what the public HPCC simulator would compute, to the nanosecond.",
+        "compatible",
+    )
+    engine: Text = key(
+        SIMULATION_ENGINES[0],
+        "What simulates: trialwise, or ns3 (ns-3, in a process of its own); may use {factor}.",
+        "ns3",
+        "{engine}",
+    )
+    routes: Text = key(
+        "",
+        "A file with the order of equal next hops, on each line a node, a host and the hops.",
+        "routes.txt",
+        derived=True,
+    )
+    warmup: Duration = key(
+        0.0, "The start of the workload's duration, whose flows are set apart from the stable phase.", "1ms"
+    )
+    cooldown: Duration = key(
+        0.0, "The end of the workload's duration, whose flows are set apart as those of warmup are.", "2ms"
+    )
+    sampling: PositiveDuration = key(1e-5, "How often queues are looked at for a metric.", "1us")
+    records: Literal["keep", "drop"] = key(
+        "keep", "Whether a record of every flow stays in the experiment directory.", "drop"
+    )
     tilts: Tilts = ()
-    timeout: Annotated[
-        PositiveDuration | None,
-        Key("engine ns3: a trial that takes longer is ended and failed.", "30s"),
-    ] = None
-    kind: Annotated[Literal["simulation"], KIND.required] = "simulation"
+    timeout: PositiveDuration | None = key(
+        None, "engine ns3: a trial that takes longer is ended and failed.", "30s"
+    )
+    kind: Literal["simulation"] = key("simulation", KIND, required=True)
 
     @property
     def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -265,8 +227,8 @@ class SimulationTrial(Section):
 class SimulationTable(SimulationTrial):
     """Flows in a simulated network."""
 
-    runtime: Runtime = None
-    process: Annotated[Literal["trial", "shared"], Key("Goes with kind python.")] = "trial"
+    runtime: PositiveDuration | None = key(None, RUNTIME)
+    process: Literal["trial", "shared"] = key("trial", "Goes with kind python.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from trialwise.experiment.positions import Key as Place
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByTag, Key, Limits, Section, Written
+from trialwise.experiment.sections import ByTag, Limits, Section, Written, key
 from trialwise.experiment.values import PositiveDuration, several
 
 LOG_LIKELIHOOD = "tilt:log_likelihood"
@@ -32,28 +32,23 @@ class SwitchingTilt(Section):
     seconds they are drawn from the tilted lognormal.
     """
 
-    mu: Annotated[float, Key("Mean of ln S of the fitted sizes S in bytes.", 11.73, missing=_WRITTEN)]
-    sigma: Annotated[
-        _Positive, Key("Standard deviation of ln S of the fitted sizes.", 2.83, missing=_WRITTEN)
-    ]
-    tilted_mu: Annotated[float, Key("Mean of ln S of the sizes that are drawn.", 12.4, missing=_WRITTEN)]
-    tilted_sigma: Annotated[
-        _Positive, Key("Standard deviation of ln S of the sizes that are drawn.", 2.9, missing=_WRITTEN)
-    ]
-    threshold: Annotated[
-        PositiveDuration,
-        Key(
-            "After the first flow that takes longer sizes are drawn from the fitted lognormal.",
-            "12ms",
-            missing=_WRITTEN,
-        ),
-    ]
-    method: Annotated[
-        Literal["switching"],
-        Key(
-            "CCEval's: a fitted lognormal, tilted until a flow has taken longer than the threshold."
-        ).required,
-    ] = "switching"
+    mu: float = key(..., "Mean of ln S of the fitted sizes S in bytes.", 11.73, missing=_WRITTEN)
+    sigma: _Positive = key(..., "Standard deviation of ln S of the fitted sizes.", 2.83, missing=_WRITTEN)
+    tilted_mu: float = key(..., "Mean of ln S of the sizes that are drawn.", 12.4, missing=_WRITTEN)
+    tilted_sigma: _Positive = key(
+        ..., "Standard deviation of ln S of the sizes that are drawn.", 2.9, missing=_WRITTEN
+    )
+    threshold: PositiveDuration = key(
+        ...,
+        "After the first flow that takes longer sizes are drawn from the fitted lognormal.",
+        "12ms",
+        missing=_WRITTEN,
+    )
+    method: Literal["switching"] = key(
+        "switching",
+        "CCEval's: a fitted lognormal, tilted until a flow has taken longer than the threshold.",
+        required=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +58,18 @@ class DefensiveTilt(Section):
     The first `most` flows of a trial are drawn by it, so that its likelihood ratio has a bound.
     """
 
-    edges: Annotated[
-        tuple[float, ...],
-        several(float),
-        Key("Ranks from 0 to 1, between which the density is constant.", [0, 0.9, 0.99, 1], missing=_WRITTEN),
-    ]
-    density: Annotated[
-        tuple[float, ...],
-        several(_Positive),
-        Key("One for each piece; together they have the mean 1.", [0.95, 1.4, 2.0], missing=_WRITTEN),
-    ]
-    most: Annotated[
-        int,
-        Limits(ge=1),
-        Key("So many flows of a trial are drawn by the density at most.", 44, missing=_WRITTEN),
-    ]
-    method: Annotated[
-        Literal["defensive"], Key("The workload's own sizes at other ranks, with bounded weights.").required
-    ] = "defensive"
+    edges: Annotated[tuple[float, ...], several(float)] = key(
+        ..., "Ranks from 0 to 1, between which the density is constant.", [0, 0.9, 0.99, 1], missing=_WRITTEN
+    )
+    density: Annotated[tuple[float, ...], several(_Positive)] = key(
+        ..., "One for each piece; together they have the mean 1.", [0.95, 1.4, 2.0], missing=_WRITTEN
+    )
+    most: Annotated[int, Limits(ge=1)] = key(
+        ..., "So many flows of a trial are drawn by the density at most.", 44, missing=_WRITTEN
+    )
+    method: Literal["defensive"] = key(
+        "defensive", "The workload's own sizes at other ranks, with bounded weights.", required=True
+    )
 
     @property
     def bound(self) -> float:
@@ -92,7 +81,7 @@ class DefensiveTilt(Section):
 class NoTilt(Section):
     """Nothing is tilted."""
 
-    method: Annotated[Literal["none"], Key("Nothing is tilted.").required] = "none"
+    method: Literal["none"] = key("none", "Nothing is tilted.", required=True)
 
 
 Tilt: TypeAlias = SwitchingTilt | DefensiveTilt

@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from trialwise.experiment.sections import ByShape, Key, Limits, Section, Written, WrongValueError, table_of
-from trialwise.experiment.simulation import KIND, Runtime, SimulationTrial, Warmup
+from trialwise.experiment.sections import (
+    ByShape,
+    Key,
+    Limits,
+    Section,
+    Written,
+    WrongValueError,
+    key,
+    table_of,
+)
+from trialwise.experiment.simulation import KIND, RUNTIME, WARMUP, SimulationTrial
 from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several, without_doubles
 from trialwise.experiment.words import CALL_PATTERN
 
@@ -27,19 +36,16 @@ Environment = Annotated[
         lambda variables: tuple(sorted(variables.items())),
         dict,
     ),
-    Key("Variables added to the environment.", {"OMP_NUM_THREADS": "{threads}"}),
 ]
-_Directory = Annotated[Text, Key("Working directory, relative to the experiment file.", "build")]
-_Timeout = Annotated[PositiveDuration | None, Key("A trial that takes longer is ended and failed.", "30s")]
-_Isolate = Annotated[
-    tuple[Namespace, ...],
-    without_doubles(Namespace),
-    Key(
-        "Fresh namespaces for the program of each trial: a network with a loopback and nothing else; "
-        "shared memory, semaphores and message queues.",
-        ["network", "ipc"],
-    ),
-]
+_ENVIRONMENT = Key(words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},))
+_DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",))
+_TIMEOUT = Key(words="A trial that takes longer is ended and failed.", examples=("30s",))
+_Isolate = Annotated[tuple[Namespace, ...], without_doubles(Namespace)]
+_ISOLATE = Key(
+    words="Fresh namespaces for the program of each trial: a network with a loopback and nothing else; "
+    "shared memory, semaphores and message queues.",
+    examples=(["network", "ipc"],),
+)
 
 
 def _kept(place: str) -> str:
@@ -56,64 +62,49 @@ class CommandTrial(Section):
     is kept of the files that each trial writes: files, folders and patterns, relative to `directory`.
     """
 
-    command: Annotated[
-        Argv,
-        Key(
-            "Command line, split as a shell would (no shell runs it); then placeholders are filled.",
-            "gzip -{level} --keep input",
-            missing='write the command line, as in command = "sleep {duration}"',
-        ),
-    ]
-    prepare: Annotated[
-        Argv | None,
-        Key(
-            "Command run before each trial, outside of what is measured; what it leaves running is ended after conclude.",
-            "make {target}",
-        ),
-    ] = None
-    conclude: Annotated[
-        Argv | None, Key("Command run after each trial, outside of what is measured.", "rm -f output")
-    ] = None
-    exit_codes: Annotated[
-        tuple[int, ...],
-        several(Annotated[int, Limits(ge=0, le=255)], min_length=1),
-        Key("Exit codes that mean success.", [0, 1]),
-    ] = (0,)
-    output_limit: Annotated[
-        int,
-        Limits(ge=1, lt=2**40),
-        Key("Bytes of standard output kept; a trial that prints more fails.", 1048576),
-    ] = 64 * 1024 * 1024
-    keep: Annotated[
-        tuple[str, ...],
-        several(Annotated[str, Written(Text, _kept)], max_length=100),
-        Key(
-            "Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
-            ["results/", "*.json"],
-        ),
-    ] = ()
-    leftovers: Annotated[
-        Literal["fail", "end"],
-        Key(
-            "What to do about processes that the program leaves running: fail the trial, or only end them.",
-            "end",
-        ),
-    ] = "fail"
-    directory: _Directory = "."
-    environment: Environment = ()
-    timeout: _Timeout = None
-    isolate: _Isolate = ()
-    kind: Annotated[Literal["command"], KIND] = "command"
+    command: Argv = key(
+        ...,
+        "Command line, split as a shell would (no shell runs it); then placeholders are filled.",
+        "gzip -{level} --keep input",
+        missing='write the command line, as in command = "sleep {duration}"',
+    )
+    prepare: Argv | None = key(
+        None,
+        "Command run before each trial, outside of what is measured; what it leaves running is ended after conclude.",
+        "make {target}",
+    )
+    conclude: Argv | None = key(
+        None, "Command run after each trial, outside of what is measured.", "rm -f output"
+    )
+    exit_codes: Annotated[tuple[int, ...], several(Annotated[int, Limits(ge=0, le=255)], min_length=1)] = key(
+        (0,), "Exit codes that mean success.", [0, 1]
+    )
+    output_limit: Annotated[int, Limits(ge=1, lt=2**40)] = key(
+        64 * 1024 * 1024, "Bytes of standard output kept; a trial that prints more fails.", 1048576
+    )
+    keep: Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _kept)], max_length=100)] = key(
+        (),
+        "Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
+        ["results/", "*.json"],
+    )
+    leftovers: Literal["fail", "end"] = key(
+        "fail",
+        "What to do about processes that the program leaves running: fail the trial, or only end them.",
+        "end",
+    )
+    directory: Text = key(".", _DIRECTORY)
+    environment: Environment = key((), _ENVIRONMENT)
+    timeout: PositiveDuration | None = key(None, _TIMEOUT)
+    isolate: _Isolate = key((), _ISOLATE)
+    kind: Literal["command"] = key("command", KIND)
 
 
-Process = Annotated[
-    Literal["trial", "shared"],
-    Key(
-        "Kind python: whether every trial has a process of its own, or the trials of a treatment share one in "
-        "each series, which calls the function again and again.",
-        "shared",
-    ),
-]
+Process = Literal["trial", "shared"]
+_PROCESS = Key(
+    words="Kind python: whether every trial has a process of its own, or the trials of a treatment share one in "
+    "each series, which calls the function again and again.",
+    examples=("shared",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,38 +113,35 @@ class CommandTable(CommandTrial):
 
     elsewhere = {"call": 'goes with kind = "python"; a command stands in trial.command'}  # noqa: RUF012 a constant of the class
 
-    runtime: Runtime = None
-    warmup: Warmup = 0.0
-    process: Process = "trial"
+    runtime: PositiveDuration | None = key(None, RUNTIME)
+    warmup: Duration = key(0.0, WARMUP)
+    process: Process = key("trial", _PROCESS)
 
 
 @dataclass(frozen=True, slots=True)
 class PythonTrial(Section):
     """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
 
-    call: Annotated[
-        str,
-        Limits(pattern=CALL_PATTERN),
-        Key(
-            "module:function, called with the factors as keywords.",
-            "trials:run",
-            missing='write call = "module:function"',
-        ),
-    ]
-    process: Process = "trial"
-    directory: _Directory = "."
-    environment: Environment = ()
-    timeout: _Timeout = None
-    isolate: _Isolate = ()
-    kind: Annotated[Literal["python"], KIND.required] = "python"
+    call: Annotated[str, Limits(pattern=CALL_PATTERN)] = key(
+        ...,
+        "module:function, called with the factors as keywords.",
+        "trials:run",
+        missing='write call = "module:function"',
+    )
+    process: Process = key("trial", _PROCESS)
+    directory: Text = key(".", _DIRECTORY)
+    environment: Environment = key((), _ENVIRONMENT)
+    timeout: PositiveDuration | None = key(None, _TIMEOUT)
+    isolate: _Isolate = key((), _ISOLATE)
+    kind: Literal["python"] = key("python", KIND, required=True)
 
 
 @dataclass(frozen=True, slots=True)
 class PythonTable(PythonTrial):
     """One call of a Python function."""
 
-    runtime: Runtime = None
-    warmup: Warmup = 0.0
+    runtime: PositiveDuration | None = key(None, RUNTIME)
+    warmup: Duration = key(0.0, WARMUP)
 
 
 Groups = tuple[tuple[tuple[str, str], ...], ...]
@@ -179,32 +167,24 @@ class PathSettings:
 class LinkTable(Section):
     """What packets meet in one direction of a path."""
 
-    rate: Annotated[
-        Text | None,
-        Key(
-            "The bottleneck's rate, constant, by a trace, or generated.",
-            "12Mbit/s",
-            "trace:up.trace",
-            "poisson:rate=3Mbit/s",
-        ),
-    ] = None
-    queue: Annotated[
-        Text | None,
-        Key(
-            "The queue before the bottleneck; infinite unless given.",
-            "droptail:packets=50",
-            "codel:packets=1000,target=5ms,interval=100ms",
-        ),
-    ] = None
-    delay: Annotated[Text | None, Key("One-way propagation delay.", "28ms")] = None
-    loss: Annotated[Text | None, Key("Random loss.", "0.4%")] = None
-    outage: Annotated[Text | None, Key("Times at which everything is lost.", "exponential:on=5s,off=1s")] = (
-        None
+    rate: Text | None = key(
+        None,
+        "The bottleneck's rate, constant, by a trace, or generated.",
+        "12Mbit/s",
+        "trace:up.trace",
+        "poisson:rate=3Mbit/s",
     )
-    policer: Annotated[
-        Text | None, Key("A token bucket that drops what exceeds it.", "10Mbit/s,burst=30kB")
-    ] = None
-    batches: Annotated[Text | None, Key("Packets released together.", "every=20ms")] = None
+    queue: Text | None = key(
+        None,
+        "The queue before the bottleneck; infinite unless given.",
+        "droptail:packets=50",
+        "codel:packets=1000,target=5ms,interval=100ms",
+    )
+    delay: Text | None = key(None, "One-way propagation delay.", "28ms")
+    loss: Text | None = key(None, "Random loss.", "0.4%")
+    outage: Text | None = key(None, "Times at which everything is lost.", "exponential:on=5s,off=1s")
+    policer: Text | None = key(None, "A token bucket that drops what exceeds it.", "10Mbit/s,burst=30kB")
+    batches: Text | None = key(None, "Packets released together.", "every=20ms")
 
     @property
     def pairs(self) -> dict[str, str]:
@@ -217,16 +197,14 @@ class LinkTable(Section):
 class PathTable(LinkTable):
     """An emulated path. What stands in it holds both ways, unless uplink or downlink says otherwise."""
 
-    uplink: Annotated[
-        LinkTable | None, Key("What differs from the sender to the receiver.", {"loss": "0.4%"})
-    ] = None
-    downlink: Annotated[
-        LinkTable | None, Key("What differs from the receiver to the sender.", {"rate": "1Mbit/s"})
-    ] = None
-    mtu: Annotated[int, Limits(ge=1280, le=1500), Key("Largest IP packet, bytes.", 1400)] = 1500
-    folder: Annotated[
-        Text, Key("Where files that the links name stand, relative to the experiment file.", "traces")
-    ] = "."
+    uplink: LinkTable | None = key(None, "What differs from the sender to the receiver.", {"loss": "0.4%"})
+    downlink: LinkTable | None = key(
+        None, "What differs from the receiver to the sender.", {"rate": "1Mbit/s"}
+    )
+    mtu: Annotated[int, Limits(ge=1280, le=1500)] = key(1500, "Largest IP packet, bytes.", 1400)
+    folder: Text = key(
+        ".", "Where files that the links name stand, relative to the experiment file.", "traces"
+    )
 
     @property
     def settings(self) -> PathSettings:
@@ -255,29 +233,25 @@ class PathFlow(Section):
     `stop` is None for the end of the trial. `direction` is the way of the data.
     """
 
-    scheme: Annotated[Text, Key("The scheme of the flow.", "cubic")]
-    start: Annotated[Duration, Key("When it starts, after the first flow.", "5s")] = 0.0
-    stop: Annotated[
-        PositiveDuration | None, Key("When it is ended; default the end of the trial.", "20s")
-    ] = None
-    direction: Annotated[Literal["uplink", "downlink"], Key("The way of its data.", "downlink")] = "uplink"
-    load: Annotated[
-        Text,
-        Key(
-            "What it carries; default the load of the trial.",
-            "rate:1Mbit/s",
-            "bytes:10MB",
-            derived=True,
-            default="",
-        ),
-    ] = "bulk"
+    scheme: Text = key(..., "The scheme of the flow.", "cubic")
+    start: Duration = key(0.0, "When it starts, after the first flow.", "5s")
+    stop: PositiveDuration | None = key(None, "When it is ended; default the end of the trial.", "20s")
+    direction: Literal["uplink", "downlink"] = key("uplink", "The way of its data.", "downlink")
+    load: Text = key(
+        "bulk",
+        "What it carries; default the load of the trial.",
+        "rate:1Mbit/s",
+        "bytes:10MB",
+        derived=True,
+        default="",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class FlowTable(PathFlow):
     """One flow, or several alike, over a path."""
 
-    count: Annotated[int, Limits(ge=1, le=1000), Key("How many such flows there are.", 3)] = 1
+    count: Annotated[int, Limits(ge=1, le=1000)] = key(1, "How many such flows there are.", 3)
 
 
 def _path_of(written: str | PathTable) -> str | PathSettings:
@@ -301,36 +275,33 @@ class PathTrial(Section):
     path: Annotated[
         PathSettings | str,
         Written(Annotated[Any, ByShape(value=Text, table=PathTable)], _path_of, _written_path),
-        Key(
-            "The emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
-            {"rate": "12Mbit/s", "delay": "28ms"},
-            "pantheon:nepal-aws-india",
-            missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
-        ),
-    ]
-    runtime: Annotated[
-        PositiveDuration,
-        Key("How long the flows run.", "10s", missing='say how long the flows run, as in runtime = "10s"'),
-    ]
+    ] = key(
+        ...,
+        "The emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
+        {"rate": "12Mbit/s", "delay": "28ms"},
+        "pantheon:nepal-aws-india",
+        missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
+    )
+    runtime: PositiveDuration = key(
+        ..., "How long the flows run.", "10s", missing='say how long the flows run, as in runtime = "10s"'
+    )
     named_paths: tuple[tuple[str, PathSettings], ...] = ()
     scheme_folders: tuple[str, ...] = ()
-    environment: Environment = ()
-    packets: Annotated[
-        Literal["keep", "drop"],
-        Key("Whether a record of every packet stays in the experiment directory.", "drop"),
-    ] = "keep"
-    lateness: Annotated[
-        PositiveDuration,
-        Key("The trial is invalid when the emulator was later than this for one packet in a hundred.", "2ms"),
-    ] = 0.001
-    engine: Annotated[
-        PathEngine,
-        Key(
-            "Emulated for real packets through an emulated path, simulated for the same queues and controllers in simulated time.",
-            "simulated",
-        ),
-    ] = "emulated"
-    kind: Annotated[Literal["path"], KIND.required] = "path"
+    environment: Environment = key((), _ENVIRONMENT)
+    packets: Literal["keep", "drop"] = key(
+        "keep", "Whether a record of every packet stays in the experiment directory.", "drop"
+    )
+    lateness: PositiveDuration = key(
+        0.001,
+        "The trial is invalid when the emulator was later than this for one packet in a hundred.",
+        "2ms",
+    )
+    engine: PathEngine = key(
+        "emulated",
+        "Emulated for real packets through an emulated path, simulated for the same queues and controllers in simulated time.",
+        "simulated",
+    )
+    kind: Literal["path"] = key("path", KIND, required=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,35 +310,33 @@ class PathTrialTable(PathTrial):
 
     elsewhere = {"timeout": "a path trial ends at trial.runtime"}  # noqa: RUF012 a constant of the class
 
-    scheme: Annotated[Text | None, Key("The scheme of the one flow.", "{scheme}")] = None
-    load: Annotated[Text, Key("What the flow carries.", "bulk", "rate:5Mbit/s", "bytes:10MB")] = "bulk"
+    scheme: Text | None = key(None, "The scheme of the one flow.", "{scheme}")
+    load: Text = key("bulk", "What the flow carries.", "bulk", "rate:5Mbit/s", "bytes:10MB")
     listed: Annotated[
         int | list[FlowTable],
         ByShape(
             value=Annotated[int, Limits(ge=1, le=1000)],
             items=Annotated[list[FlowTable], Limits(min_length=1)],
         ),
-        Key(
-            "How many flows of the scheme there are, or a list of flows.",
-            3,
-            [{"scheme": "cubic"}, {"scheme": "bbr", "start": "5s"}],
-            name="flows",
-        ),
-    ] = 1
-    interval: Annotated[Duration, Key("Time between the starts of flows given by number.", "2s")] = 0.0
-    warmup: Warmup = 0.0
-    process: Process = "trial"
+    ] = key(
+        1,
+        "How many flows of the scheme there are, or a list of flows.",
+        3,
+        [{"scheme": "cubic"}, {"scheme": "bbr", "start": "5s"}],
+        name="flows",
+    )
+    interval: Duration = key(0.0, "Time between the starts of flows given by number.", "2s")
+    warmup: Duration = key(0.0, WARMUP)
+    process: Process = key("trial", _PROCESS)
 
 
 @dataclass(frozen=True, slots=True)
 class Schemes(Section):
     """Where schemes of your own stand."""
 
-    folders: Annotated[
-        tuple[str, ...],
-        several(Text),
-        Key("Folders with scheme files or Pantheon wrappers, relative to the experiment file.", ["schemes"]),
-    ] = ()
+    folders: Annotated[tuple[str, ...], several(Text)] = key(
+        (), "Folders with scheme files or Pantheon wrappers, relative to the experiment file.", ["schemes"]
+    )
 
 
 Trial = CommandTrial | PythonTrial | PathTrial | SimulationTrial
