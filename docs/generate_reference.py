@@ -10,10 +10,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_args
-
-from pydantic import BaseModel
 
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
@@ -24,7 +23,7 @@ from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
 from trialwise.experiment.metrics import ConvergenceTable, Kpi, MetricTable, Precision, Stop, Variability
 from trialwise.experiment.quantities import QUANTITIES, Quantity
-from trialwise.experiment.sections import keys_of
+from trialwise.experiment.sections import Section, keys_of, schema_of
 from trialwise.experiment.simulation import SimulationTable, Workload
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.tilts import DefensiveTilt, NoTilt, SwitchingTilt
@@ -149,7 +148,7 @@ def table(section: str) -> Iterator[str]:
 
 def scheme_definitions() -> dict[str, Any]:
     """The JSON Schemas of the parts of a scheme file, and of the whole."""
-    whole = reading.SchemeDocument.model_json_schema(by_alias=True)
+    whole = schema_of(reading.SchemeDocument)
     return whole["$defs"] | {reading.SchemeDocument.__name__: whole}
 
 
@@ -160,23 +159,20 @@ def row(key: str, examples: Sequence[Any], words: str, default: str, meaning: st
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def examples_of(model: type, key: str) -> Sequence[Any]:
+def examples_of(model: type[Section], key: str) -> Sequence[Any]:
     """The examples of a key, tables in the order of their keys, which schemas sort."""
-    if issubclass(model, BaseModel):
-        fields = {field.alias or name: field for name, field in model.model_fields.items()}
-        return fields[key].examples or ()
     return next(field.key.examples for field in keys_of(model).values() if field.name == key)
 
 
-def default_of(model: type, key: str, property_: Mapping[str, Any]) -> str:
+def default_of(model: type[Section], key: str, property_: Mapping[str, Any]) -> str:
     """What a key is where it is not given."""
-    value = property_.get("default")
-    if "default" not in property_ and issubclass(model, BaseModel):
-        fields = {field.alias or name: field for name, field in model.model_fields.items()}
-        value = fields[key].get_default(call_default_factory=True)
-    return (
-        "none" if value is None or value == {} or isinstance(value, BaseModel) else f"`{toml_value(value)}`"
+    made = next(
+        field
+        for field in fields(model)
+        if keys_of(model).get(field.name) and keys_of(model)[field.name].name == key
     )
+    value = property_.get("default") if made.default_factory is MISSING else made.default_factory()
+    return "none" if value is None or value == {} or isinstance(value, Section) else f"`{toml_value(value)}`"
 
 
 def files() -> Iterator[tuple[Path, str]]:

@@ -37,7 +37,7 @@ Format = Literal[
 ]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:experiment_schema",
-    "scheme": "trialwise.schemes.reading:SchemeDocument",
+    "scheme": "trialwise.schemes.reading:scheme_schema",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",
     "order": "trialwise.exchange.order_json:order_schema",
@@ -94,8 +94,7 @@ def json_schema(name: Format) -> dict[str, Any]:
     described = getattr(importlib.import_module(module), attribute)
     if not isinstance(described, type):
         return described()
-    mode = "validation" if name == "scheme" else "serialization"
-    found = TypeAdapter(described).json_schema(by_alias=True, mode=mode)
+    found = TypeAdapter(described).json_schema(by_alias=True, mode="serialization")
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": f"trialwise {name}"}
     )

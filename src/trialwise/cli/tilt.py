@@ -240,7 +240,7 @@ def _tables(tilted: Experiment) -> Iterator[str]:
     """What is to be put into the experiment file."""
     from trialwise.experiment.simulation import SimulationTrial
     from trialwise.experiment.toml_writing import table_lines, toml_key
-    from trialwise.experiment.trial_writing import tilt_table
+    from trialwise.experiment.writing import tilt_table
 
     if not isinstance(tilted.trial, SimulationTrial):
         raise TypeError(tilted.trial)

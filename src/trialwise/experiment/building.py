@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +11,19 @@ from trialwise.experiment import document as doc
 from trialwise.experiment import model, trials
 from trialwise.experiment.design import completed
 from trialwise.experiment.factors import build_factor, check_treatments
+from trialwise.experiment.instruments import how_to_switch_on, instruments_of
 from trialwise.experiment.machines import check_reset, check_workers
-from trialwise.experiment.measurement_building import build_measurement, check_instruments
 from trialwise.experiment.metric_building import build_metric
+from trialwise.experiment.metrics import MetricTable
+from trialwise.experiment.path_building import path_trial
 from trialwise.experiment.placeholder_checking import check_placeholders
-from trialwise.experiment.problems import Problems
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems, either, shown
+from trialwise.experiment.sections import keys_of, made_of
 from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.simulation import SimulationTable
-from trialwise.experiment.simulation_building import check_blocks
+from trialwise.experiment.simulation_building import check_blocks, check_tilted, simulation_trial
 from trialwise.experiment.stopping import check_stopping, default_looks, default_most
-from trialwise.experiment.tilt_building import check_tilted
-from trialwise.experiment.trial_building import build_trial
 
 
 def build(
@@ -83,3 +86,48 @@ def _design(
     if not problems.given(("design", "max_trials")):
         design = replace(design, max_trials=default_most(trial))
     return design
+
+
+def build_trial(document: doc.Document, problems: Problems) -> trials.Trial:
+    """The trial as the record of its kind; keys that go with another kind are noted."""
+    for key, kinds in _keys_of_kinds(document):
+        if problems.given(key) and document.trial.kind not in kinds:
+            problems.add(key, f"goes with kind = {either(json.dumps(kind) for kind in kinds)}")
+    match document.trial:
+        case trials.PathTrialTable():
+            return path_trial(document.trial, document, problems)
+        case SimulationTable():
+            return simulation_trial(document.trial, document, problems)
+        case trials.PythonTable():
+            return made_of(trials.PythonTrial, document.trial)
+        case trials.CommandTable():
+            return made_of(trials.CommandTrial, document.trial)
+
+
+def _keys_of_kinds(document: doc.Document) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """The keys of sections and metrics that do not go with every kind, and the kinds that they go with."""
+    places: tuple[tuple[Key, type], ...] = (
+        ((), doc.Document),
+        *((("metrics", name), MetricTable) for name in document.metrics),
+    )
+    for place, table in places:
+        for field in keys_of(table).values():
+            if field.key.kinds:
+                yield (*place, field.name), field.key.kinds
+
+
+def build_measurement(document: doc.Document) -> model.Measurement | None:
+    """The collector beside each trial, which a metric's source asks for too."""
+    sources = [name for name, metric in document.metrics.items() if metric.stream is not None]
+    return document.measurement or (model.Measurement() if sources else None)
+
+
+def check_instruments(document: doc.Document, problems: Problems) -> None:
+    """Note metrics of what is not switched on."""
+    known = list(instruments_of(document.instrumentation))
+    for name, metric in document.metrics.items():
+        if metric.instrument is not None and metric.instrument not in known:
+            hint = how_to_switch_on(metric.instrument, known)
+            problems.add(
+                ("metrics", name, "instrument"), f"{shown(metric.instrument)} is not switched on", hint
+            )

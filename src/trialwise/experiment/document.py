@@ -15,7 +15,7 @@ from trialwise.experiment.factors import FactorTable
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.sections import ByTag, Limits, Section, Tables, key, schema_of
+from trialwise.experiment.sections import ByTag, Limits, Section, Tables, for_editors, key, schema_of
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.trials import (
@@ -88,5 +88,4 @@ def document_schema() -> dict[str, Any]:
 
 def experiment_schema() -> dict[str, Any]:
     """The same for editors; `schemas/experiment.json` holds a copy."""
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | document_schema() | {"title": "trialwise experiment"}
+    return for_editors(Document, "experiment")

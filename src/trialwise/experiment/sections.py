@@ -74,7 +74,11 @@ class Section:
         table["additionalProperties"] = False
         table["description"] = (cls.__doc__ or "").split("\n", 1)[0]
         for field in keys_of(cls).values():
-            told = {"description": field.key.words, "examples": list(field.key.examples)}
+            told = {
+                "description": field.key.words,
+                "examples": list(field.key.examples),
+                "title": field.key.title,
+            }
             table["properties"][field.name] |= {name: value for name, value in told.items() if value}
             if field.key.derived:
                 table["properties"][field.name]["default"] = None
@@ -142,6 +146,8 @@ class Key:
         The file has to have it, though the record has a default.
     default
         A default that only the file has; `...` for none.
+    title
+        What may stand there, in words; empty where the type says it.
     """
 
     words: str = ""
@@ -152,6 +158,7 @@ class Key:
     missing: str | None = None
     required: bool = False
     default: object = ...
+    title: str = ""
 
 
 def key(default: object, words: str | Key = "", /, *examples: object, **more: Any) -> Any:  # noqa: ANN401 the type is that of the field
@@ -359,6 +366,12 @@ def schema_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 any annotation
     found = adapter(kind)
     with _as_file():
         return found.json_schema(by_alias=True)
+
+
+def for_editors(kind: type[Section], name: str) -> dict[str, Any]:
+    """The same as a schema by itself, of the format of that name."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return dialect | schema_of(kind) | {"title": f"trialwise {name}"}
 
 
 @contextmanager

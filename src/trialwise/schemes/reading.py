@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from trialwise.errors import PlanError
-from trialwise.experiment.document_values import Duration, PositiveDuration, Section, Text
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
+from trialwise.experiment.sections import Limits, Section, adapter, for_editors, key, keys_of
+from trialwise.experiment.values import Duration, PositiveDuration, Text
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
@@ -22,93 +24,94 @@ PLACEHOLDERS = (*VALUES, "load", "flow", "utp")
 """What the commands of a scheme may use."""
 
 
+@dataclass(frozen=True, slots=True)
 class ReadySection(Section):
     """When the program counts as ready."""
 
-    line: Text | None = Field(None, description="Text of a line on its standard output.", examples=["ready"])
-    port: Literal["tcp", "udp"] | None = Field(
-        None, description="The port of the flow listens.", examples=["tcp"]
-    )
-    after: Duration = Field(0.0, description="A time after its start.", examples=["3s"])
-    timeout: PositiveDuration = Field(10.0, description="How long that may take.", examples=["30s"])
+    line: Text | None = key(None, "Text of a line on its standard output.", "ready")
+    port: Literal["tcp", "udp"] | None = key(None, "The port of the flow listens.", "tcp")
+    after: Duration = key(0.0, "A time after its start.", "3s")
+    timeout: PositiveDuration = key(10.0, "How long that may take.", "30s")
 
 
+@dataclass(frozen=True, slots=True)
 class SideSection(Section):
     """The program at one end."""
 
-    command: Text = Field(
-        description="Command line, split as a shell would; then placeholders are filled.",
-        examples=["iperf3 --server --port {port}"],
+    command: Text = key(
+        ...,
+        "Command line, split as a shell would; then placeholders are filled.",
+        "iperf3 --server --port {port}",
     )
-    environment: dict[str, str] = Field(
-        default_factory=dict, description="Variables added to the environment.", examples=[{"LANG": "C"}]
+    environment: dict[str, str] = key(
+        ..., "Variables added to the environment.", {"LANG": "C"}, factory=dict[str, str]
     )
-    ready: ReadySection = Field(
-        default_factory=lambda: ReadySection.model_validate({}),
-        description="When it is ready for the other side; of use for the side that starts first.",
+    ready: ReadySection = key(
+        ...,
+        "When it is ready for the other side; of use for the side that starts first.",
+        factory=ReadySection,
     )
 
 
+@dataclass(frozen=True, slots=True)
 class NeedsSection(Section):
     """What a machine must have."""
 
-    programs: list[Text] = Field(default_factory=list, description="Programs in PATH.", examples=[["iperf3"]])
-    packages: list[Text] = Field(
-        default_factory=list, description="Packages of Debian that bring them.", examples=[["iperf3"]]
-    )
-    congestion: Text | None = Field(
-        None, description="Congestion control that the kernel must have.", examples=["bbr"]
-    )
-    feature: Literal["bpf", "utp"] | None = Field(
-        None, description="Feature that Trialwise must be built with.", examples=["bpf"]
-    )
-    root: bool = Field(False, description="Whether it must be root.", examples=[True])
+    programs: list[Text] = key(..., "Programs in PATH.", ["iperf3"], factory=list[str])
+    packages: list[Text] = key(..., "Packages of Debian that bring them.", ["iperf3"], factory=list[str])
+    congestion: Text | None = key(None, "Congestion control that the kernel must have.", "bbr")
+    feature: Literal["bpf", "utp"] | None = key(None, "Feature that Trialwise must be built with.", "bpf")
+    root: bool = key(False, "Whether it must be root.", True)
 
 
+@dataclass(frozen=True, slots=True)
 class SimulatedSection(Section):
     """What stands for the programs where packets are simulated."""
 
-    congestion: Text = Field(
-        description="Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled.",
-        examples=["copa", "fixed_rate:{load}"],
+    congestion: Text = key(
+        ...,
+        "Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled.",
+        "copa",
+        "fixed_rate:{load}",
     )
-    load: Text = Field("{load}", description="What the sender is told to carry.", examples=["bulk"])
+    load: Text = key("{load}", "What the sender is told to carry.", "bulk")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SchemeDocument(Section):
     """A scheme file; its name without .toml is the name of the scheme."""
 
-    title: Text = Field(description="What people read.", examples=["TCP CUBIC (iperf3)"])
-    color: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = Field(
-        None, title="a colour #rrggbb", description="Colour in figures.", examples=["#1f77b4"]
+    title: Text = key(..., "What people read.", "TCP CUBIC (iperf3)")
+    color: Annotated[str, Limits(pattern=r"^#[0-9a-fA-F]{6}$")] | None = key(
+        None, "Colour in figures.", "#1f77b4", title="a colour #rrggbb"
     )
-    first: Literal["sender", "receiver"] = Field(
-        "receiver", description="The side that starts first and waits for the other.", examples=["sender"]
+    first: Literal["sender", "receiver"] = key(
+        "receiver", "The side that starts first and waits for the other.", "sender"
     )
-    loads: dict[Literal["bulk", "rate", "bytes", "requests", "flows"], str] = Field(
-        default_factory=lambda: {"bulk": ""},
-        description="The kinds of load that the sender knows, each with the words that {load} stands for.",
-        examples=[{"bulk": "", "rate": "--bitrate {amount}"}],
+    loads: dict[Literal["bulk", "rate", "bytes", "requests", "flows"], str] = key(
+        ...,
+        "The kinds of load that the sender knows, each with the words that {load} stands for.",
+        {"bulk": "", "rate": "--bitrate {amount}"},
+        factory=lambda: {"bulk": ""},
     )
-    sender: SideSection
-    receiver: SideSection
-    needs: NeedsSection = Field(default_factory=lambda: NeedsSection.model_validate({}))
-    simulated: SimulatedSection | None = Field(
-        None, description="For trials whose packets are simulated.", examples=[{"congestion": "copa"}]
+    sender: SideSection = key(...)
+    receiver: SideSection = key(...)
+    needs: NeedsSection = key(..., factory=NeedsSection)
+    simulated: SimulatedSection | None = key(
+        None, "For trials whose packets are simulated.", {"congestion": "copa"}
     )
-    prepare: Text | None = Field(
-        None,
-        description="Command run before each flow, outside the path.",
-        examples=["truncate -s 1G {directory}/big"],
+    prepare: Text | None = key(
+        None, "Command run before each flow, outside the path.", "truncate -s 1G {directory}/big"
     )
-    setup: Text | None = Field(
-        None, description="Command that installs what the scheme needs.", examples=["make -C src"]
+    setup: Text | None = key(None, "Command that installs what the scheme needs.", "make -C src")
+    attach: Literal["vegas", "dctcp"] | None = key(
+        None, "Congestion control of ours that the kernel gets while the scheme runs.", "vegas"
     )
-    attach: Literal["vegas", "dctcp"] | None = Field(
-        None,
-        description="Congestion control of ours that the kernel gets while the scheme runs.",
-        examples=["vegas"],
-    )
+
+
+def scheme_schema() -> dict[str, Any]:
+    """The JSON Schema of a scheme file for editors; `schemas/scheme.json` holds a copy."""
+    return for_editors(SchemeDocument, "scheme")
 
 
 def read_scheme(path: Path) -> Scheme:
@@ -125,23 +128,21 @@ def read_scheme(path: Path) -> Scheme:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlanError(f"{path}: cannot be read as a scheme: {reason}") from error
     try:
-        document = SchemeDocument.model_validate(table)
+        document = adapter(SchemeDocument).validate_python(table)
     except ValidationError as error:
         found = error.errors(include_url=False)
         # A key that is misspelt is unknown and missing: the former says more.
-        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+        first = next((each for each in found if each["type"] == "unexpected_keyword_argument"), found[0])
         key = ".".join(str(part) for part in first["loc"])
         raise PlanError(f"{path}: {key}: {_said(first['type'], key, first['msg'])}") from error
     return _scheme(document, path)
 
 
 def _said(kind: str, key: str, message: str) -> str:
-    if kind != "extra_forbidden":
+    if kind != "unexpected_keyword_argument":
         return message[:1].lower() + message[1:]
     sections = (SchemeDocument, SideSection, ReadySection, NeedsSection, SimulatedSection)
-    meant = nearest(
-        key.rsplit(".", maxsplit=1)[-1], [name for each in sections for name in each.model_fields]
-    )
+    meant = nearest(key.rsplit(".", maxsplit=1)[-1], [name for each in sections for name in keys_of(each)])
     return "unknown key" + (f"; did you mean {meant}?" if meant else "")
 
 
@@ -169,8 +170,8 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
 def _simulated(section: SimulatedSection | None, path: Path) -> Simulated | None:
     if section is None:
         return None
-    for key in ("congestion", "load"):
-        _require_known(f"simulated.{key}", getattr(section, key), path, ("load",))
+    for name in ("congestion", "load"):
+        _require_known(f"simulated.{name}", getattr(section, name), path, ("load",))
     return Simulated(section.congestion, section.load)
 
 
