@@ -42,13 +42,12 @@ def build(
     check_placeholders(document, path, problems)
     trial = build_trial(document, problems)
     metrics = tuple(build_metric(name, item, trial.kind, problems) for name, item in document.metrics.items())
-    experiment = model.Experiment(
-        name=document.experiment.name,
+    experiment = made_of(
+        model.Experiment,
+        document.experiment,
         folder=path.resolve().parent,
         trial=trial,
         metrics=metrics,
-        seed=document.experiment.seed,
-        description=document.experiment.description,
         factors=factors,
         design=_design(document, trial, metrics, factors, problems),
         reset=document.reset,

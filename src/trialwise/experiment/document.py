@@ -15,7 +15,8 @@ from trialwise.experiment.factors import FactorTable
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.sections import ByTag, Limits, Section, Tables, for_editors, key, schema_of
+from trialwise.experiment.model import ExperimentTable
+from trialwise.experiment.sections import ByTag, Section, Tables, for_editors, key, schema_of
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.trials import (
@@ -29,23 +30,6 @@ from trialwise.experiment.trials import (
 from trialwise.experiment.values import Name
 
 _WHOLE = "`trialwise new` writes a whole file to start from"
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentTable(Section):
-    """What the experiment is called, and its seed."""
-
-    name: Name = key(
-        ..., "Name of the experiment, used for its directory and in the report.", "tcp-over-12mbit"
-    )
-    seed: Annotated[int, Limits(ge=0, lt=2**63)] = key(
-        0, "Every order, draw and trial seed derives from this number.", 7
-    )
-    description: str = key(
-        "",
-        "What the experiment is for, in a sentence; stands in the report.",
-        "Does the level of compression pay?",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from trialwise.experiment.design import Design, Looks, Order
 from trialwise.experiment.factors import DrawnFactor, Factor, FixedFactor
@@ -25,9 +25,10 @@ from trialwise.experiment.metrics import (
     Stop,
     Variability,
 )
+from trialwise.experiment.sections import Limits, Section, key
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
-from trialwise.experiment.values import Extent, Level, Measure
+from trialwise.experiment.values import Extent, Level, Measure, Name
 
 __all__ = [
     "Better",
@@ -39,6 +40,7 @@ __all__ = [
     "DrawnFactor",
     "Estimand",
     "Experiment",
+    "ExperimentTable",
     "Extent",
     "Factor",
     "FixedFactor",
@@ -63,15 +65,30 @@ Method = Literal["default", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class ExperimentTable(Section):
+    """What the experiment is called, and its seed."""
+
+    name: Name = key(
+        ..., "Name of the experiment, used for its directory and in the report.", "tcp-over-12mbit"
+    )
+    _: KW_ONLY
+    seed: Annotated[int, Limits(ge=0, lt=2**63)] = key(
+        0, "Every order, draw and trial seed derives from this number.", 7
+    )
+    description: str = key(
+        "",
+        "What the experiment is for, in a sentence; stands in the report.",
+        "Does the level of compression pay?",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment(ExperimentTable):
     """One experiment, as its file states it."""
 
-    name: str
-    folder: Path
-    trial: Trial
-    metrics: tuple[Metric, ...]
-    seed: int = 0
-    description: str = ""
+    folder: Path  # pyright: ignore[reportGeneralTypeIssues] the name has no default
+    trial: Trial  # pyright: ignore[reportGeneralTypeIssues] the name has no default
+    metrics: tuple[Metric, ...]  # pyright: ignore[reportGeneralTypeIssues] the name has no default
     factors: tuple[Factor, ...] = ()
     design: Design = field(default_factory=Design)
     reset: Reset | None = None

@@ -383,7 +383,7 @@ def _as_file() -> Generator[None]:
         _of_file.reset(token)
 
 
-def made_of(kind: type[Made], table: Made, **more: object) -> Made:
+def made_of(kind: type[Made], table: Section, **more: object) -> Made:
     """The plain record of a table that has further keys; `more` is what the table does not say, or says otherwise."""
     return kind(**({name: getattr(table, name) for name in keys_of(kind)} | more))
 
