@@ -5,12 +5,16 @@ python docs/how-to/peeking.py   # writes docs/images/peeking.svg, prints the sha
 
 from pathlib import Path
 
-import matplotlib as mpl
+import altair as alt
 import numpy as np
-from matplotlib.figure import Figure
+import polars as pl
 from scipy.special import stdtrit
 
 from trialwise import statistics as st
+from trialwise.report.document import Figure
+from trialwise.report.figures import marks
+from trialwise.report.figures.paint import svg
+from trialwise.report.figures.theme import NARROW
 
 REPETITIONS, MOST, FIRST = 1000, 1000, 5
 RED, BLUE, GREY = "#b2332e", "#1f5f99", "#777777"
@@ -33,20 +37,41 @@ for count in (20, 50, 100, 500, 1000):
         f"{count} trials: peeking {peeking[count - 1] / REPETITIONS:.2f}, at any time {anytime[count - 1] / REPETITIONS:.2f}"
     )
 
-mpl.rcParams["svg.hashsalt"] = "peeking"
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
-axes = figure.add_subplot()
-axes.plot(n, 100 * peeking / REPETITIONS, color=RED)
-axes.plot(n, 100 * anytime / REPETITIONS, color=BLUE)
-axes.axhline(5, color=GREY, linewidth=0.8, linestyle="--")
-axes.text(110, 36, "t interval, looked at after every trial", color=RED, ha="right", va="bottom")
-axes.text(MOST, 6, "bounds at any time", color=BLUE, ha="right", va="bottom")
-axes.text(20, 5.4, "5 %", color=GREY, va="bottom")
-axes.set(
-    xscale="log", xlim=(FIRST, MOST), ylim=(0, None), xlabel="trials so far",
-    ylabel="wrong at some look, % of experiments",
-)  # fmt: skip
-axes.xaxis.set_major_formatter("{x:g}")
-axes.spines[["top", "right"]].set_visible(False)
+shown = n >= FIRST
+shares = {
+    name: 100 * each[shown] / REPETITIONS for name, each in (("peeking", peeking), ("anytime", anytime))
+}
+lines = pl.DataFrame({"trials": n[shown], **shares})
+labels = pl.DataFrame(
+    {
+        "trials": [110, MOST, 20],
+        "wrong": [38, 9, 5],
+        "words": ["t interval, looked at after every trial", "bounds at any time", "5 %"],
+        "way": ["peeking", "anytime", "level"],
+    }
+)
+scale = alt.Scale(type="log", domain=[FIRST, 1.1 * MOST], nice=False)
+x = alt.X(
+    "trials:Q", title="trials so far", scale=scale, axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 500, 1000])
+)
+heights = alt.Scale(domain=[0, 105 * peeking[-1] / REPETITIONS], nice=False)
+title = "wrong at some look, % of experiments"
+drawn = [
+    alt.Chart(lines)
+    .mark_line(color=colour, strokeWidth=2)
+    .encode(x=x, y=alt.Y(f"{name}:Q", title=title, scale=heights))
+    for name, colour in (("peeking", RED), ("anytime", BLUE))
+]
+level = alt.Chart(labels).mark_rule(color=GREY, strokeDash=[5, 4]).encode(y=alt.datum(5))
+words = [
+    alt.Chart(labels)
+    .transform_filter(f"datum.way === '{way}'")
+    .mark_text(align=align, baseline="bottom", fontSize=12, color=colour)
+    .encode(x="trials:Q", y="wrong:Q", text="words:N")
+    for way, align, colour in (("peeking", "right", RED), ("anytime", "right", BLUE), ("level", "left", GREY))
+]
+chart = alt.layer(level, *drawn, *words)
+figure = Figure("peeking", "What looking after every trial does", "Share of experiments that are wrong at some look.",
+                "Share of wrong experiments against the number of trials.", marks.finished(chart, 330))  # fmt: skip
 target = Path(__file__).resolve().parent.parent / "images" / "peeking.svg"
-figure.savefig(target, metadata={"Date": None})
+target.write_text(svg([figure], {}, 2 * NARROW), encoding="utf-8")

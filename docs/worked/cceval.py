@@ -9,14 +9,17 @@ python cceval.py picture cceval-long-trials.csv large_p50 dcqcn hpcc ../images/c
 """
 
 import sys
+from pathlib import Path
 
-import matplotlib as mpl
+import altair as alt
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from trialwise import statistics as st
+from trialwise.report.document import Figure
+from trialwise.report.figures import marks
+from trialwise.report.figures.paint import svg
+from trialwise.report.figures.theme import NARROW
 
 SCHEMES = ("dctcp", "dcqcn", "timely", "hpcc")
 RED, BLUE, GREY = "#b2332e", "#1f5f99", "#777777"
@@ -137,17 +140,38 @@ def picture(source: str, metric: str, a: str, b: str, target: str) -> None:
     one, two = sides(source, metric, a, b)
     paired, apart = differences(one, two)
     truth = two.mean() - one.mean()
-    figure = Figure(figsize=(6.8, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
     every = len(apart) // len(paired)
-    _intervals(left, apart[:: every + 1], truth, f"each scheme with flows of its own: {_share(apart, truth)}")
-    _intervals(right, paired, truth, f"the same flows for both: {_share(paired, truth)}")
-    left.set_ylabel(f"{b} - {a}, median of large flows, us")
-    figure.supxlabel(
-        "studies of ten trials, sorted by what they find; bars: their 95 % intervals", fontsize=9
+    panels = (
+        (f"each scheme with flows of its own: {_share(apart, truth)}", apart[:: every + 1]),
+        (f"the same flows for both: {_share(paired, truth)}", paired),
     )
-    mpl.rcParams["svg.hashsalt"] = "cceval"
-    figure.savefig(target, metadata={"Date": None})
+    rows = [row for panel, studies in panels for row in _rows(panel, studies, truth)]
+    title = "studies of ten trials, sorted by what they find; bars: their 95 % intervals; dashed: all trials"
+    legend = alt.Legend(orient="bottom", title=title, titleLimit=700)
+    colours = alt.Scale(domain=["as all trials", "opposite"], range=[BLUE, RED])
+    axis = alt.Axis(labels=False, ticks=False, grid=False)
+    base = alt.Chart(pl.DataFrame(rows)).encode(
+        x=alt.X("place:Q", title=None, axis=axis, scale=alt.Scale(padding=4)),
+        color=alt.Color("sign:N", scale=colours, legend=legend),
+    )
+    y = f"{b} - {a}, median of large flows, us"
+    layers = (
+        base.mark_rule(strokeWidth=1).encode(y=alt.Y("low:Q", title=y), y2="high:Q"),
+        base.mark_point(filled=True, size=18, opacity=1).encode(y=alt.Y("estimate:Q", title=y)),
+        alt.Chart().mark_rule(color=GREY).encode(y=alt.datum(0)),
+        alt.Chart().mark_rule(color=GREY, strokeDash=[5, 4]).encode(y=alt.datum(truth)),
+    )
+    titles = [panel for panel, _ in panels]
+    facet = alt.Facet("panel:N", title=None, sort=titles)
+    grid = alt.layer(*layers, data=base.data).properties(width=330, height=330).facet(facet, columns=2)
+    figure = Figure(
+        "cceval",
+        "Studies of ten trials",
+        "",
+        "Differences found by studies of ten trials.",
+        marks.inked(grid),
+    )
+    Path(target).write_text(svg([figure], {}, 2 * NARROW), encoding="utf-8")
 
 
 def _share(studies: list[st.Difference], truth: float) -> str:
@@ -155,17 +179,19 @@ def _share(studies: list[st.Difference], truth: float) -> str:
     return f"{100 * wrong / len(studies):.1f} % opposite"
 
 
-def _intervals(axes: Axes, studies: list[st.Difference], truth: float, title: str) -> None:
-    for place, each in enumerate(sorted(studies, key=lambda study: study.welch.estimate)):
-        found = each.welch
-        colour = RED if np.sign(found.estimate) != np.sign(truth) else BLUE
-        axes.plot([place, place], [found.low, found.high], color=colour, linewidth=0.8)
-        axes.plot(place, found.estimate, ".", color=colour, markersize=4)
-    axes.axhline(0, color=GREY, linewidth=0.8)
-    axes.axhline(truth, color=GREY, linewidth=0.8, linestyle="--")
-    axes.set_title(title, fontsize=9)
-    axes.set_xticks([])
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
+def _rows(title: str, studies: list[st.Difference], truth: float) -> list[dict[str, float | str]]:
+    ordered = sorted((study.welch for study in studies), key=lambda found: found.estimate)
+    return [
+        {
+            "panel": title,
+            "place": place,
+            "low": found.low,
+            "high": found.high,
+            "estimate": found.estimate,
+            "sign": "opposite" if np.sign(found.estimate) != np.sign(truth) else "as all trials",
+        }
+        for place, found in enumerate(ordered)
+    ]
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from trialwise.report.render.junit import junit
 from trialwise.report.render.latex import escaped, latex
 from trialwise.report.render.markdown import markdown, markdown_text
 from trialwise.report.render.terminal import terminal
+from trialwise.report.render.typst import pdf, typst_data
 from trialwise.visible import cell_width, visible, visible_lines
 
 HOSTILE = [
@@ -366,3 +367,36 @@ def test_nothing_comes_alive_where_two_pieces_meet() -> None:
     written = markdown(Document("ab", Verdict("plain", answer)))
     assert not re.search(r"#7|GH-1|://|@s", written.replace("\\", ""))
     assert "somebody" in written
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from strings(part)
+    elif isinstance(value, str):
+        yield value
+
+
+@settings(max_examples=40)
+@given(_DOCUMENTS)
+def test_paper_has_every_number_and_sets_foreign_text_as_text(document: Document) -> None:
+    """What typst would take for markup reaches it as strings of its data; a document of any names is set."""
+    data = typst_data(document, {}, "a title")
+    texts = list(strings(data))
+    assert all(text == visible_lines(text) for text in texts)
+    shown = "\n".join("".join(run[1] for run in runs) for runs in rows_of(data))
+    for table in document.tables:
+        for row in table.rows:
+            for cell in row:
+                assert visible_lines(plain(cell)) in shown
+    assert pdf(document, {}, "a title").startswith(b"%PDF")
+
+
+def rows_of(data: dict) -> Iterator[list]:
+    """The cells of all tables, each as runs."""
+    for block in data["blocks"]:
+        if block["kind"] == "table":
+            for row in block["rows"]:
+                yield from row

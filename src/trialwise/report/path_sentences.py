@@ -38,7 +38,7 @@ def invalid_sentences(analysis: Analysis) -> Iterator[str]:
     if not count:
         return
     are = "is" if count == 1 else "are"
-    yield f"{counted(count, 'trial')} {are} not valid: left out of all results, shown as ✕ on the plane, and listed under Failures."
+    yield f"{counted(count, 'trial')} {are} not valid: left out of all results, crosses on the plane, and listed under Failures."
     for reason, numbers in list(reasons.items())[:_MOST]:
         listed = ", ".join(map(str, numbers))
         yield f"Trial{'s' if len(numbers) > 1 else ''} {listed}: {reason}."

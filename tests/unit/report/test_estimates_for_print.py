@@ -19,21 +19,20 @@ from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.document import plain
-from trialwise.report.documents import estimates, stopping
+from trialwise.report.documents import estimates, paper, stopping
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.printed import print_figures
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.latex import latex_files
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
-from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels
-from trialwise.report.print_style import PAGE
-from trialwise.report.print_tables import table_pages
 from trialwise.report.render.latex import latex_number
+from trialwise.report.render.typst import typst_data
 from trialwise.study import analyse, run, verdict_view
 
 _FILE = """
@@ -163,7 +162,8 @@ def _encodings(spec: Any) -> Iterator[Any]:
 
 
 def test_the_title_page_says_what_a_trial_was(simulated: Analysis) -> None:
-    texts = [text.get_text() for text in title_page(simulated, "1.2.3", PAGE).texts]
+    facts = next(table for table in paper.document(simulated, {}, "1.2.3").tables if table.key == "facts")
+    texts = [plain(cell) for row in facts.rows for cell in row]
     assert any("dumbbell:4x4,100Gbit/s,1us" in text and "websearch" in text for text in texts)
 
 
@@ -205,9 +205,7 @@ def test_the_document_and_single_figures_have_the_estimates(simulated: Analysis,
     names = {path.name for path in print_figures(simulated, tmp_path, "pdf", "1.2.3")}
     assert {"report.pdf", "mean-estimates.pdf", "p90-estimates.pdf"} <= names
     content = (tmp_path / "report.pdf").read_bytes()
-    tables = len(list(table_pages(simulated, (12, 8))))
-    assert tables >= 1
-    assert len(re.findall(rb"/Type /Page\b", content)) == 1 + 1 + tables
+    assert len(re.findall(rb"/Type ?/Page\b", content)) <= 4
     assert b"CreationDate" not in content
 
 
@@ -217,20 +215,40 @@ def test_without_estimates_there_are_no_such_figures(simulated: Analysis, tmp_pa
     assert not any(name == "report.pdf" or name.endswith("-estimates.pdf") for name in names)
 
 
+def printed(analysis: Analysis, verdicts: VerdictSummary | None = None) -> dict[str, dict[str, Any]]:
+    """The tables of the printed report by their captions."""
+    sheets: dict[str, Sheet] = {}
+    data = typst_data(paper.document(analysis, sheets, "1.2.3", verdicts), sheets, "a title")
+    return {_text(block["caption"]): block for block in data["blocks"] if block["kind"] == "table"}
+
+
+def said(analysis: Analysis, verdicts: VerdictSummary | None = None) -> list[str]:
+    """The sentences of the printed report."""
+    sheets: dict[str, Sheet] = {}
+    data = typst_data(paper.document(analysis, sheets, "1.2.3", verdicts), sheets, "a title")
+    return [_text(block["text"]) for block in data["blocks"] if block["kind"] in ("note", "heading")]
+
+
+def _text(runs: list[list[str]]) -> str:
+    return "".join(text for _, text in runs)
+
+
+def _estimates_table(analysis: Analysis) -> dict[str, Any]:
+    return next(table for caption, table in printed(analysis).items() if caption.startswith("Estimates"))
+
+
 def test_footnotes_of_a_printed_table_are_named_by_their_rows(looked_at: Analysis) -> None:
-    pages = list(table_pages(looked_at, (12, 8)))
-    cells = pages[0].axes[0].tables[0].get_celld()
-    last = max(column for _, column in cells)
-    rows = [[cells[row, column].get_text().get_text() for column in (0, last)] for row in range(5)]
-    assert rows[0] == ["metric", "notes"]
-    lines = [text.get_text() for text in pages[0].texts]
-    (forced,) = (line for line in lines if "forced: a trial has" in line)
+    table = _estimates_table(looked_at)
+    assert (table["heads"][0], table["heads"][-1]) == ("metric", "notes")
+    (forced,) = (note for note in table["notes"] if "forced: a trial has" in note)
     number = forced.split()[0]
-    assert [number in marks.split(", ") for _, marks in rows[1:]] == [True, True, False, False]
-    assert any("intervals held in 93 to 95 %" in line for line in lines), "CCEval's coverage, as measured"
+    marks = [_text(row[-1]).split(", ") for row in table["rows"]]
+    assert [number in each for each in marks] == [True, True, False, False]
+    coverage = [text for text in said(looked_at) if "intervals held in 93 to 95 %" in text]
+    assert len(coverage) == 1, "CCEval's coverage, as measured"
 
 
-def test_pages_of_tables_hold_all_footnotes_of_their_rows(looked_at: Analysis) -> None:
+def test_a_printed_table_has_all_footnotes_of_its_rows(looked_at: Analysis) -> None:
     assert looked_at.estimation is not None
     one = looked_at.estimation.estimates[0]
     members = [
@@ -238,42 +256,36 @@ def test_pages_of_tables_hold_all_footnotes_of_their_rows(looked_at: Analysis) -
         for place in range(40)
     ]
     found = dataclasses.replace(looked_at.estimation, estimates=tuple(members))
-    pages = list(table_pages(dataclasses.replace(looked_at, estimation=found), (12, 8)))
-    texts = [text for page in pages for text in page.texts]
+    notes = _estimates_table(dataclasses.replace(looked_at, estimation=found))["notes"]
     for place in range(40):
-        assert any(f"  note {place} " in text.get_text() for text in texts)
-    assert all(text.get_position()[1] > 0.02 for text in texts)
+        assert any(f"  note {place} " in note for note in notes)
 
 
 def test_what_the_experiment_waits_for_is_printed_below_the_estimates(
     looked_at: Analysis, verdicts: VerdictSummary
 ) -> None:
     assert verdicts.stopping is not None
+    state = dataclasses.replace(verdicts, lifts="raise max_trials")
     told = stopping.document(verdicts.stopping, "raise max_trials")
-    *_, page = table_pages(looked_at, (12, 8), told)
-    cells = page.axes[-1].tables[0].get_celld()
-    rows = sorted({row for row, _ in cells})
-    printed = [[cells[row, place].get_text().get_text() for place in range(10)] for row in rows[1:]]
-    assert printed == [list(map(plain, row[:10])) for row in told.tables[0].rows]
-    said = [text.get_text() for text in page.texts]
-    for text in (plain(told.answer), "To know more: raise max_trials", *verdicts.stopping.warnings):
-        assert text in " ".join(" ".join(said).split())
+    table = printed(looked_at, state)[plain(told.tables[0].caption)]
+    assert [list(map(_text, row[:10])) for row in table["rows"]] == [
+        list(map(plain, row[:10])) for row in told.tables[0].rows
+    ]
+    sentences = said(looked_at, state)
+    for text in (plain(told.answer), "raise max_trials", *verdicts.stopping.warnings):
+        assert text in sentences
     methods = {claim.method for claim in verdicts.stopping.claims}
-    assert all(any(line.endswith(f"  {method}") for line in said) for method in methods)
+    assert all(any(note.endswith(f"  {method}") for note in table["notes"]) for method in methods)
 
 
 def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: VerdictSummary) -> None:
     assert verdicts.stopping is not None
     warnings = tuple(f"warning {place} of many" for place in range(30))
-    state = dataclasses.replace(verdicts.stopping, warnings=warnings)
-    said = [
-        text.get_text()
-        for page in table_pages(looked_at, (12, 8), stopping.document(state, None))
-        for text in page.texts
-    ]
-    shown = [text for text in said if text.endswith(" of many")]
+    state = dataclasses.replace(verdicts, stopping=dataclasses.replace(verdicts.stopping, warnings=warnings))
+    sentences = said(looked_at, state)
+    shown = [text for text in sentences if text.endswith(" of many")]
     assert shown == list(warnings[: len(shown)])
-    assert f"… and {30 - len(shown)} more warnings" in said
+    assert f"… and {30 - len(shown)} more warnings" in sentences
 
 
 def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: Analysis) -> None:

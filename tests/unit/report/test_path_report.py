@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
-import matplotlib as mpl
 import pytest
 
 from json_pointer import resolve
@@ -16,20 +17,18 @@ from report_page import ReportPage
 from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
-from trialwise.report.documents import analyze
+from trialwise.report.documents import analyze, paper
 from trialwise.report.figures import axes as path_axes
 from trialwise.report.figures import path_labels
 from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures, printed_planes
-from trialwise.report.figures.sheets import unpacked
+from trialwise.report.figures.sheets import Sheet, unpacked
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
 from trialwise.report.path_tables import path_tables
-from trialwise.report.print_document import write_document
-from trialwise.report.print_style import STYLE
-from trialwise.report.print_tables import table_pages
+from trialwise.report.render.typst import pdf
 
 RATES = ("12Mbit/s", "24Mbit/s")
 
@@ -132,8 +131,8 @@ def test_an_experiment_without_packets_or_valid_trials_has_a_page(tmp_path: Path
     assert "2 trials are not valid" in page
     assert "No valid trial of cubic." in page
     assert len(analyze.document(late).evidence) > 2
-    with mpl.rc_context(STYLE):
-        write_document(late, tmp_path / "late.pdf", "1")
+    sheets: dict[str, Sheet] = {}
+    assert pdf(paper.document(late, sheets, "1"), sheets, "late").startswith(b"%PDF")
 
 
 def test_a_report_of_many_trials_stays_small(tmp_path: Path) -> None:
@@ -164,17 +163,44 @@ def test_labels_do_not_lie_upon_each_other_where_there_is_room() -> None:
 # Print and tables
 
 
-def test_the_printed_report_is_whole(asked: Analysis, tmp_path: Path) -> None:
-    assert asked.path is not None
-    short = dataclasses.replace(asked.path, series=asked.path.series[:4])
-    with mpl.rc_context(STYLE):
-        write_document(dataclasses.replace(asked, path=short), tmp_path / "report.pdf", "1.2.3")
-    content = (tmp_path / "report.pdf").read_bytes()
-    assert (
-        len(re.findall(rb"/Type /Page\b", content)) == 1 + 2 + len(list(table_pages(asked, (12, 8)))) + 1 + 2
+def test_the_printed_report_is_whole_and_short(tmp_path: Path) -> None:
+    """Twenty-seven trials fit on eight pages, each of them drawn over time."""
+    folder = write_paths(
+        tmp_path / "results", schemes=("cubic", "bbr", "reno"), rounds=9, flows=2, invalid=(3,)
     )
+    sheets: dict[str, Sheet] = {}
+    document = paper.document(analyse_paths(folder, all_trials=True), sheets, "1.2.3")
+    assert [chapter.key for chapter in document.chapters] == ["plane", "tables", "trials"]
+    drawn = {figure.file for figure in document.figures}
+    assert {"plane", "plane-runs", "plane-mean", "delays"} <= drawn
+    assert {f"trial-{number}-1" for number in range(1, 28)} <= drawn
+    content = pdf(document, sheets, "paths – report")
+    assert content == pdf(document, sheets, "paths – report")
+    assert len(re.findall(rb"/Type ?/Page\b", content)) <= 8
     assert len(content) < 500_000
     assert b"CreationDate" not in content
+
+
+def test_the_printed_report_can_be_read_as_text(asked: Analysis, tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not installed")
+    assert asked.path is not None
+    short = dataclasses.replace(asked.path, series=asked.path.series[:4])
+    sheets: dict[str, Sheet] = {}
+    document = paper.document(dataclasses.replace(asked, path=short), sheets, "1.2.3")
+    (tmp_path / "report.pdf").write_bytes(pdf(document, sheets, "paths – report"))
+    done = subprocess.run(
+        ["pdftotext", "-layout", "report.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = " ".join(done.stdout.split())
+    for text in (
+        "paths – report",
+        "Trialwise 1.2.3",
+        "one-way delay of packets [ms]",
+        "<b>1 %</b>",
+        "24Mbit/s",
+    ):
+        assert text in said
 
 
 def test_planes_are_printed_in_both_variants_of_pantheon_too(asked: Analysis) -> None:

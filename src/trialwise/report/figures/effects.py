@@ -57,7 +57,7 @@ def _interaction(key: str, one: MetricEffects | PaperMetric, sheets: dict[str, S
     drawn = alt.layer(*_means(chart, one, along, rows, looks))
     spec = marks.finished(drawn, 240) if len(panels) == 1 else _panelled(drawn, panels)
     held = f" for each {' and '.join(others)}" if others else ""
-    told = f" Colours, shapes and dashes: {kinds}." if kinds else ""
+    told = f" Colours and shapes: {kinds}." if kinds else ""
     return Figure(
         key,
         f"{_title(one)} by {along}" + (f" and {kinds}" if kinds else ""),
@@ -120,9 +120,7 @@ def _means(
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.6)
     return [
         bars.encode(y=low, y2="high:Q"),
-        base.mark_line(strokeWidth=1.2, opacity=0.7).encode(
-            y=mean, strokeDash=marks.dash(looks, lines=False)
-        ),
+        base.mark_line(strokeWidth=1.2, opacity=0.7).encode(y=mean),
         base.mark_point(filled=True, size=60, opacity=1).encode(y=mean, shape=marks.shape(looks)),
     ]
 

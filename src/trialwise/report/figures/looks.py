@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
-from trialwise.report.figures.palette import COLOURS, DASHES, MARKERS, MOST, SHAPES
+from trialwise.report.figures.palette import COLOURS, DASHES, MOST, SHAPES
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A colour, and what says the same beside it: a shape (of Vega), a marker (of matplotlib), dashes."""
+    """A colour, and what says the same beside it: a shape (of Vega), dashes."""
 
     colour: str
     shape: str
-    marker: str
     dash: tuple[int, ...]
 
 
@@ -38,7 +37,7 @@ def look_of(place: int) -> Look:
 
 def _look(place: int, colour: str) -> Look:
     second = (place + place // MOST) % MOST
-    return Look(colour, SHAPES[second], MARKERS[second], DASHES[second])
+    return Look(colour, SHAPES[second], DASHES[second])
 
 
 def _cycled(names: Sequence[str]) -> dict[str, str]:

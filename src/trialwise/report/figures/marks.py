@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, copysign, expm1, floor, log1p, log10
 from typing import Any
 
 import altair as alt
@@ -68,11 +68,16 @@ def wide_scale(values: Sequence[float]) -> alt.Scale:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far an axis of intervals reaches: a scale with its axis, and what its title adds."""
+    """How far an axis of intervals reaches: a scale with its axis, and a line below the axis where it is compressed."""
 
     scale: alt.Scale
     axis: alt.Axis
     note: str = ""
+
+    def x(self, field: str, title: str) -> alt.X:
+        """A horizontal axis of a field."""
+        lines = [title, self.note] if self.note else title
+        return alt.X(f"{field}:Q", title=lines, scale=self.scale, axis=self.axis)
 
 
 def reach(rows: Sequence[Row], *fields: str, at_top: bool = False) -> Reach:
@@ -83,11 +88,16 @@ def reach(rows: Sequence[Row], *fields: str, at_top: bool = False) -> Reach:
     if not 0 < _CRUSHING * common < ends[-1]:
         return Reach(span(values), alt.Axis(orient=orient, tickCount=6))
     common = float(f"{common:.1g}")
-    low, high = padded(values)
-    parts = sorted({sign * common * power for sign in (-1, 1) for power in (0, 0.5, 1, 10, 100, 1000)})
-    axis = alt.Axis(values=[part for part in parts if low <= part <= high], orient=orient, labelExpr=_PLAIN)
-    scale = alt.Scale(type="symlog", constant=common, domain=[low, high], nice=False)
-    return Reach(scale, axis, f"; compressed beyond ±{write(common)}")
+    powers = [common * 10**power for power in range(1 + ceil(log10(ends[-1] / common)))]
+    axis = alt.Axis(values=[*(-part for part in powers), 0, *powers], orient=orient, labelExpr=_PLAIN)
+    scale = alt.Scale(type="symlog", constant=common, domain=_around(values, common), nice=False)
+    return Reach(scale, axis, f"compressed beyond ±{write(common)}")
+
+
+def _around(values: Sequence[float], common: float) -> list[float]:
+    """From where to where a compressed axis goes: with as much room as any has, as it is drawn."""
+    low, high = padded([copysign(log1p(abs(value) / common), value) for value in values])
+    return [copysign(common * expm1(abs(end)), end) for end in (low, high)]
 
 
 def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
@@ -179,11 +189,11 @@ def shape(looks: Mapping[str, Look]) -> alt.Shape:
     return alt.Shape("treatment:N", scale=scale, legend=legend(names))
 
 
-def dash(looks: Mapping[str, Look], *, lines: bool = True) -> alt.StrokeDash:
+def dash(looks: Mapping[str, Look]) -> alt.StrokeDash:
     """Dashes for each treatment, so that colour is never alone."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[list(look.dash) for look in looks.values()])
-    return alt.StrokeDash("treatment:N", scale=scale, legend=legend(names, lines=lines))
+    return alt.StrokeDash("treatment:N", scale=scale, legend=legend(names, lines=True))
 
 
 def standing() -> tuple[alt.Stroke, alt.Fill]:

@@ -177,8 +177,7 @@ def _intervals(picture: Picture, sheeted: Sheeted) -> Drawn:
 
 
 def _reach(picture: Picture, middle: str) -> alt.X:
-    found = marks.reach(picture.rows, "low", middle, "high")
-    return alt.X("low:Q", title=picture.axis + found.note, scale=found.scale, axis=found.axis)
+    return marks.reach(picture.rows, "low", middle, "high").x("low", picture.axis)
 
 
 def _pairs(picture: Picture, sheeted: Sheeted) -> Drawn:

@@ -25,14 +25,14 @@ _PPI = 300
 _NUMBERED = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z]+)_?(\d+)')
 _SVG = re.compile(r'<svg [^>]*? width="([\d.]+)" height="([\d.]+)"[^>]*>(.*)</svg>\s*', re.DOTALL)
 _PAGE = """\
-#let drawn = json(bytes(sys.inputs.drawn))
+#let drawn = json(bytes(sys.inputs.data))
 #set document(title: drawn.title, date: none)
 #set page(width: auto, height: auto, margin: 0pt)
 #image(bytes(drawn.svg), format: "svg", width: drawn.width * 1pt, alt: drawn.alternative)
 """
 
 
-def specification(figure: Figure, sheets: Sheets) -> dict[str, Any]:
+def specification(figure: Figure, sheets: Sheets, width: int = NARROW) -> dict[str, Any]:
     """Return a figure as Vega-Lite for print: its data inside, black on white, without what needs a hand.
 
     Of each list to choose from the first is shown, and named on top unless it is all.
@@ -44,11 +44,12 @@ def specification(figure: Figure, sheets: Sheets) -> dict[str, Any]:
         _named(each["name"].removeprefix("one_"), each["value"]) for each in lists if each["value"] != ALL
     ]
     spec |= {"params": [{"name": each["name"], "value": each["value"]} for each in lists]}
-    spec |= {"title": {"text": ", ".join(shown), "limit": NARROW}} if shown else {}
+    spec |= {"title": {"text": ", ".join(shown), "limit": width}} if shown else {}
     spec |= {"background": PRINT.ground, "config": PRINT.config}
-    spec |= {"width": NARROW} if spec.get("width") == "container" else {}
+    spec |= {"width": width} if spec.get("width") == "container" else {}
     used = {name: sheet for name, sheet in sheets.items() if f'"{name}"' in text}
-    return spec | {"datasets": {name: _for_print(unpacked(sheet)) for name, sheet in used.items()}}
+    own = {name: _for_print(unpacked(sheet)) for name, sheet in used.items()}
+    return spec | {"datasets": spec.get("datasets", {}) | own}
 
 
 def _named(kind: str, value: str) -> str:
@@ -69,30 +70,30 @@ def _for_print(value: Any) -> Any:  # noqa: ANN401 JSON
 # SVG
 
 
-def svg(figures: Sequence[Figure], sheets: Sheets) -> str:
-    """Draw figures one below the other, `WIDTH` points wide, with the title and the description of all."""
-    drawn = [_drawn(specification(figure, sheets)) for figure in figures]
+def svg(figures: Sequence[Figure], sheets: Sheets, pixels: int = NARROW) -> str:
+    """Draw figures one below the other, `WIDTH` points for each `NARROW` pixels wide, with the title and the description of all."""
+    drawn = [_drawn(specification(figure, sheets, pixels), pixels) for figure in figures]
     width, height = max(part[0] for part in drawn), sum(part[1] for part in drawn)
     parts: list[str] = []
     top = 0.0
     for _, own, content in drawn:
         parts.append(f'<g transform="translate(0,{top:g})">{content}</g>' if len(drawn) > 1 else content)
         top += own
-    scale = WIDTH / width
+    scale = WIDTH / NARROW * pixels / width
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" role="img" '
-        f'width="{WIDTH:g}pt" height="{scale * height:.6g}pt" viewBox="0 0 {width:g} {height:g}">'
+        f'width="{scale * width:.6g}pt" height="{scale * height:.6g}pt" viewBox="0 0 {width:g} {height:g}">'
         f"<title>{escape(_title(figures))}</title><desc>{escape(_description(figures))}</desc>"
         f"{_renumbered(''.join(parts))}</svg>\n"
     )
 
 
-def _drawn(spec: dict[str, Any]) -> tuple[float, float, str]:
+def _drawn(spec: dict[str, Any], pixels: int) -> tuple[float, float, str]:
     """Width, height and content of a drawing; one of several panels is drawn again so that it fills its width."""
     width, height, content = _painted(spec)
-    if "facet" in spec and abs(width - NARROW) > 1:
-        spec["spec"]["width"] += (NARROW - width) / spec["columns"]
+    if "facet" in spec and abs(width - pixels) > 1:
+        spec["spec"]["width"] += (pixels - width) / spec["columns"]
         width, height, content = _painted(spec)
     return width, height, content
 
@@ -138,22 +139,30 @@ def png(figures: Sequence[Figure], sheets: Sheets) -> bytes:
 
 def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
     """Draw figures one below the other on a page of their size, with the fonts they need."""
-    import typst
-
     drawn = {
         "svg": svg(figures, sheets),
         "width": WIDTH,
         "title": _title(figures),
         "alternative": _description(figures),
     }
+    return typeset(_PAGE, drawn)
+
+
+def typeset(source: str, data: Mapping[str, object]) -> bytes:
+    """Set a page of typst, which reads `data` as JSON from its input `data`; foreign text is never part of the source.
+
+    The root is the folder of our fonts: there is nothing else that it could read, and no package that it could ask for.
+    """
+    import typst
+
     with resources.as_file(resources.files("trialwise.report").joinpath("fonts")) as fonts:
         return typst.compile(
-            _PAGE.encode(),
+            source.encode(),
             root=str(fonts),  # pyright: ignore[reportArgumentType] its stub wants something else
             font_paths=[str(fonts)],  # pyright: ignore[reportArgumentType] the same
             ignore_system_fonts=True,
             format="pdf",
-            sys_inputs={"drawn": json.dumps(drawn)},
+            sys_inputs={"data": json.dumps(data)},
         )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#B8639A", "#806633", "#815CE6")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3))
 FAILED = "#D55E00"
 GREY = "#808080"

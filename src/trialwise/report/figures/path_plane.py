@@ -121,9 +121,7 @@ def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
     parts += _missing(plane)
     invalid = sum(trial.reason is not None for trial in plane.trials)
     if invalid:
-        parts.append(
-            f"Crosses: {counted(invalid, 'trial')} not valid (the reason is in the tooltip and under Failures)."
-        )
+        parts.append(f"Crosses: {counted(invalid, 'trial')} not valid (the reason stands under Failures).")
     return " ".join(parts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import altair as alt
 
-from trialwise.analysis.path.results import PathAnalysis, Plane
+from trialwise.analysis.path.results import PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
 from trialwise.report import points
 from trialwise.report.document import Figure
@@ -22,6 +22,8 @@ from trialwise.report.numbers import counted, write
 from trialwise.report.points import Row
 
 PLANE_HEIGHT = 380
+_STRIP = 90
+"""Pixels of a trial over time in print, where all trials are shown."""
 _NARROWEST = 280
 """Labels are placed for the width of a plane on a phone; on wider ones they only have more room."""
 MOST_PLANES = 12
@@ -67,7 +69,7 @@ def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figu
         made = (each(board, plane, place) for each in (_plane, _runs, _means))
         ending = f"-{place}" if len(shown) > 1 else ""
         regions, runs, means = (
-            replace(figure, file=f"{name}{ending}")
+            replace(figure, file=f"{name}{ending}", whole=name == "plane")
             for figure, name in zip(made, ("plane", "plane-runs", "plane-mean"), strict=True)
         )
         yield plane, (regions, runs, means)
@@ -309,6 +311,26 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
         f"Line chart of the {what} of each flow of one trial over time.",
         marks.finished(alt.layer(*layers), 260),
     )
+
+
+def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Figure]:
+    """Throughput and delay of one trial, to stand below one another."""
+    title = path_series.series_name(series, board.labels[series.treatment])
+    key, flows = f"trial-{series.number}-{series.attempt}", path_series.flow_names([series])
+    base = board.chart(path_series.series_rows([series], board.labels))
+    base = base.encode(x=alt.X("time:Q", title="time [s]", axis=alt.Axis(labelFlush=False, tickCount=6)))
+    above, below = (
+        Figure(
+            f"{key}-{what}",
+            title,
+            series.reason or "",
+            f"{what} of each flow over time.",
+            marks.finished(alt.layer(*draw(base, flows)), _STRIP),
+            file=key,
+        )
+        for what, draw in (("throughput", _throughput_marks), ("delay", _delay_marks))
+    )
+    return above, below
 
 
 def _which(board: PathBoard, shown: int) -> str:

@@ -11,6 +11,7 @@ from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis
 from trialwise.report.document import Figure
+from trialwise.report.documents import paper
 from trialwise.report.documents.verdicts import verdict_figures
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.looks import looks
@@ -21,11 +22,11 @@ from trialwise.report.figures.paint import write_all
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.points import labels
-from trialwise.report.print_document import has_document, write_document
+from trialwise.report.render.typst import pdf
 
 Kind = Literal["pdf", "svg"]
 DOCUMENT = "report.pdf"
-"""The printed report, of experiments that `has_document` names."""
+"""The printed report, of experiments that `paper.has_document` names."""
 
 
 def print_figures(
@@ -48,8 +49,9 @@ def print_figures(
     """
     sheets: dict[str, Sheet] = {}
     written = write_all(_all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
-    if has_document(analysis) and kind == "pdf":
-        write_document(analysis, folder / DOCUMENT, version, verdicts)
+    if kind == "pdf" and paper.has_document(analysis):
+        report = paper.document(analysis, sheets, version, verdicts)
+        (folder / DOCUMENT).write_bytes(pdf(report, sheets, f"{analysis.name} – report"))
         written.append(folder / DOCUMENT)
     return written
 

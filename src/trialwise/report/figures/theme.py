@@ -29,7 +29,7 @@ class Theme:
             "font": self.font,
             "aria": self.is_read_aloud,
             "view": {"stroke": None},
-            "axis": {**ink, **lines, "titleFontWeight": "normal", "labelSeparation": 6},
+            "axis": {**ink, **lines, "titleFontWeight": "normal", "labelSeparation": 6, "titleLimit": 350},
             "legend": {**ink, "symbolStrokeWidth": 2, "symbolOpacity": 1, "titleFontWeight": "normal"},
             "header": {**ink, "titleFontWeight": "normal"},
             "title": {"color": self.ink, "fontSize": 12, "fontWeight": "normal", "anchor": "start"},

@@ -96,7 +96,7 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         "estimate", "low", "high",
         at_top=_is_tall(picture.names),
     )  # fmt: skip
-    x = alt.X("low:Q", title=picture.axis + found.note, scale=found.scale, axis=found.axis)
+    x = found.x("low", picture.axis)
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
     middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
     zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
