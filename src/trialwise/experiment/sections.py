@@ -25,7 +25,10 @@ RECORDS: dict[str, type[Section]] = {}
 
 
 class Section:
-    """Base of the records that are tables of the file: unknown keys are errors, and no value is taken for another."""
+    """Base of the records that are tables of the file: unknown keys are errors, and no value is taken for another.
+
+    A field that is no key of the file is not set in what is read: `made_of` makes a whole record of that.
+    """
 
     __slots__ = ()
 
