@@ -11,8 +11,7 @@ from trialwise.experiment.factors import Factor, FixedFactor
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.sections import Limits, Section, Written, key
-from trialwise.experiment.values import Count, Level, PositiveDuration, Text, several
-from trialwise.experiment.words import LEVEL_PATTERN
+from trialwise.experiment.values import Count, Level, LevelOf, PositiveDuration, Text, several
 from trialwise.rules import RULES, RuleName
 
 Looks = RuleName
@@ -35,9 +34,7 @@ def _base(text: str) -> tuple[str, Level]:
 
 _Base = Annotated[
     tuple[str, Level],
-    Written(
-        Annotated[str, Limits(pattern=LEVEL_PATTERN)], _base, lambda base: f"{base[0]}={level_text(base[1])}"
-    ),
+    Written(LevelOf, _base, lambda base: f"{base[0]}={level_text(base[1])}"),
 ]
 
 

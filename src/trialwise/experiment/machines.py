@@ -10,9 +10,17 @@ from typing import Annotated, Any, Literal
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key as Place
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByShape, Limits, Section, Written, key, table_of
-from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several
-from trialwise.experiment.words import COMMIT_PATTERN, SERVICE_PATTERN, WORKER_FOLDER_PATTERN
+from trialwise.experiment.sections import ByShape, Section, Written, key, table_of
+from trialwise.experiment.values import (
+    Argv,
+    Commit,
+    Duration,
+    PositiveDuration,
+    Service,
+    Text,
+    WorkerFolder,
+    several,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +55,20 @@ class Reset(Section):
         "work",
         {"path": "work", "template": "database"},
     )
-    service: Annotated[str, Limits(pattern=SERVICE_PATTERN)] | None = key(
-        None, "A service that systemd restarts.", "memcached"
-    )
+    service: Service | None = key(None, "A service that systemd restarts.", "memcached", filled=True)
     namespace: bool = key(
         False,
         "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
         True,
     )
-    command: Argv | None = key(None, "Command line, split as a shell would.", "make clean")
+    command: Argv | None = key(None, "Command line, split as a shell would.", "make clean", filled=True)
     drop_caches: bool = key(False, "Write out and drop the kernel's caches of files; needs root.", True)
     reboot: bool = key(False, "Reboot the worker, which must be one reached by ssh.", True)
     check: Argv | None = key(
-        None, "Command that must succeed afterwards; tried again until the timeout.", "nc -z localhost 11211"
+        None,
+        "Command that must succeed afterwards; tried again until the timeout.",
+        "nc -z localhost 11211",
+        filled=True,
     )
     every: Literal["round", "trial", "series"] = key("round", "Before what the machine is reset.", "trial")
     timeout: PositiveDuration = key(
@@ -118,7 +127,7 @@ class Git(Section):
     """A repository that is cloned on workers, instead of sending files."""
 
     url: Text = key(..., "What git clones.", "https://example.org/benchmark.git")
-    commit: Annotated[str, Limits(pattern=COMMIT_PATTERN)] = key(
+    commit: Commit = key(
         ...,
         "The commit that is checked out, in hexadecimal digits.",
         "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
@@ -171,7 +180,7 @@ class Workers(Section):
         "./testbed.sh put",
     )
     python: Text = key("python3", "Python 3.8 or newer on the workers.", "/opt/python/bin/python3")
-    folder: Annotated[str, Limits(pattern=WORKER_FOLDER_PATTERN)] = key(
+    folder: WorkerFolder = key(
         "~/.trialwise",
         "Folder on the workers under which everything of ours stands.",
         "/scratch/me/trialwise",

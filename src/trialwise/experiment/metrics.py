@@ -12,11 +12,12 @@ from trialwise.experiment.values import (
     Measure,
     MeasureValue,
     Percent,
+    Pointer,
     PositiveDuration,
+    StreamField,
     Text,
     Width,
 )
-from trialwise.experiment.words import POINTER_PATTERN, STREAM_FIELD_PATTERN
 
 Estimand = Literal["per_trial", "pooled", "model_based"]
 """What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples;
@@ -261,8 +262,9 @@ class MetricTable(Metric):
         "File that the trial writes, read with json, csv or pattern.",
         "{directory}/out.csv",
         kinds=_PROGRAMS,
+        filled=True,
     )
-    json: Annotated[str, Limits(pattern=POINTER_PATTERN)] | None = key(
+    json: Pointer | None = key(
         None,
         'JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
         "/end/sum/bits_per_second",
@@ -290,7 +292,7 @@ class MetricTable(Metric):
         "machine_steal",
         kinds=_PROGRAMS,
     )
-    stream: Annotated[str, Limits(pattern=STREAM_FIELD_PATTERN)] | None = key(
+    stream: StreamField | None = key(
         None,
         "Field of a measurement stream that the programs of the trial send, as stream.field.",
         "iperf_transfer.size",

@@ -60,22 +60,12 @@ def path_source(key: Key, table: MetricTable, problems: Problems) -> sources.Pat
 
 
 def path_texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
-    """The texts of a path trial in which placeholders are filled."""
-    trial = document.trial
-    if not isinstance(trial, trials.PathTrialTable):
-        return
-    yield from ((("trial", name), text) for name in ("scheme", "load") if (text := getattr(trial, name)))
-    if isinstance(trial.path, str):
-        yield ("trial", "path"), trial.path
+    """The texts of the paths of a document, in which placeholders are filled."""
     for key, settings in _tables(document).items():
         for way in ("uplink", "downlink"):
             for name, text in _pairs(getattr(settings, way)).items():
                 place = (*key, way, name)
                 yield (place if problems.given(place) else (*key, name)), text
-    if isinstance(trial.listed, list):
-        for index, flow in enumerate(trial.listed):
-            yield ("trial", "flows", index, "scheme"), flow.scheme
-            yield ("trial", "flows", index, "load"), flow.load
 
 
 def _tables(document: doc.Document) -> Mapping[Key, trials.PathSettings]:

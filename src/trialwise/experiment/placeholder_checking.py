@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
@@ -11,7 +12,7 @@ from trialwise.experiment.path_building import path_texts
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.simulation import SimulationTable
+from trialwise.experiment.sections import Section, keys_of
 from trialwise.experiment.text import frozen_name, read_text
 
 _PLACES = {
@@ -28,7 +29,8 @@ def check_placeholders(document: doc.Document, path: Path, problems: Problems) -
     known = [*factors, *BUILT_IN]
     unseen = set(document.design.unseen)
     for key, text, more in (
-        *((key, text, ()) for key, text in _texts(document, problems)),
+        *((key, text, ()) for key, text in _texts(document, ())),
+        *((key, text, ()) for key, text in path_texts(document, problems)),
         *_stream_texts(document, path, problems),
     ):
         names = names_in(text)
@@ -56,29 +58,22 @@ def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Proble
     )
 
 
-def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
+def _texts(value: object, place: Key, *, filled: bool = False) -> Iterator[tuple[Key, str]]:
     """Every text in which placeholders are filled, with its key."""
-    trial = document.trial
-    for name in ("command", "prepare", "conclude", "directory", "keep"):
-        for text in _each(getattr(trial, name, None)):
-            yield ("trial", name), text
-    for name, text in getattr(trial, "environment", ()):
-        yield ("trial", "environment", name), text
-    yield from _texts_of_kind(document, problems)
-    for name, metric in document.metrics.items():
-        for text in _each(metric.file):
-            yield ("metrics", name, "file"), text
-    if document.reset is not None:
-        for name in ("service", "command", "check"):
-            for text in _each(getattr(document.reset, name)):
-                yield ("reset", name), text
-
-
-def _texts_of_kind(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
-    if document.trial.kind == "path":
-        yield from path_texts(document, problems)
-    elif isinstance(document.trial, SimulationTable):
-        yield from ((("trial", *key), text) for key, text in document.trial.texts)
+    if isinstance(value, Section):
+        for name, field in keys_of(type(value)).items():
+            yield from _texts(getattr(value, name), (*place, field.name), filled=field.key.filled)
+    elif isinstance(value, Mapping):
+        for name, inner in cast("Mapping[str, object]", value).items():
+            yield from _texts(inner, (*place, name), filled=filled)
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(cast("Sequence[object]", value)):
+            if filled and isinstance(inner, tuple):
+                yield from _texts(dict([cast("tuple[str, str]", inner)]), place, filled=True)
+            else:
+                yield from _texts(inner, place if filled else (*place, index), filled=filled)
+    elif filled and isinstance(value, str) and value:
+        yield place, value
 
 
 def _stream_texts(
@@ -94,7 +89,3 @@ def _stream_texts(
         yield key, read_text(there), (COLLECTOR,)
     except PlanError as error:
         problems.add(key, f"the file of streams: {error.message}")
-
-
-def _each(value: str | Sequence[str] | None) -> Sequence[str]:
-    return [value] if isinstance(value, str) else value or ()

@@ -149,6 +149,8 @@ class Key:
         The file has to have it, though the record has a default.
     default
         A default that only the file has; `...` for none.
+    filled
+        Placeholders in its texts are filled for each trial.
     title
         What may stand there, in words; empty where the type says it.
     """
@@ -161,6 +163,7 @@ class Key:
     missing: str | None = None
     required: bool = False
     default: object = ...
+    filled: bool = False
     title: str = ""
 
 
@@ -190,6 +193,24 @@ class Limits(Mark):
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Add the limits to what the type checks."""
         return cast("CoreSchema", {**handler(source), **self.limits})
+
+
+class Matching(Mark):
+    """A text that matches a regular expression, and what such a text is in words."""
+
+    __slots__ = ("limits", "words")
+
+    def __init__(self, pattern: str, words: str, **limits: object) -> None:
+        self.words = words
+        self.limits = {"pattern": pattern, **limits}
+
+    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Match it."""
+        return cast("CoreSchema", {**handler(source), **self.limits})
+
+    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Give the words."""
+        return handler(schema) | {"title": self.words}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

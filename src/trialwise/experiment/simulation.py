@@ -53,9 +53,10 @@ class Workload(Section):
         "lognormal:mean=100kB,sigma=2",
         "sizes.txt",
         derived=True,
+        filled=True,
     )
     load: Annotated[str, Written(Annotated[float, Limits(gt=0, le=1)] | Text, level_text)] = key(
-        "", "Payload asked for, as a part of a capacity.", "30%", "{load}", derived=True
+        "", "Payload asked for, as a part of a capacity.", "30%", "{load}", derived=True, filled=True
     )
     load_of: Text = key(
         "",
@@ -64,6 +65,7 @@ class Workload(Section):
         "asks more of a link than it carries in the mean is refused.",
         "host",
         derived=True,
+        filled=True,
     )
     pattern: Text = key(
         "",
@@ -71,14 +73,20 @@ class Workload(Section):
         "bottleneck, else all-to-all.",
         "incast:8",
         derived=True,
+        filled=True,
     )
     arrivals: Text = key(
         "poisson",
         "When flows begin: poisson, lognormal:sigma=NUMBER, or bursty:mean=FLOWS.",
         "bursty:mean=10",
+        filled=True,
     )
     duration: Text = key(
-        "", "Flows begin from 0 to this; the trial goes on until the last ends.", "20ms", derived=True
+        "",
+        "Flows begin from 0 to this; the trial goes on until the last ends.",
+        "20ms",
+        derived=True,
+        filled=True,
     )
     flows: Text = key(
         "",
@@ -86,6 +94,7 @@ class Workload(Section):
         "format), instead of all other keys.",
         "flows.csv",
         derived=True,
+        filled=True,
     )
     sampling: Literal["random", "sobol"] = key(
         "random",
@@ -99,6 +108,7 @@ class Workload(Section):
         "The table [tilts.NAME] by which sizes are drawn, so that tail quantiles take fewer trials.",
         "{scheme}",
         derived=True,
+        filled=True,
     )
 
     @property
@@ -160,6 +170,7 @@ class SimulationTrial(Section):
         "The controller of every flow.",
         "{scheme}",
         missing='name the controller, as in scheme = "hpcc" or scheme = "{scheme}"',
+        filled=True,
     )
     topology: Text = key(
         ...,
@@ -168,6 +179,7 @@ class SimulationTrial(Section):
         "dumbbell:10x10,100Gbit/s,1us",
         "topology.txt",
         missing='write a shape, as in topology = "dumbbell:10x10,100Gbit/s,1us", or name a file',
+        filled=True,
     )
     workload: Workload = key(
         ...,
@@ -176,25 +188,33 @@ class SimulationTrial(Section):
         missing='say which flows there are, as in workload = { sizes = "websearch", load = "30%", duration = "20ms" }',
     )
     network: _Parameters = key(
-        (), "Parameters of the network, listed below.", {"buffer": "32MiB", "kmin": "400kB", "pfc": True}
+        (),
+        "Parameters of the network, listed below.",
+        {"buffer": "32MiB", "kmin": "400kB", "pfc": True},
+        filled=True,
     )
-    controller: _Parameters = key((), "Parameters of the controller, listed below.", {"gain": 0.0625})
+    controller: _Parameters = key(
+        (), "Parameters of the controller, listed below.", {"gain": 0.0625}, filled=True
+    )
     mode: Text = key(
         "clean",
         "clean, or compatible for what the public HPCC simulator would compute, to the nanosecond.",
         "compatible",
+        filled=True,
     )
     engine: Text = key(
         SIMULATION_ENGINES[0],
         "What simulates: trialwise, or ns3 (ns-3, in a process of its own); may use {factor}.",
         "ns3",
         "{engine}",
+        filled=True,
     )
     routes: Text = key(
         "",
         "A file with the order of equal next hops, on each line a node, a host and the hops.",
         "routes.txt",
         derived=True,
+        filled=True,
     )
     warmup: Duration = key(
         0.0, "The start of the workload's duration, whose flows are set apart from the stable phase.", "1ms"
@@ -211,16 +231,6 @@ class SimulationTrial(Section):
         None, "engine ns3: a trial that takes longer is ended and failed.", "30s"
     )
     kind: Literal["simulation"] = key("simulation", KIND, required=True)
-
-    @property
-    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Every text in which placeholders are filled, with its key inside the trial."""
-        for name in ("scheme", "topology", "mode", "engine", "routes"):
-            if text := getattr(self, name):
-                yield (name,), text
-        yield from ((("workload", name), text) for name, text in self.workload.texts)
-        yield from ((("network", name), text) for name, text in self.network)
-        yield from ((("controller", name), text) for name, text in self.controller)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from trialwise.experiment.model import Level
 from trialwise.experiment.toml_writing import toml_key, toml_value
-from trialwise.experiment.words import NAME_PATTERN
+from trialwise.experiment.values import NAME
 
 _EXAMPLE_COMMAND = '''["python3", "-c", """
 import argparse, pathlib, sys, time, zlib
@@ -80,7 +80,7 @@ def template(
 def usable_name(text: str) -> str:
     """The text as the name of an experiment; "experiment" where it cannot be one."""
     name = re.sub(r"[^A-Za-z0-9_.\-]+", "-", text).strip("-")
-    return name if re.match(NAME_PATTERN, name) and len(name) <= 128 else "experiment"
+    return name if re.match(NAME, name) and len(name) <= 128 else "experiment"
 
 
 def _factors(factors: Mapping[str, Sequence[Level]]) -> str:

@@ -16,8 +16,7 @@ from trialwise.experiment.sections import (
     table_of,
 )
 from trialwise.experiment.simulation import KIND, RUNTIME, WARMUP, SimulationTrial
-from trialwise.experiment.values import Argv, Duration, PositiveDuration, Text, several, without_doubles
-from trialwise.experiment.words import CALL_PATTERN
+from trialwise.experiment.values import Argv, Call, Duration, PositiveDuration, Text, several, without_doubles
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]
@@ -37,8 +36,12 @@ Environment = Annotated[
         dict,
     ),
 ]
-_ENVIRONMENT = Key(words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},))
-_DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",))
+_ENVIRONMENT = Key(
+    words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},), filled=True
+)
+_DIRECTORY = Key(
+    words="Working directory, relative to the experiment file.", examples=("build",), filled=True
+)
 _TIMEOUT = Key(words="A trial that takes longer is ended and failed.", examples=("30s",))
 _Isolate = Annotated[tuple[Namespace, ...], without_doubles(Namespace)]
 _ISOLATE = Key(
@@ -67,14 +70,16 @@ class CommandTrial(Section):
         "Command line, split as a shell would (no shell runs it); then placeholders are filled.",
         "gzip -{level} --keep input",
         missing='write the command line, as in command = "sleep {duration}"',
+        filled=True,
     )
     prepare: Argv | None = key(
         None,
         "Command run before each trial, outside of what is measured; what it leaves running is ended after conclude.",
         "make {target}",
+        filled=True,
     )
     conclude: Argv | None = key(
-        None, "Command run after each trial, outside of what is measured.", "rm -f output"
+        None, "Command run after each trial, outside of what is measured.", "rm -f output", filled=True
     )
     exit_codes: Annotated[tuple[int, ...], several(Annotated[int, Limits(ge=0, le=255)], min_length=1)] = key(
         (0,), "Exit codes that mean success.", [0, 1]
@@ -86,6 +91,7 @@ class CommandTrial(Section):
         (),
         "Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
         ["results/", "*.json"],
+        filled=True,
     )
     leftovers: Literal["fail", "end"] = key(
         "fail",
@@ -122,7 +128,7 @@ class CommandTable(CommandTrial):
 class PythonTrial(Section):
     """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
 
-    call: Annotated[str, Limits(pattern=CALL_PATTERN)] = key(
+    call: Call = key(
         ...,
         "module:function, called with the factors as keywords.",
         "trials:run",
@@ -233,7 +239,7 @@ class PathFlow(Section):
     `stop` is None for the end of the trial. `direction` is the way of the data.
     """
 
-    scheme: Text = key(..., "The scheme of the flow.", "cubic")
+    scheme: Text = key(..., "The scheme of the flow.", "cubic", filled=True)
     start: Duration = key(0.0, "When it starts, after the first flow.", "5s")
     stop: PositiveDuration | None = key(None, "When it is ended; default the end of the trial.", "20s")
     direction: Literal["uplink", "downlink"] = key("uplink", "The way of its data.", "downlink")
@@ -244,6 +250,7 @@ class PathFlow(Section):
         "bytes:10MB",
         derived=True,
         default="",
+        filled=True,
     )
 
 
@@ -281,6 +288,7 @@ class PathTrial(Section):
         {"rate": "12Mbit/s", "delay": "28ms"},
         "pantheon:nepal-aws-india",
         missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
+        filled=True,
     )
     runtime: PositiveDuration = key(
         ..., "How long the flows run.", "10s", missing='say how long the flows run, as in runtime = "10s"'
@@ -310,8 +318,8 @@ class PathTrialTable(PathTrial):
 
     elsewhere = {"timeout": "a path trial ends at trial.runtime"}  # noqa: RUF012 a constant of the class
 
-    scheme: Text | None = key(None, "The scheme of the one flow.", "{scheme}")
-    load: Text = key("bulk", "What the flow carries.", "bulk", "rate:5Mbit/s", "bytes:10MB")
+    scheme: Text | None = key(None, "The scheme of the one flow.", "{scheme}", filled=True)
+    load: Text = key("bulk", "What the flow carries.", "bulk", "rate:5Mbit/s", "bytes:10MB", filled=True)
     listed: Annotated[
         int | list[FlowTable],
         ByShape(

@@ -10,8 +10,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal, cast
 
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.sections import Limits, Parsed, Written, WrongValueError
-from trialwise.experiment.words import NAME_PATTERN
+from trialwise.experiment.sections import Limits, Matching, Parsed, Written, WrongValueError
 
 _DURATION = 'a duration such as "10s", "500ms", "1h 30min", or a number of seconds'
 
@@ -46,7 +45,25 @@ Whole = Annotated[int, Limits(ge=-(2**63), lt=2**63)]
 Level = str | int | float | bool
 """One value of a factor."""
 Text = Annotated[str, Limits(min_length=1)]
-Name = Annotated[str, Limits(pattern=NAME_PATTERN, max_length=128)]
+NAME = r"^[A-Za-z_][A-Za-z0-9_.\-]*$"
+Name = Annotated[
+    str,
+    Matching(
+        NAME, "a name of ASCII letters, digits, _ . and -, beginning with a letter or _", max_length=128
+    ),
+]
+Pointer = Annotated[str, Matching(r"^(/([^~/]|~[01])*)*$", 'a JSON pointer: "" for the whole, or "/key/0"')]
+Call = Annotated[
+    str,
+    Matching(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$", 'a text "module:function"'),
+]
+Commit = Annotated[str, Matching(r"^[0-9a-fA-F]{7,64}$", "a commit in 7 to 64 hexadecimal digits")]
+WorkerFolder = Annotated[str, Matching(r"^(~/|/).*[^/]$", "an absolute folder, or one that begins with ~/")]
+Service = Annotated[str, Matching(r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$", "a name of a unit of systemd")]
+StreamField = Annotated[
+    str, Matching(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$", 'a text "stream.field"')
+]
+LevelOf = Annotated[str, Matching(r"^[^=\s]+=.+$", 'a text "factor=level"')]
 Levels = Annotated[list[str | Whole | float | bool], Limits(min_length=1)]
 
 
