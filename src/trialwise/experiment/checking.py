@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -35,9 +36,12 @@ def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     except ValidationError as error:
         found = error.errors(include_url=False)
     unknown = [_key(item["loc"], table) for item in found if item["type"] == _UNKNOWN]
-    meant = {(*key[:-1], _meant_by(key, table)) for key in unknown if len(key) > 1}
+    missing = {_missing_key(item, table) for item in found if item["type"] == "missing"}
+    for key in unknown if missing else ():
+        if len(key) > 1:
+            missing.discard((*key[:-1], _meant_by(key, table)))
     for item in found:
-        if item["type"] != "missing" or _missing_key(item, table) not in meant:
+        if item["type"] != "missing" or _missing_key(item, table) in missing:
             _note(item, table, problems)
     if len(unknown) == len(found) and all(_is_of_another(key, table) for key in unknown):
         return checked(_without(unknown, table), problems)
@@ -150,8 +154,14 @@ def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
             return record.elsewhere[name]
     if tags := _tags_with(name, key[:-1], table):
         return f"goes with {tags}"
-    places = [word for word, place in _PLACES.items() if name in _keys_at(place)]
+    places = [word for word, keys in _places().items() if name in keys]
     return f"unknown key; {name} belongs in {places[0]}" if places else None
+
+
+@cache
+def _places() -> Mapping[str, Sequence[str]]:
+    """The keys of each place that a key may have been meant for."""
+    return {word: _keys_at(place) for word, place in _PLACES.items()}
 
 
 def _meant_by(key: Key, table: Mapping[str, Any]) -> str | None:

@@ -37,8 +37,6 @@ class Section:
 
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """What is said of keys that others of its kind have, where that is not enough."""
-    is_written_whole: ClassVar[bool] = True
-    """Whether keys at their defaults are written too, where the record stands inside of another."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -61,7 +59,7 @@ class Section:
         ]
         inner["fields"] = [name for name in inner["fields"] if name in keys]
         inner["serialization"] = core_schema.plain_serializer_function_ser_schema(
-            partial(table_of, whole=cls.is_written_whole)
+            partial(table_of, whole=True)
         )
         return schema
 
@@ -311,8 +309,10 @@ class ByTag(Mark):
 
         def tag_of(value: object) -> str:
             if isinstance(value, Mapping):
-                return f"<{cast('Mapping[str, object]', value).get(self.tag, unless)}>"
-            return f"<{getattr(value, self.tag, None)}>"
+                tag = cast("Mapping[str, object]", value).get(self.tag, unless)
+            else:
+                tag = getattr(value, self.tag, None)
+            return f"<{tag}>" if isinstance(tag, str) else "<>"
 
         choices = {f"<{self._value(record)}>": handler.generate_schema(record) for record in self.records}
         return core_schema.tagged_union_schema(

@@ -295,7 +295,6 @@ class PathTrial(Section):
     )
     named_paths: tuple[tuple[str, PathSettings], ...] = ()
     scheme_folders: tuple[str, ...] = ()
-    environment: Environment = key((), _ENVIRONMENT)
     packets: Literal["keep", "drop"] = key(
         "keep", "Whether a record of every packet stays in the experiment directory.", "drop"
     )
@@ -309,6 +308,7 @@ class PathTrial(Section):
         "Emulated for real packets through an emulated path, simulated for the same queues and controllers in simulated time.",
         "simulated",
     )
+    environment: Environment = key((), _ENVIRONMENT)
     kind: Literal["path"] = key("path", KIND, required=True)
 
 

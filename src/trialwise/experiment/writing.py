@@ -119,7 +119,7 @@ def trial_table(experiment: model.Experiment) -> Table:
     match trial:
         case trials.PathTrial():
             flows = [table_of(flow, load="bulk") for flow in trial.flows]
-            first = {"flows": flows} | _taken(table, "runtime", "path", "packets", "lateness", "engine")
+            first = {"flows": flows} | _taken(table, "runtime")
         case simulation.SimulationTrial():
             first = _taken(table, "scheme", "topology", "routes")
             table["workload"] = _workload(trial.workload)

@@ -152,6 +152,13 @@ def test_a_kind_that_is_none_is_said_at_its_key():
     assert 'trial.kind: must be "command", "python", "path", or "simulation"; given: 3' in said("kind = 3")
 
 
+@pytest.mark.parametrize(
+    "kind", ["0x" + "F" * 6000, "[[]]", "{ a = 1 }", '"<command>"', "nan", '"' + "x" * 9999 + '"']
+)
+def test_a_hostile_kind_is_refused_in_a_line(kind):
+    assert max(map(len, said(f"kind = {kind}").splitlines())) < 300
+
+
 def test_an_experiment_is_made_by_position_as_before():
     experiment = model.Experiment("x", Path(), model_trial(), ())
     assert (experiment.seed, experiment.description, experiment.factors) == (0, "", ())
