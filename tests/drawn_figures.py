@@ -20,6 +20,7 @@ from trialwise import statistics as st
 from trialwise import study
 from trialwise.report.document import Figure
 from trialwise.report.figures import paint
+from trialwise.report.figures.paths import PathBoard, course_figures, over_time_figures
 from trialwise.report.figures.printed import print_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.figures.size_fit import write_size_fits
@@ -91,7 +92,13 @@ def _paths(folder: Path) -> None:
     many = write_paths(folder / "many", schemes=tuple(f"a-scheme-of-a-long-name-{n}" for n in range(10)))
     few = write_paths(folder / "few", rounds=3, kpi=False)
     for path in (some, many, few):
-        print_figures(analyse_paths(path), folder / "svg" / path.name, "svg")
+        analysis = analyse_paths(path)
+        print_figures(analysis, folder / "svg" / path.name, "svg")
+        assert analysis.path is not None
+        board = PathBoard(analysis, analysis.path, {})
+        for figure in course_figures(board):  # pages alone have these
+            paint.svg([figure], board.sheets)
+        paint.svg(over_time_figures(board, analysis.path.series[0]), board.sheets)
 
 
 def _simulations(folder: Path) -> None:

@@ -25,6 +25,8 @@ from trialwise.report.figures.theme import NARROW, SCREEN, WIDTH
 SVG = "{http://www.w3.org/2000/svg}"
 _TOLERANCE = 2.0
 """Pixels that half a stroke or the edge of a letter may lie outside."""
+_LETTER = 4.6
+"""Pixels of a letter of 12 pixels, at the least on average."""
 _DARK, _WHITE = "#14181d", "#ffffff"
 """The pages of report.css."""
 _SCREEN_WIDTH = 560
@@ -96,6 +98,30 @@ def test_every_mark_lies_inside_the_view(scenes: list[tuple[str, dict[str, Any]]
                     inside = inside and top >= -_TOLERANCE and bottom <= height + _TOLERANCE
                     assert inside, (name, mark["marktype"], (left, right, top, bottom), (width, height))
         assert views, name
+
+
+def texts_of(node: dict[str, Any], x: float = 0) -> Iterator[tuple[float, float, str]]:
+    """From where to where the level texts of a scene go at the least, and what they say."""
+    for item in node.get("items", ()):
+        at = x + (item.get("x") or 0)
+        if node.get("marktype") == "group":
+            for child in item.get("items", ()):
+                yield from texts_of(child, at)
+        elif node.get("marktype") == "text" and not item.get("angle") and item.get("opacity", 1):
+            said = item.get("text") or ""
+            lines = said if isinstance(said, list) else [str(said)]
+            size, most = (item.get("fontSize") or 11) / 12, item.get("limit") or NARROW
+            width = min(_LETTER * max(map(len, lines), default=0) * size, most)
+            at += item.get("dx") or 0
+            left = {"right": at - width, "center": at - width / 2}.get(item.get("align") or "left", at)
+            yield left, left + width, str(said)
+
+
+def test_no_text_leaves_the_figure(scenes: list[tuple[str, dict[str, Any]]]) -> None:
+    for name, scene in scenes:
+        for left, right, said in texts_of(scene["scenegraph"], scene["origin"][0]):
+            assert left >= -_TOLERANCE, (name, said)
+            assert right <= scene["width"] + _TOLERANCE, (name, said)
 
 
 def axes(scene: dict[str, Any]) -> Iterator[list[str]]:

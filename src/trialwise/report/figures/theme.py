@@ -10,6 +10,9 @@ WIDTH = 239.76
 NARROW = 412
 """Pixels of a printed figure before it is scaled to `WIDTH`: those of a phone, on which letters of 12 pixels are read."""
 
+_FLUSH = 14
+"""Pixels from the end of an axis within which a number is set flush with it, so that it is not cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:
@@ -30,6 +33,8 @@ class Theme:
             "aria": self.is_read_aloud,
             "view": {"stroke": None},
             "axis": {**ink, **lines, "titleFontWeight": "normal", "labelSeparation": 6, "titleLimit": 350},
+            "axisXQuantitative": {"labelFlush": _FLUSH},
+            "axisXTemporal": {"labelFlush": _FLUSH},
             "legend": {**ink, "symbolStrokeWidth": 2, "symbolOpacity": 1, "titleFontWeight": "normal"},
             "header": {**ink, "titleFontWeight": "normal"},
             "title": {"color": self.ink, "fontSize": 12, "fontWeight": "normal", "anchor": "start"},
