@@ -16,7 +16,7 @@ from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
-from trialwise.experiment.sections import ByTag, Section, Tables, for_editors, key, schema_of
+from trialwise.experiment.sections import ByTag, Limits, Section, for_editors, key, schema_of
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.trials import (
@@ -29,6 +29,8 @@ from trialwise.experiment.trials import (
 )
 from trialwise.experiment.values import Name
 
+_NAMED = {"additionalProperties": False}
+"""Tables have names as they are allowed, and no others."""
 _WHOLE = "`trialwise new` writes a whole file to start from"
 
 
@@ -37,14 +39,14 @@ class Document(Section):
     """A whole experiment file."""
 
     experiment: ExperimentTable = key(..., missing=f'add [experiment] with name = "…"; {_WHOLE}')
-    factors: Annotated[dict[Name, FactorTable], Tables()] = key(
+    factors: Annotated[dict[Name, FactorTable], Limits(_NAMED)] = key(
         ..., "What is varied on purpose: factor = [levels], or a draw.", factory=dict[str, FactorTable]
     )
     trial: Annotated[
         CommandTable | PythonTable | PathTrialTable | SimulationTable,
         ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable),
     ] = key(..., missing=f'add [trial] with command = "…"; {_WHOLE}')
-    metrics: Annotated[dict[Name, MetricTable], Tables(least=1)] = key(
+    metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED, min_length=1)] = key(
         ..., missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'
     )
     design: Design = key(..., factory=Design)
@@ -53,10 +55,10 @@ class Document(Section):
     measurement: Measurement | None = key(None, kinds=("command", "python"))
     instrumentation: Instrumentation = key(..., kinds=("command", "python"), factory=Instrumentation)
     schemes: Schemes = key(..., kinds=("path",), factory=Schemes)
-    paths: Annotated[dict[Name, Path], Tables()] = key(
+    paths: Annotated[dict[Name, Path], Limits(_NAMED)] = key(
         ..., "Emulated paths by name, for trial.path.", kinds=("path",), factory=dict[str, PathSettings]
     )
-    tilts: Annotated[dict[Name, TiltTable], Tables()] = key(
+    tilts: Annotated[dict[Name, TiltTable], Limits(_NAMED)] = key(
         ...,
         "Tilted sizes by name, for trial.workload.tilt.",
         kinds=("simulation",),

@@ -9,7 +9,6 @@ from trialwise.experiment.sections import ByShape, Limits, Section, Written, Wro
 from trialwise.experiment.sources import Resource, Source
 from trialwise.experiment.values import (
     Count,
-    Measure,
     MeasureValue,
     Percent,
     Pointer,
@@ -168,7 +167,7 @@ class Metric(Section):
 
     name: str
     source: Source
-    measure: Annotated[Measure, MeasureValue] = key(
+    measure: MeasureValue = key(
         "mean",
         'What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
         "p95",

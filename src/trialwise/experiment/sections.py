@@ -181,49 +181,21 @@ def key(default: object, words: str | Key = "", /, *examples: object, **more: An
 
 
 class Limits(Mark):
-    """What bounds a number, a text or a list, in pydantic's words: `ge`, `lt`, `min_length`, `pattern` and so on."""
+    """What bounds a value, in pydantic's words (`ge`, `min_length`, `pattern` …), and what is `said` of it in a schema."""
 
-    __slots__ = ("limits",)
+    __slots__ = ("limits", "said")
 
-    def __init__(self, **limits: object) -> None:
+    def __init__(self, said: Mapping[str, object] | None = None, /, **limits: object) -> None:
+        self.said = said or {}
         self.limits = limits
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Add the limits to what the type checks."""
         return cast("CoreSchema", {**handler(source), **self.limits})
 
-
-class Matching(Mark):
-    """A text that matches a regular expression, and what such a text is in words."""
-
-    __slots__ = ("limits", "words")
-
-    def __init__(self, pattern: str, words: str, **limits: object) -> None:
-        self.words = words
-        self.limits = {"pattern": pattern, **limits}
-
-    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Match it."""
-        return cast("CoreSchema", {**handler(source), **self.limits})
-
     def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Give the words."""
-        return handler(schema) | {"title": self.words}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tables(Mark):
-    """Tables by their names, at least so many."""
-
-    least: int = 0
-
-    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Count them."""
-        return cast("CoreSchema", handler(source) | ({"min_length": self.least} if self.least else {}))
-
-    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Other names are none."""
-        return handler(schema) | {"additionalProperties": False}
+        """Add what is said."""
+        return handler(schema) | dict(self.said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +205,7 @@ class Written(Mark):
     Parameters
     ----------
     shape
-        The type that the file has; pydantic checks it and says where it is wrong.
+        The type that the file has; pydantic checks it and says where it is wrong. `Any` leaves that to `read`.
     read
         Makes the value of what was read; ValueError says what is wrong with it.
     write
@@ -245,7 +217,7 @@ class Written(Mark):
     write: Callable[[Any], Any] = lambda value: value
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
-        """Check it by its shape, or by the function."""
+        """Check it by its shape, then read it."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_after_validator_function(
@@ -253,27 +225,6 @@ class Written(Mark):
             handler.generate_schema(self.shape),
             serialization=core_schema.plain_serializer_function_ser_schema(self.write),
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parsed(Mark):
-    """A value that a function of ours reads from whatever stands there; `schema` is what an editor is told."""
-
-    read: Callable[[object], object]
-    schema: Mapping[str, object]
-    write: Callable[[Any], Any] = lambda value: value
-
-    def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
-        """Check it by its shape, or by the function."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(
-            self.read, serialization=core_schema.plain_serializer_function_ser_schema(self.write)
-        )
-
-    def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:  # noqa: ARG002
-        """Give what was said of it."""
-        return dict(self.schema)
 
 
 class ByShape(Mark):

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal, cast
 
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.sections import Limits, Matching, Parsed, Written, WrongValueError
+from trialwise.experiment.sections import Limits, Written, WrongValueError
 
 _DURATION = 'a duration such as "10s", "500ms", "1h 30min", or a number of seconds'
 
@@ -29,14 +29,14 @@ def _positive_duration(value: object) -> float:
 
 
 Duration = Annotated[
-    float, Parsed(_duration, {"type": ["string", "number"], "minimum": 0, "title": _DURATION})
+    float,
+    Written(Any, _duration),
+    Limits({"type": ["string", "number"], "minimum": 0, "title": _DURATION}),
 ]
 PositiveDuration = Annotated[
     float,
-    Parsed(
-        _positive_duration,
-        {"type": ["string", "number"], "exclusiveMinimum": 0, "title": f"{_DURATION}, above 0"},
-    ),
+    Written(Any, _positive_duration),
+    Limits({"type": ["string", "number"], "exclusiveMinimum": 0, "title": f"{_DURATION}, above 0"}),
 ]
 # Beyond these ends the sizes of experiments lose their meaning, and computing them exactly takes for ever.
 Percent = Annotated[float, Limits(ge=0.0001, le=99.9999)]
@@ -45,25 +45,32 @@ Whole = Annotated[int, Limits(ge=-(2**63), lt=2**63)]
 Level = str | int | float | bool
 """One value of a factor."""
 Text = Annotated[str, Limits(min_length=1)]
+
+
+def _matching(pattern: str, words: str, **limits: int) -> Limits:
+    """A text that matches a regular expression, and what such a text is in words."""
+    return Limits({"title": words}, pattern=pattern, **limits)
+
+
 NAME = r"^[A-Za-z_][A-Za-z0-9_.\-]*$"
 Name = Annotated[
     str,
-    Matching(
+    _matching(
         NAME, "a name of ASCII letters, digits, _ . and -, beginning with a letter or _", max_length=128
     ),
 ]
-Pointer = Annotated[str, Matching(r"^(/([^~/]|~[01])*)*$", 'a JSON pointer: "" for the whole, or "/key/0"')]
+Pointer = Annotated[str, _matching(r"^(/([^~/]|~[01])*)*$", 'a JSON pointer: "" for the whole, or "/key/0"')]
 Call = Annotated[
     str,
-    Matching(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$", 'a text "module:function"'),
+    _matching(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$", 'a text "module:function"'),
 ]
-Commit = Annotated[str, Matching(r"^[0-9a-fA-F]{7,64}$", "a commit in 7 to 64 hexadecimal digits")]
-WorkerFolder = Annotated[str, Matching(r"^(~/|/).*[^/]$", "an absolute folder, or one that begins with ~/")]
-Service = Annotated[str, Matching(r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$", "a name of a unit of systemd")]
+Commit = Annotated[str, _matching(r"^[0-9a-fA-F]{7,64}$", "a commit in 7 to 64 hexadecimal digits")]
+WorkerFolder = Annotated[str, _matching(r"^(~/|/).*[^/]$", "an absolute folder, or one that begins with ~/")]
+Service = Annotated[str, _matching(r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$", "a name of a unit of systemd")]
 StreamField = Annotated[
-    str, Matching(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$", 'a text "stream.field"')
+    str, _matching(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$", 'a text "stream.field"')
 ]
-LevelOf = Annotated[str, Matching(r"^[^=\s]+=.+$", 'a text "factor=level"')]
+LevelOf = Annotated[str, _matching(r"^[^=\s]+=.+$", 'a text "factor=level"')]
 Levels = Annotated[list[str | Whole | float | bool], Limits(min_length=1)]
 
 
@@ -93,16 +100,15 @@ def _extent(value: object) -> Extent:
 
 Width = Annotated[
     Extent,
-    Parsed(
-        _extent,
+    Written(Any, _extent, lambda extent: extent.text),
+    Limits(
         {
             "anyOf": [
                 {"type": "number", "exclusiveMinimum": 0},
                 {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
             ],
             "title": 'a percentage as "3%", or a number above 0 in the unit of the metric',
-        },
-        lambda extent: extent.text,
+        }
     ),
 ]
 
@@ -133,17 +139,20 @@ def _is_percentile(text: str) -> bool:
     return text[:1] in {"p", "P"} and text[1:].replace(".", "", 1).isdecimal() and text.isascii()
 
 
-MeasureValue = Parsed(
-    _measure,
-    {
-        "anyOf": [
-            {"enum": list(REDUCTIONS)},
-            {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
-            {"type": "string", "pattern": r"^[pP]\d{1,2}(\.\d+)?$"},
-        ],
-        "title": 'a reduction "mean", "median", "min", "max", or a percentile as 95 or "p95"',
-    },
-)
+MeasureValue = Annotated[
+    Measure,
+    Written(Any, _measure),
+    Limits(
+        {
+            "anyOf": [
+                {"enum": list(REDUCTIONS)},
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+                {"type": "string", "pattern": r"^[pP]\d{1,2}(\.\d+)?$"},
+            ],
+            "title": 'a reduction "mean", "median", "min", "max", or a percentile as 95 or "p95"',
+        }
+    ),
+]
 
 
 def several(item: Any, **limits: int) -> Written:  # noqa: ANN401 any annotation
