@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.positions import Key as Place
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByShape, Section, Written, key, table_of
+from trialwise.experiment.sections import ByShape, Section, Written, WrongValueError, key, table_of
 from trialwise.experiment.values import (
     Argv,
     Commit,
@@ -22,19 +21,45 @@ from trialwise.experiment.values import (
     several,
 )
 
+_SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
+
+
+def _emptied(path: str) -> str:
+    """Refuse a folder that is to be emptied and is not plainly one of the experiment's own.
+
+    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
+    system.
+    """
+    parts = PurePosixPath(path).parts
+    hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
+    if names_in(path):
+        raise WrongValueError("takes no {placeholder}: what is emptied stands in the file")
+    if ".." in parts:
+        raise WrongValueError(f"{path} leads out of where it begins", hint)
+    if not parts:
+        raise WrongValueError("is the folder of the experiment, which is not emptied", hint)
+    if parts[0] == "~":
+        raise WrongValueError("~ is not replaced by your home", hint)
+    if parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
+        raise WrongValueError(f"{path} is not emptied: too much may stand in it", hint)
+    return path
+
+
+_Emptied = Annotated[str, Written(Text, _emptied)]
+
 
 @dataclass(frozen=True, slots=True)
 class FreshDirectory(Section):
     """A folder that a reset empties, and what it is filled from."""
 
-    path: Text = key(..., "The folder, relative to the experiment file.", "work")
+    path: _Emptied = key(..., "The folder, relative to the experiment file.", "work")
     template: Text | None = key(None, "Folder whose contents are copied into it.", "database")
 
 
 _Directory = Annotated[
     FreshDirectory,
     Written(
-        Annotated[Any, ByShape(value=Text, table=FreshDirectory)],
+        Annotated[Any, ByShape(value=_Emptied, table=FreshDirectory)],
         lambda written: FreshDirectory(written) if isinstance(written, str) else written,
         lambda directory: table_of(directory) if directory.template else directory.path,
     ),
@@ -91,35 +116,12 @@ class Reset(Section):
 
 
 _RESETS = ("command", "service", "directory", "drop_caches", "reboot", "namespace")
-_SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
 
 
 def check_reset(reset: Reset, problems: Problems) -> None:
     """Note a reset that resets nothing, or empties what it must not."""
     if not any(getattr(reset, name) for name in _RESETS):
         problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
-    if reset.directory is not None:
-        check_directory(("reset", "directory"), reset.directory.path, problems)
-
-
-def check_directory(key: Place, path: str, problems: Problems) -> None:
-    """Note a problem where a folder that is to be emptied is not plainly one of the experiment's own.
-
-    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
-    system.
-    """
-    parts = PurePosixPath(path).parts
-    hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
-    if names_in(path):
-        problems.add(key, "takes no {placeholder}: what is emptied stands in the file")
-    elif ".." in parts:
-        problems.add(key, f"{path} leads out of where it begins", hint)
-    elif not parts:
-        problems.add(key, "is the folder of the experiment, which is not emptied", hint)
-    elif parts[0] == "~":
-        problems.add(key, "~ is not replaced by your home", hint)
-    elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
-        problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
 
 
 @dataclass(frozen=True, slots=True)

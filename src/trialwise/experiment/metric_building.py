@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -12,12 +10,10 @@ from trialwise.experiment import model, simulation, sources
 from trialwise.experiment.estimands import check_estimand, default_convention, default_estimand
 from trialwise.experiment.instruments import instrument_unit
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.path_building import path_source
 from trialwise.experiment.positions import Key
-from trialwise.experiment.problems import Problems
-from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.sections import keys_of
-from trialwise.experiment.simulation_building import simulation_source
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
 
@@ -121,9 +117,13 @@ def own_direction(source: sources.Source) -> model.Better | None:
 
 def _source(key: Key, table: MetricTable, kind: str, problems: Problems) -> sources.Source:
     if kind == "path":
-        return path_source(key, table, problems)
+        name = _quantity(key, table, QUANTITIES, "a path trial", "of all flows together", problems)
+        return sources.PathSource(name, table.flow, table.bin or sources.PathSource(name).bin)
     if kind == "simulation":
-        return simulation_source(key, table, problems)
+        name = _quantity(
+            key, table, SIMULATION_QUANTITIES, "a simulated trial", "of the whole network", problems
+        )
+        return simulation.SimulationSource(name, table.sizes or "", table.phase or "stable")
     readers = [
         reader
         for reader, given in (
@@ -155,6 +155,26 @@ def _source(key: Key, table: MetricTable, kind: str, problems: Problems) -> sour
     return _text_source(key, table, readers, problems)
 
 
+def _quantity(
+    key: Key, table: MetricTable, known: Mapping[str, Quantity], trial: str, whole: str, problems: Problems
+) -> str:
+    """The quantity of a trial that is named, or the metric's own name."""
+    name = table.quantity or str(key[-1])
+    quantity = known.get(name)
+    if quantity is None:
+        meant = nearest(name, list(known))
+        did = f'; did you mean "{meant}"?' if meant else ""
+        where = (*key, "quantity") if table.quantity else key
+        problems.add(where, f'"{name}" is nothing that {trial} measures{did}', f"known: {', '.join(known)}")
+        return name
+    if table.unit not in ("", quantity.unit):
+        problems.add((*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one")
+    for part in ("flow", "sizes", "phase"):
+        if not quantity.per_flow and getattr(table, part) is not None:
+            problems.add((*key, part), f"{name} is {whole}")
+    return name
+
+
 def _source_alone(table: MetricTable) -> sources.Source:
     """What nothing else is needed for."""
     if table.resource:
@@ -182,23 +202,4 @@ def _text_source(
             problems.add((*key, "pattern"), "reads a file; add file, or write stdout")
         if table.time and reader not in {"csv", "json"}:
             problems.add((*key, "time"), "goes with csv or json")
-    for name, pattern in (("stdout", table.stdout), ("pattern", table.pattern)):
-        if pattern is not None:
-            _check_pattern((*key, name), pattern, problems)
     return sources.TextSource(table.file, table.pattern or table.stdout, table.json, table.csv, table.time)
-
-
-def _check_pattern(key: Key, pattern: str, problems: Problems) -> None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        problems.add(key, f"not a regular expression: {error}")
-        return
-    if groups != 1:
-        problems.add(
-            key,
-            f"must have exactly one group ( ) around the number; it has {groups}",
-            "(?:…) groups without counting" if groups > 1 else r"as in time: ([0-9.]+) s",
-        )

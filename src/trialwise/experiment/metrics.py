@@ -13,6 +13,7 @@ from trialwise.experiment.values import (
     Percent,
     Pointer,
     PositiveDuration,
+    Regex,
     StreamField,
     Text,
     Width,
@@ -243,6 +244,20 @@ class Metric(Section):
 _PROGRAMS = ("command", "python")
 
 
+def _size_class(text: str) -> str:
+    from trialwise.experiment.simulation_quantities import size_class
+
+    try:
+        size_class(text)
+    except ValueError as error:
+        raise WrongValueError(str(error)) from error
+    return text
+
+
+SizeClassText = Annotated[str, Written(Text, _size_class)]
+"""A class of sizes, as in `0B..100kB`."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricTable(Metric):
     """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
@@ -250,7 +265,7 @@ class MetricTable(Metric):
     resource: Resource | None = key(
         None, "What the operating system counted: seconds, or bytes for max_rss.", "wall", kinds=_PROGRAMS
     )
-    stdout: Text | None = key(
+    stdout: Regex | None = key(
         None,
         "Regular expression with one group, searched in standard output.",
         "([0-9.]+) Mbit/s",
@@ -275,7 +290,7 @@ class MetricTable(Metric):
         "delay",
         kinds=_PROGRAMS,
     )
-    pattern: Text | None = key(
+    pattern: Regex | None = key(
         None, "Regular expression with one group, searched in the file.", "took ([0-9.]+) s", kinds=_PROGRAMS
     )
     time: Text | None = key(
@@ -319,7 +334,7 @@ class MetricTable(Metric):
         "500ms",
         kinds=("path",),
     )
-    sizes: Text | None = key(
+    sizes: SizeClassText | None = key(
         None,
         "Kind simulation: only flows of this class of sizes, from the first end to below the second.",
         "0B..100kB",

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from trialwise import _core
 from trialwise.experiment import document as doc
-from trialwise.experiment import sources, trials
-from trialwise.experiment.metrics import MetricTable
+from trialwise.experiment import trials
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
-from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.problems import Problems
 from trialwise.experiment.sections import made_of
 
 _MOST_FLOWS = 1000
@@ -39,24 +37,6 @@ def path_trial(table: trials.PathTrialTable, document: doc.Document, problems: P
         named_paths=tuple(document.paths.items()),
         scheme_folders=document.schemes.folders,
     )
-
-
-def path_source(key: Key, table: MetricTable, problems: Problems) -> sources.PathSource:
-    """The source of a metric of a path trial: the quantity named, or the metric's own name."""
-    name = table.quantity or str(key[-1])
-    quantity = QUANTITIES.get(name)
-    if quantity is None:
-        meant = nearest(name, list(QUANTITIES))
-        did = f'; did you mean "{meant}"?' if meant else ""
-        where = (*key, "quantity") if table.quantity else key
-        problems.add(
-            where, f'"{name}" is nothing that a path trial measures{did}', f"known: {', '.join(QUANTITIES)}"
-        )
-    elif table.flow is not None and not quantity.per_flow:
-        problems.add((*key, "flow"), f"{name} is of all flows together")
-    if quantity is not None and table.unit not in ("", quantity.unit):
-        problems.add((*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one")
-    return sources.PathSource(name, table.flow, table.bin or sources.PathSource(name).bin)
 
 
 def path_texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:

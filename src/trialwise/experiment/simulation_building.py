@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from trialwise.experiment import document as doc
 from trialwise.experiment import model, simulation
-from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
@@ -15,13 +12,10 @@ from trialwise.experiment.sections import keys_of, made_of
 from trialwise.experiment.simulation import (
     SIMULATION_ENGINES,
     SOBOL_BLOCK,
-    Phase,
-    SimulationSource,
     SimulationTable,
     SimulationTrial,
     Workload,
 )
-from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.experiment.stopping import stops_by_itself, stops_with_controls
 from trialwise.experiment.tilts import check_ranks
 from trialwise.rules import RULES, judging
@@ -41,35 +35,6 @@ def simulation_trial(table: SimulationTable, document: doc.Document, problems: P
     _check_workload(table.workload, problems)
     check_ranks(tuple(document.tilts.items()), problems)
     return made_of(SimulationTrial, table, tilts=tuple(document.tilts.items()))
-
-
-def simulation_source(key: Key, table: MetricTable, problems: Problems) -> SimulationSource:
-    """The source of a metric of a simulated trial: the quantity named, or the metric's own name."""
-    name = table.quantity or str(key[-1])
-    quantity = SIMULATION_QUANTITIES.get(name)
-    if quantity is None:
-        meant = nearest(name, list(SIMULATION_QUANTITIES))
-        did = f'; did you mean "{meant}"?' if meant else ""
-        where = (*key, "quantity") if table.quantity else key
-        problems.add(
-            where,
-            f'"{name}" is nothing that a simulated trial measures{did}',
-            f"known: {', '.join(SIMULATION_QUANTITIES)}",
-        )
-    else:
-        if table.unit not in ("", quantity.unit):
-            problems.add(
-                (*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one"
-            )
-        for part in ("sizes", "phase") if not quantity.per_flow else ():
-            if getattr(table, part) is not None:
-                problems.add((*key, part), f"{name} is of the whole network")
-    if table.sizes is not None:
-        try:
-            size_class(table.sizes)
-        except ValueError as error:
-            problems.add((*key, "sizes"), str(error))
-    return SimulationSource(name, table.sizes or "", table.phase or get_args(Phase)[0])
 
 
 def _check_workload(workload: Workload, problems: Problems) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
@@ -153,6 +154,25 @@ MeasureValue = Annotated[
         }
     ),
 ]
+
+
+def _regex(pattern: str) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise WrongValueError(f"not a regular expression: {error}") from error
+    if groups != 1:
+        raise WrongValueError(
+            f"must have exactly one group ( ) around the number; it has {groups}",
+            "(?:…) groups without counting" if groups > 1 else r"as in time: ([0-9.]+) s",
+        )
+    return pattern
+
+
+Regex = Annotated[str, Written(Text, _regex)]
+"""A regular expression with one group."""
 
 
 def several(item: Any, **limits: int) -> Written:  # noqa: ANN401 any annotation
