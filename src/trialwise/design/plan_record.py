@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trialwise.experiment import model, simulation, sources, tilts, trials
@@ -28,8 +29,8 @@ _KEYS: Mapping[type, str] = {
     sources.InstrumentSource: "name",
     sources.StreamSource: "stream field",
     simulation.SimulationSource: "quantity sizes phase",
-    trials.CommandTrial: "command environment directory prepare conclude timeout exit_codes output_limit leftovers isolate keep kind",
-    trials.PythonTrial: "call environment directory timeout isolate process kind",
+    trials.CommandTrial: "command environment directory prepare conclude timeout exit_codes output_limit leftovers isolate kind",
+    trials.PythonTrial: "call environment directory timeout isolate kind",
     trials.PathTrial: "flows path runtime named_paths scheme_folders environment packets lateness engine kind",
     trials.PathFlow: "scheme start stop direction load",
     trials.PathSettings: "uplink downlink mtu folder source",
@@ -39,17 +40,20 @@ _KEYS: Mapping[type, str] = {
     tilts.SwitchingTilt: "mu sigma tilted_mu tilted_sigma threshold method",
     tilts.DefensiveTilt: "edges density most method",
 }
-"""The keys of each record, in the words of the first release. A key that comes later stands here only if leaving it at its default is
-to make other trials than before; else it is added in `plan_record` where it is not at its default."""
+"""The keys of each record that stand in the record of every plan."""
+_LEFT_OUT: Mapping[type, str] = {
+    model.Experiment: "folder workers",
+    model.Design: "series rounds stop looks pilot max_trials budget unseen base",
+    model.Metric: "margin stop estimand convention few_samples",
+    model.Kpi: "stop",
+    model.Variability: "stop",
+}
+"""Keys that decide nothing about a trial. One that stands in neither list came later: it counts where it is not at its default."""
 
 
 def plan_record(experiment: Experiment) -> dict[str, Any]:
     """Spell out what decides the trials: without the folder, the workers, the numbers of rounds and series, and what ends them."""
     record = _plain(experiment)
-    if not experiment.shares_processes:
-        record["trial"].pop("process", None)
-    if not record["trial"].get("keep"):
-        record["trial"].pop("keep", None)
     if reset := record["reset"]:
         directory = reset["directory"] or {"path": None, "template": None}
         reset |= {"directory": directory["path"], "template": directory["template"]}
@@ -61,4 +65,13 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 any record, and what stands in it
         return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
     if value is None or isinstance(value, str | int | float):
         return value
-    return {name: _plain(getattr(value, name)) for name in _KEYS[type(value)].split()}
+    return {name: _plain(getattr(value, name)) for name in _names(value)}
+
+
+def _names(record: object) -> Iterator[str]:
+    kind = type(record)
+    always, never = _KEYS.get(kind, "").split(), _LEFT_OUT.get(kind, "").split()
+    yield from always
+    for field in dataclasses.fields(record):  # pyright: ignore[reportArgumentType] whatever is none of the above
+        if field.name not in always + never and getattr(record, field.name) != field.default:
+            yield field.name
