@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from trialwise.experiment.document import Document, document_schema
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, either, nearest, shown
-from trialwise.experiment.sections import RECORDS, Section, WrongValueError, adapter, keys_of
+from trialwise.experiment.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
 from trialwise.experiment.words import Schema, allowed, choices, resolved
 
 _PLACES: Mapping[str, Key] = {
@@ -28,7 +28,7 @@ _PLACES: Mapping[str, Key] = {
 
 
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
-    """Check types, ranges and names of keys; note every problem, and return the document where it has none but keys of other kinds."""
+    """Check types, ranges and names of keys; note every problem, and return the document where the rest of it can be checked."""
     for key, problem in _unusable(table, ()):
         problems.add(key, problem)
     try:
@@ -43,23 +43,29 @@ def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     for item in found:
         if item["type"] != "missing" or _missing_key(item, table) in missing:
             _note(item, table, problems)
-    if len(unknown) == len(found) and all(_is_of_another(key, table) for key in unknown):
-        return checked(_without(unknown, table), problems)
-    return None
+    mended = _mended(found, table)
+    return None if mended is None else checked(mended, problems)
 
 
 _UNKNOWN = "unexpected_keyword_argument"
 
 
-def _without(keys: Sequence[Key], table: Mapping[str, Any]) -> dict[str, Any]:
+def _mended(found: Sequence[ErrorDetails], table: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The table without keys of other kinds and with something for what is missing; None where that is not all."""
     left = copy.deepcopy(dict(table))
-    for key in keys:
-        del cast("Any", _value(key[:-1], left))[key[-1]]
+    for item in found:
+        key = _key(item["loc"], table)
+        if item["type"] == "missing":
+            key = _missing_key(item, table)
+            field = _field_at(key, table)
+            if field is None or field.key.stand_in is None:
+                return None
+            cast("Any", _value(key[:-1], left))[key[-1]] = field.key.stand_in
+        elif item["type"] == _UNKNOWN and _tags_with(str(key[-1]), key[:-1], table):
+            del cast("Any", _value(key[:-1], left))[key[-1]]
+        else:
+            return None
     return left
-
-
-def _is_of_another(key: Key, table: Mapping[str, Any]) -> bool:
-    return bool(_tags_with(str(key[-1]), key[:-1], table))
 
 
 def _missing_key(item: ErrorDetails, table: Mapping[str, Any]) -> Key:
@@ -170,11 +176,15 @@ def _meant_by(key: Key, table: Mapping[str, Any]) -> str | None:
 
 
 def _missing(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
-    for record in _records_at(key[:-1], table):
-        for field in keys_of(record).values():
-            if field.name == key[-1] and field.key.missing:
-                return "missing", field.key.missing
+    field = _field_at(key, table)
+    if field is not None and field.key.missing:
+        return "missing", field.key.missing
     return f"missing; it must be {_allowed_at(key, table)}", None
+
+
+def _field_at(key: Key, table: Mapping[str, Any]) -> Field | None:
+    fields = (field for record in _records_at(key[:-1], table) for field in keys_of(record).values())
+    return next((field for field in fields if field.name == key[-1]), None)
 
 
 def _mismatch(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:

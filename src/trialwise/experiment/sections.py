@@ -143,6 +143,8 @@ class Key:
         The kinds of trials that it goes with, where these are not all.
     missing
         What to do where it is not given and has to be.
+    stand_in
+        What stands for it then, so that the rest of the file can be checked.
     required
         The file has to have it, though the record has a default.
     default
@@ -159,6 +161,7 @@ class Key:
     name: str | None = None
     kinds: tuple[str, ...] = ()
     missing: str | None = None
+    stand_in: object = None
     required: bool = False
     default: object = ...
     filled: bool = False

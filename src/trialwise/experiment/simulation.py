@@ -170,6 +170,7 @@ class SimulationTrial(Section):
         "The controller of every flow.",
         "{scheme}",
         missing='name the controller, as in scheme = "hpcc" or scheme = "{scheme}"',
+        stand_in="missing",
         filled=True,
     )
     topology: Text = key(
@@ -179,6 +180,7 @@ class SimulationTrial(Section):
         "dumbbell:10x10,100Gbit/s,1us",
         "topology.txt",
         missing='write a shape, as in topology = "dumbbell:10x10,100Gbit/s,1us", or name a file',
+        stand_in="missing",
         filled=True,
     )
     workload: Workload = key(
@@ -186,6 +188,7 @@ class SimulationTrial(Section):
         "Which flows there are.",
         {"sizes": "websearch", "load": "30%", "duration": "20ms"},
         missing='say which flows there are, as in workload = { sizes = "websearch", load = "30%", duration = "20ms" }',
+        stand_in={"flows": "missing"},
     )
     network: _Parameters = key(
         (),

@@ -70,6 +70,7 @@ class CommandTrial(Section):
         "Command line, split as a shell would (no shell runs it); then placeholders are filled.",
         "gzip -{level} --keep input",
         missing='write the command line, as in command = "sleep {duration}"',
+        stand_in=["true"],
         filled=True,
     )
     prepare: Argv | None = key(
@@ -133,6 +134,7 @@ class PythonTrial(Section):
         "module:function, called with the factors as keywords.",
         "trials:run",
         missing='write call = "module:function"',
+        stand_in="module:function",
     )
     process: Process = key("trial", _PROCESS)
     directory: Text = key(".", _DIRECTORY)
@@ -288,10 +290,15 @@ class PathTrial(Section):
         {"rate": "12Mbit/s", "delay": "28ms"},
         "pantheon:nepal-aws-india",
         missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
+        stand_in="missing",
         filled=True,
     )
     runtime: PositiveDuration = key(
-        ..., "How long the flows run.", "10s", missing='say how long the flows run, as in runtime = "10s"'
+        ...,
+        "How long the flows run.",
+        "10s",
+        missing='say how long the flows run, as in runtime = "10s"',
+        stand_in="1s",
     )
     named_paths: tuple[tuple[str, PathSettings], ...] = ()
     scheme_folders: tuple[str, ...] = ()

@@ -148,6 +148,17 @@ def test_keys_of_another_kind_hide_no_other_problem():
     assert "metrics.m.stdout: must have exactly one group" in text
 
 
+def test_what_a_trial_lacks_hides_no_other_problem():
+    text = said('kind = "path"\nwarmup = "2s"', 'quantity = "thruput"')
+    for place in (
+        "trial.path: missing",
+        "trial.runtime: missing",
+        "trial.scheme: missing",
+        "metrics.m.quantity",
+    ):
+        assert place in text
+
+
 def test_a_kind_that_is_none_is_said_at_its_key():
     assert 'trial.kind: must be "command", "python", "path", or "simulation"; given: 3' in said("kind = 3")
 
