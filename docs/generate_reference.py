@@ -17,14 +17,15 @@ from typing import Any, get_args
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.design import Design
-from trialwise.experiment.document import document_schema
 from trialwise.experiment.factors import Draw, Range
+from trialwise.experiment.file.document import document_schema
+from trialwise.experiment.file.sections import Section, keys_of, schema_of
+from trialwise.experiment.file.words import allowed
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
 from trialwise.experiment.metrics import ConvergenceTable, Kpi, MetricTable, Precision, Stop, Variability
 from trialwise.experiment.model import ExperimentTable
 from trialwise.experiment.quantities import QUANTITIES, Quantity
-from trialwise.experiment.sections import Section, keys_of, schema_of
 from trialwise.experiment.simulation import SimulationTable, Workload
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.tilts import DefensiveTilt, NoTilt, SwitchingTilt
@@ -38,7 +39,6 @@ from trialwise.experiment.trials import (
     PythonTable,
     Schemes,
 )
-from trialwise.experiment.words import allowed
 from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent

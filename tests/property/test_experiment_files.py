@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import PlanError
 from trialwise.experiment import model
-from trialwise.experiment.positions import key_lines
+from trialwise.experiment.file.positions import key_lines
 from trialwise.experiment.reading import parse_experiment, read_experiment
 from trialwise.experiment.toml_writing import toml_value
 from trialwise.experiment.writing import write_experiment

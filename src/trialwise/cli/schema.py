@@ -36,7 +36,7 @@ Format = Literal[
     "scheme-checks",
 ]
 FORMATS: dict[Format, str] = {
-    "experiment": "trialwise.experiment.document:experiment_schema",
+    "experiment": "trialwise.experiment.file.document:experiment_schema",
     "scheme": "trialwise.schemes.reading:scheme_schema",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",

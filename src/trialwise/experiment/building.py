@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trialwise.experiment import document as doc
 from trialwise.experiment import model, trials
 from trialwise.experiment.design import completed
 from trialwise.experiment.factors import build_factor, check_treatments
+from trialwise.experiment.file import document as doc
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import keys_of, made_of
 from trialwise.experiment.instruments import how_to_switch_on, instruments_of
 from trialwise.experiment.machines import check_reset, check_workers
 from trialwise.experiment.metric_building import build_metric
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.path_building import path_trial
 from trialwise.experiment.placeholder_checking import check_placeholders
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, either, shown
-from trialwise.experiment.sections import keys_of, made_of
 from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.simulation_building import check_blocks, check_tilted, simulation_trial

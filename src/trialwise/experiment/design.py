@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from trialwise.experiment.factors import Factor, FixedFactor
+from trialwise.experiment.file.sections import Limits, Section, Written, key
+from trialwise.experiment.file.values import Count, Level, LevelOf, PositiveDuration, Text, several
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.sections import Limits, Section, Written, key
-from trialwise.experiment.values import Count, Level, LevelOf, PositiveDuration, Text, several
 from trialwise.rules import RULES, RuleName
 
 Looks = RuleName

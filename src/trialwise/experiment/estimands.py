@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialwise.experiment import model, simulation, sources
-from trialwise.experiment.positions import Key
+from trialwise.experiment.file.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from trialwise.errors import PlanError
+from trialwise.experiment.file.sections import ByShape, Section, key, table_of
+from trialwise.experiment.file.values import Level, Levels, Text, Whole
 from trialwise.experiment.placeholders import BUILT_IN, level_text
 from trialwise.experiment.problems import Problems, shown
-from trialwise.experiment.sections import ByShape, Section, key, table_of
 from trialwise.experiment.text import frozen_name, read_text
-from trialwise.experiment.values import Level, Levels, Text, Whole
 
 
 @dataclass(frozen=True, slots=True)

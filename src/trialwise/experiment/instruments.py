@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from trialwise.experiment.file.sections import Limits, Section, Written, WrongValueError, key
+from trialwise.experiment.file.values import Duration, Text, without_doubles
 from trialwise.experiment.problems import nearest, shown
-from trialwise.experiment.sections import Limits, Section, Written, WrongValueError, key
-from trialwise.experiment.values import Duration, Text, without_doubles
 
 
 @dataclass(frozen=True, slots=True)

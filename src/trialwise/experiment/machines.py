@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByShape, Section, Written, WrongValueError, key, table_of
-from trialwise.experiment.values import (
+from trialwise.experiment.file.sections import ByShape, Section, Written, WrongValueError, key, table_of
+from trialwise.experiment.file.values import (
     Argv,
     Commit,
     Duration,
@@ -20,6 +18,8 @@ from trialwise.experiment.values import (
     WorkerFolder,
     several,
 )
+from trialwise.experiment.placeholders import names_in
+from trialwise.experiment.problems import Problems
 
 _SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
 

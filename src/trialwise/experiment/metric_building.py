@@ -8,12 +8,12 @@ from typing import Literal
 
 from trialwise.experiment import model, simulation, sources
 from trialwise.experiment.estimands import check_estimand, default_convention, default_estimand
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import keys_of
 from trialwise.experiment.instruments import instrument_unit
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.quantities import QUANTITIES, Quantity
-from trialwise.experiment.sections import keys_of
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
 

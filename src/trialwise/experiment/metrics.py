@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from trialwise.experiment.sections import ByShape, Limits, Section, Written, WrongValueError, key, table_of
-from trialwise.experiment.sources import Resource, Source
-from trialwise.experiment.values import (
+from trialwise.experiment.file.sections import (
+    ByShape,
+    Limits,
+    Section,
+    Written,
+    WrongValueError,
+    key,
+    table_of,
+)
+from trialwise.experiment.file.values import (
     Count,
     MeasureValue,
     Percent,
@@ -18,6 +25,7 @@ from trialwise.experiment.values import (
     Text,
     Width,
 )
+from trialwise.experiment.sources import Resource, Source
 
 Estimand = Literal["per_trial", "pooled", "model_based"]
 """What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples;

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 from trialwise.experiment.design import Design, Looks, Order
 from trialwise.experiment.factors import DrawnFactor, Factor, FixedFactor
+from trialwise.experiment.file.sections import Limits, Section, key
+from trialwise.experiment.file.values import Extent, Level, Measure, Name
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
 from trialwise.experiment.metrics import (
@@ -25,10 +27,8 @@ from trialwise.experiment.metrics import (
     Stop,
     Variability,
 )
-from trialwise.experiment.sections import Limits, Section, key
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
-from trialwise.experiment.values import Extent, Level, Measure, Name
 
 __all__ = [
     "Better",

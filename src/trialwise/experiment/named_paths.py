@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from trialwise.errors import PlanError
+from trialwise.experiment.file.sections import adapter
 from trialwise.experiment.problems import nearest
-from trialwise.experiment.sections import adapter
 from trialwise.experiment.trials import Path, PathSettings
 
 _FILE = pathlib.Path(__file__).with_name("named_paths.toml")

@@ -7,8 +7,9 @@ from typing import get_args
 from pydantic import ValidationError
 
 from trialwise.errors import PlanError
+from trialwise.experiment.file.sections import adapter
+from trialwise.experiment.file.values import Width
 from trialwise.experiment.model import Extent, Level, Metric
-from trialwise.experiment.sections import adapter
 from trialwise.experiment.sources import (
     InstrumentSource,
     Resource,
@@ -17,7 +18,6 @@ from trialwise.experiment.sources import (
     StreamSource,
     TextSource,
 )
-from trialwise.experiment.values import Width
 
 SOURCES = "wall, user, system, max_rss, stdout:REGEX, json:/POINTER, csv:COLUMN, stream:STREAM.FIELD or instrument:NAME"
 

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from trialwise import _core
-from trialwise.experiment import document as doc
 from trialwise.experiment import trials
+from trialwise.experiment.file import document as doc
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import made_of
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import made_of
 
 _MOST_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import cast
 
 from trialwise.errors import PlanError
-from trialwise.experiment import document as doc
+from trialwise.experiment.file import document as doc
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import Section, keys_of
 from trialwise.experiment.path_building import path_texts
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.sections import Section, keys_of
 from trialwise.experiment.text import frozen_name, read_text
 
 _PLACES = {

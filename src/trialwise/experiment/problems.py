@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.experiment.positions import Key
+from trialwise.experiment.file.positions import Key
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 60

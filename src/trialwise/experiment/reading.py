@@ -10,8 +10,8 @@ from typing import Any
 from trialwise.errors import PlanError
 from trialwise.experiment import model
 from trialwise.experiment.building import build
-from trialwise.experiment.checking import checked
-from trialwise.experiment.positions import key_lines
+from trialwise.experiment.file.checking import checked
+from trialwise.experiment.file.positions import key_lines
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.text import LARGEST_FILE, read_text
 

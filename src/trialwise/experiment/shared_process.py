@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialwise.experiment import document as doc
+from trialwise.experiment.file import document as doc
+from trialwise.experiment.file.positions import Key
 from trialwise.experiment.model import Factor, FixedFactor
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.trials import PythonTrial
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from trialwise.experiment.file.sections import Key, Limits, Section, Written, key
+from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.sections import Key, Limits, Section, Written, key
 from trialwise.experiment.tilts import Tilts
-from trialwise.experiment.values import Duration, PositiveDuration, Text
 
 RUNTIME = Key(words="How long a trial takes, as far as you know; used for planning.", examples=("10s",))
 WARMUP = Key(words="Start of each trial that is cut from samples that have times.", examples=("2s",))

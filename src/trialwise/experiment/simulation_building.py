@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from trialwise.experiment import document as doc
 from trialwise.experiment import model, simulation
+from trialwise.experiment.file import document as doc
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import keys_of, made_of
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.sections import keys_of, made_of
 from trialwise.experiment.simulation import (
     SIMULATION_ENGINES,
     SOBOL_BLOCK,

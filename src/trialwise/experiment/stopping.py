@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+from trialwise.experiment.file.positions import Key
 from trialwise.experiment.model import Design, Experiment, Kpi, Looks, Metric, Stop
-from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import Trial

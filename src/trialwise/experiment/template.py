@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from trialwise.experiment.file.values import NAME
 from trialwise.experiment.model import Level
 from trialwise.experiment.toml_writing import toml_key, toml_value
-from trialwise.experiment.values import NAME
 
 _EXAMPLE_COMMAND = '''["python3", "-c", """
 import argparse, pathlib, sys, time, zlib

@@ -7,10 +7,10 @@ from itertools import pairwise
 from math import isclose, log
 from typing import Annotated, Literal, TypeAlias
 
-from trialwise.experiment.positions import Key as Place
+from trialwise.experiment.file.positions import Key as Place
+from trialwise.experiment.file.sections import ByTag, Limits, Section, Written, key
+from trialwise.experiment.file.values import PositiveDuration, several
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.sections import ByTag, Limits, Section, Written, key
-from trialwise.experiment.values import PositiveDuration, several
 
 LOG_LIKELIHOOD = "tilt:log_likelihood"
 """Under this name the ledger keeps, for each flow, the logarithm of the likelihood ratio of its trial when it ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from trialwise.experiment.sections import (
+from trialwise.experiment.file.sections import (
     ByShape,
     Key,
     Limits,
@@ -15,8 +15,16 @@ from trialwise.experiment.sections import (
     key,
     table_of,
 )
+from trialwise.experiment.file.values import (
+    Argv,
+    Call,
+    Duration,
+    PositiveDuration,
+    Text,
+    several,
+    without_doubles,
+)
 from trialwise.experiment.simulation import KIND, RUNTIME, WARMUP, SimulationTrial
-from trialwise.experiment.values import Argv, Call, Duration, PositiveDuration, Text, several, without_doubles
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]

@@ -9,8 +9,8 @@ import tomlkit
 from trialwise.experiment import model, simulation, sources, trials
 from trialwise.experiment.estimands import default_convention, default_estimand
 from trialwise.experiment.factors import factor_value
+from trialwise.experiment.file.sections import table_of
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
-from trialwise.experiment.sections import table_of
 from trialwise.experiment.stopping import default_looks, default_most
 from trialwise.experiment.tilts import Tilt
 from trialwise.experiment.toml_writing import Table, Value, toml_key, written_table

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ValidationError
 
 from trialwise.errors import PlanError
+from trialwise.experiment.file.sections import Limits, Section, adapter, for_editors, key, keys_of
+from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
-from trialwise.experiment.sections import Limits, Section, adapter, for_editors, key, keys_of
-from trialwise.experiment.values import Duration, PositiveDuration, Text
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")

@@ -10,9 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from trialwise.errors import PlanError
 from trialwise.experiment import model
-from trialwise.experiment.document import Document, document_schema
-from trialwise.experiment.reading import parse_experiment
-from trialwise.experiment.sections import (
+from trialwise.experiment.file.document import Document, document_schema
+from trialwise.experiment.file.sections import (
     RECORDS,
     Limits,
     Section,
@@ -23,7 +22,8 @@ from trialwise.experiment.sections import (
     schema_of,
     table_of,
 )
-from trialwise.experiment.values import Argv, PositiveDuration, Text, several
+from trialwise.experiment.file.values import Argv, PositiveDuration, Text, several
+from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.writing import write_experiment
 
 

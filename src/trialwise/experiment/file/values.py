@@ -10,8 +10,8 @@ from decimal import Decimal
 from math import isfinite
 from typing import Annotated, Any, Literal, cast
 
+from trialwise.experiment.file.sections import Limits, Written, WrongValueError
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.sections import Limits, Written, WrongValueError
 
 _DURATION = 'a duration such as "10s", "500ms", "1h 30min", or a number of seconds'
 

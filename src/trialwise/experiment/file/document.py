@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 from trialwise.experiment.design import Design
 from trialwise.experiment.factors import FactorTable
+from trialwise.experiment.file.sections import ByTag, Limits, Section, for_editors, key, schema_of
+from trialwise.experiment.file.values import Name
 from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
-from trialwise.experiment.sections import ByTag, Limits, Section, for_editors, key, schema_of
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.trials import (
@@ -27,7 +28,6 @@ from trialwise.experiment.trials import (
     PythonTable,
     Schemes,
 )
-from trialwise.experiment.values import Name
 
 _NAMED = {"additionalProperties": False}
 """Tables have names as they are allowed, and no others."""

@@ -10,11 +10,11 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from trialwise.experiment.document import Document, document_schema
-from trialwise.experiment.positions import Key
+from trialwise.experiment.file.document import Document, document_schema
+from trialwise.experiment.file.positions import Key
+from trialwise.experiment.file.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
+from trialwise.experiment.file.words import Schema, allowed, choices, resolved
 from trialwise.experiment.problems import Problems, either, nearest, shown
-from trialwise.experiment.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
-from trialwise.experiment.words import Schema, allowed, choices, resolved
 
 _PLACES: Mapping[str, Key] = {
     "[experiment]": ("experiment",),
