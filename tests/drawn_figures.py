@@ -44,11 +44,12 @@ rounds = 8
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A file of figures: what it is called, its figures, their data."""
+    """A file of figures: what it is called, its figures, their data, and how it was drawn."""
 
     name: str
     figures: tuple[Figure, ...]
     sheets: Mapping[str, Sheet]
+    svg: str
 
 
 def drawn_figures(folder: Path) -> list[Drawn]:
@@ -66,8 +67,9 @@ def _recorded(family: str, found: list[Drawn]) -> Iterator[None]:
     draw = paint.svg
 
     def noted(figures: Sequence[Figure], sheets: Mapping[str, Sheet]) -> str:
-        found.append(Drawn(f"{family}-{len(found)}-{figures[0].key}", tuple(figures), dict(sheets)))
-        return draw(figures, sheets)
+        made = draw(figures, sheets)
+        found.append(Drawn(f"{family}-{len(found)}-{figures[0].key}", tuple(figures), dict(sheets), made))
+        return made
 
     with patch.object(paint, "svg", noted):
         yield

@@ -37,7 +37,7 @@ def test_a_real_run_gives_a_plane_tables_and_a_printed_report(bench: Bench) -> N
         rounds=2,
     )
     scheme = bench.folder / "schemes/plain-reno.toml"
-    scheme.write_text('color = "#336699"\n' + scheme.read_text())
+    scheme.write_text('color = "#3366aa"\n' + scheme.read_text())
     bench.run()
     said = bench.command_line("report", bench.directory, "--pdf", bench.folder / "print")
     assert said.returncode == 0, said.stderr
@@ -49,10 +49,10 @@ def test_a_real_run_gives_a_plane_tables_and_a_printed_report(bench: Bench) -> N
         assert 3 < flow["throughput"]["median"] <= 12
         assert 10 < flow["delay"]["median"] < 60
         assert treatment["emulator"]["unlogged"] == 0
-    assert {scheme["color"] for scheme in found["schemes"]} == {None, "#336699"}
+    assert {scheme["color"] for scheme in found["schemes"]} == {None, "#3366aa"}
     assert found["paths"][0]["uplink"] == "rate 12Mbit/s, queue droptail:packets=40, delay 10ms"
     page = bench.directory / "report.html"
-    assert "#336699" in page.read_text()
+    assert "#3366aa" in page.read_text()
     assert (bench.folder / "print/report.pdf").stat().st_size > 10_000
     _look_at(page)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ from trialwise.report.render.junit import junit  # noqa: E402
 from trialwise.report.render.latex import latex  # noqa: E402
 from trialwise.report.render.markdown import markdown  # noqa: E402
 from trialwise.report.render.terminal import Span, terminal  # noqa: E402
+from trialwise.report.render.typst import typst_data  # noqa: E402
 
 MOMENT = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -115,7 +117,15 @@ def media(document: Document) -> Mapping[str, str]:
         "md": markdown(document),
         "tex": "".join(f"% {name}\n{text}" for name, text in latex(document).items()),
         "xml": junit(document, MOMENT),
+        "paper.json": _on_paper(document),
     }
+
+
+def _on_paper(document: Document) -> str:
+    """What typst sets, a line for each block."""
+    data = typst_data(document, {}, "a title")
+    blocks = (json.dumps(block, ensure_ascii=False) for block in data.pop("blocks"))
+    return "\n".join([json.dumps(data, ensure_ascii=False), *blocks]) + "\n"
 
 
 def _typed(document: Document, width: int | None) -> str:

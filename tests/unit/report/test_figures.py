@@ -17,6 +17,7 @@ import pytest
 import vl_convert
 
 from drawn_figures import Drawn, drawn_figures
+from trialwise import schemes
 from trialwise.report.document import Figure
 from trialwise.report.figures import marks, palette
 from trialwise.report.figures.paint import pdf, png, specification, svg
@@ -184,6 +185,20 @@ def test_colours_are_seen_on_white_and_on_the_dark_page() -> None:
             assert contrast(colour, page) >= 3, (colour, page)
 
 
+def test_a_given_colour_that_is_hardly_seen_is_made_so_that_it_is() -> None:
+    library = Path(schemes.__file__).parent / "library"
+    given = {
+        found[1]
+        for file in library.glob("*.toml")
+        if (found := re.search(r'color = "(#\w+)"', file.read_text()))
+    }
+    assert len(given) > 10
+    for colour in (*given, "#ffffff", "#000000", "#00ff00", "#0000ff"):
+        for page in (_WHITE, _DARK):
+            assert contrast(palette.legible(colour), page) >= 3, (colour, page)
+    assert palette.legible("#0072b2") == "#0072b2"
+
+
 def test_marks_of_figures_take_their_colours_from_the_palette(drawn: list[Drawn]) -> None:
     known = {
         *palette.COLOURS,
@@ -243,7 +258,7 @@ def test_a_logarithmic_axis_has_some_round_numbers(ends: tuple[float, float], wa
 
 def test_an_svg_says_what_it_shows_and_its_text_is_text(drawn: list[Drawn]) -> None:
     for one in drawn:
-        root = ET.fromstring(svg(one.figures, one.sheets))  # noqa: S314 our own
+        root = ET.fromstring(one.svg)  # noqa: S314 our own
         assert (root.get("role"), root.get("width")) == ("img", f"{WIDTH:g}pt"), one.name
         titles = {element.tag: element.text or "" for element in list(root)[:2]}
         assert list(titles) == [f"{SVG}title", f"{SVG}desc"]
@@ -252,7 +267,7 @@ def test_an_svg_says_what_it_shows_and_its_text_is_text(drawn: list[Drawn]) -> N
         assert texts
         fonts = {element.get("font-family") for element in texts}
         assert fonts == {"Liberation Sans, Arial, Helvetica, sans-serif"}, (one.name, fonts)
-        assert not re.search(r'(?:href|src)="https?:', svg(one.figures, one.sheets))
+        assert not re.search(r'(?:href|src)="https?:', one.svg)
 
 
 _AGAIN = """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
-from trialwise.report.figures.palette import COLOURS, DASHES, MOST, SHAPES
+from trialwise.report.figures.palette import COLOURS, DASHES, MOST, SHAPES, legible
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Look:
 def looks(analysis: Analysis) -> dict[str, Look]:
     """The look of each treatment by its name.
 
-    Treatments that differ only in their path have one colour, that of their scheme's file where it gives one; the palette
-    serves the others. Shapes and dashes tell apart what has the same colour.
+    Treatments that differ only in their path have one colour, that of their scheme's file where it gives one, made legible; the
+    palette serves the others. Shapes and dashes tell apart what has the same colour.
     """
     names = analysis.treatments
     colours = _scheme_colours(analysis.path, names) if analysis.path else _cycled(names)
@@ -52,7 +52,7 @@ def _scheme_colours(path: PathAnalysis, treatments: Sequence[str]) -> dict[str, 
     for treatment, group in groups.items():
         alone = schemes.get(treatment, ())
         if len(alone) == 1 and (own := given.get(alone[0])):
-            chosen.setdefault(group, own)
+            chosen.setdefault(group, legible(own))
     free = [colour for colour in COLOURS if colour not in chosen.values()] or list(COLOURS)
     rest = [group for group in dict.fromkeys(groups.values()) if group not in chosen]
     chosen |= {group: free[place % len(free)] for place, group in enumerate(rest)}

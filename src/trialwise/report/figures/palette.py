@@ -31,3 +31,27 @@ COMPARED = {
     "undecided": (COLOURS[4], "square"),
 }
 """What a comparison says: a colour and a shape."""
+_DARKEST, _LIGHTEST = 0.13, 0.295
+"""Relative luminances (WCAG 2) between which a colour has a contrast of 3 to 1 to the dark page and to white."""
+
+
+def legible(colour: str) -> str:
+    """A colour that someone gave (#rrggbb), made darker or lighter where it would hardly be seen on one of the pages."""
+    light = [_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5)]
+    luminance = sum(part * weight for part, weight in zip(light, (0.2126, 0.7152, 0.0722), strict=True))
+    if _DARKEST <= luminance <= _LIGHTEST:
+        return colour
+    if luminance > _LIGHTEST:
+        light = [part * _LIGHTEST / luminance for part in light]
+    else:
+        lacking = (_DARKEST - luminance) / (1 - luminance)
+        light = [part + lacking * (1 - part) for part in light]
+    return "#" + "".join(f"{round(255 * _encoded(part)):02x}" for part in light)
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+
+def _encoded(part: float) -> float:
+    return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
