@@ -33,10 +33,3 @@ def table_lines(name: str, table: Mapping[str, Value]) -> list[str]:
 def written_table(name: str, table: Table) -> str:
     """A table as TOML, with an empty line behind it."""
     return "\n".join([*table_lines(name, table), ""])
-
-
-def changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
-    """What is given and is not the default."""
-    return {
-        key: value for key, value in table.items() if value is not None and value != defaults.get(key, ...)
-    }

@@ -22,7 +22,7 @@ def write_experiment(experiment: model.Experiment) -> str:
     The folder is where the file will stand, so it is not written; a file that a factor is drawn from must stand there.
     """
     tables: dict[str, Table] = {
-        "experiment": _experiment(experiment),
+        "experiment": table_of(experiment, seed=None),  # always written
         "factors": {factor.name: factor_value(factor) for factor in experiment.factors},
         "trial": trial_table(experiment),
     }
@@ -54,11 +54,6 @@ def with_looks(text: str, looks: model.Looks) -> str:
     return tomlkit.dumps(document)
 
 
-def _experiment(experiment: model.Experiment) -> Table:
-    table: Table = {"name": experiment.name, "seed": experiment.seed}
-    return table | ({"description": experiment.description} if experiment.description else {})
-
-
 def _metric(metric: model.Metric) -> Table:
     source = {name: value for name, value in _source(metric).items() if value is not None}
     claims = table_of(
@@ -71,12 +66,9 @@ def _metric(metric: model.Metric) -> Table:
         bound = table.pop("bound")
         if bound != default_bound(kpi.percentile, metric.better):
             table["bound"] = bound
-    if metric.stop:
-        whole = metric.estimand != "pooled" and metric.stop.of != default_of(metric.source)
-        left_out = {
-            name for name, out in (("of", not whole), ("controls", metric.stop.controls == "none")) if out
-        }
-        claims["stop"] = {name: value for name, value in claims["stop"].items() if name not in left_out}
+    if stop := metric.stop:
+        of = stop.of if metric.estimand == "pooled" else default_of(metric.source)
+        claims["stop"] = table_of(stop, confidence=None, of=of)
     return source | claims
 
 

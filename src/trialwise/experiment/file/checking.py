@@ -149,7 +149,7 @@ def _unknown(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
         return elsewhere, None
     meant = _meant_by(key, table)
     hint = f'; did you mean "{meant}"?' if meant else ";"
-    return f"unknown key{hint} known here: {', '.join(_keys_at(key[:-1], table))}", None
+    return f"unknown key{hint} known here: {', '.join(_known_at(key[:-1], table))}", None
 
 
 def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
@@ -173,6 +173,18 @@ def _places() -> Mapping[str, Sequence[str]]:
 def _meant_by(key: Key, table: Mapping[str, Any]) -> str | None:
     """The key that was probably meant by one that is known nowhere."""
     return None if _elsewhere(key, table) else nearest(str(key[-1]), _keys_at(key[:-1], table))
+
+
+def _known_at(key: Key, table: Mapping[str, Any]) -> list[str]:
+    """The keys of a table that go with the kind of the trial."""
+    trial: object = table.get("trial")
+    kind = cast("Mapping[str, object]", trial).get("kind", "command") if isinstance(trial, Mapping) else None
+    fields = (field for record in _records_at(key, table) for field in keys_of(record).values())
+    return list(
+        dict.fromkeys(
+            field.name for field in fields if not field.key.kinds or kind in (None, *field.key.kinds)
+        )
+    )
 
 
 def _missing(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -281,7 +293,7 @@ def _keys_at(key: Key, table: object = _ANY) -> list[str]:
 
 
 def _records_at(key: Key, table: object) -> Iterator[type[Section]]:
-    titles = (branch.get("title", "") for branch in _meant(key, table))
+    titles = (branch.get("title", "") for branch in _meant(key, table) if "properties" in branch)
     return (RECORDS[title] for title in titles if title in RECORDS)
 
 
