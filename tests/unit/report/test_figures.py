@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -238,6 +239,15 @@ def test_values_that_hardly_differ_do_not_fill_an_axis() -> None:
     assert high - low == pytest.approx(0.05 * 1001)
     low, high = marks.span([10.0, 30.0]).to_dict()["domain"]
     assert (low, high) == (pytest.approx(8.4), pytest.approx(31.6))
+
+
+def test_what_has_no_place_on_an_axis_does_not_break_it() -> None:
+    rows: list[Any] = [{"value": value} for value in (1.0, math.nan, math.inf, None, "3", 2.0)]
+    assert marks.numbers(rows, "value") == [1.0, 2.0]
+    assert marks.logarithmic([-1.0, 0.0, 10.0, 100.0]).to_dict()["domain"][0] > 8
+    for scale in (marks.span([]), marks.logarithmic([]), marks.from_zero([]), marks.reach([], "low").scale):
+        low, high = scale.to_dict()["domain"]
+        assert low < high
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, copysign, expm1, floor, log1p, log10
+from math import ceil, copysign, expm1, floor, isfinite, log1p, log10
 from typing import Any
 
 import altair as alt
@@ -101,8 +101,8 @@ def _around(values: Sequence[float], common: float) -> list[float]:
 
 
 def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
-    """A logarithmic scale around values."""
-    low, high = padded(values, logarithmic=True)
+    """A logarithmic scale around values; a bound of 0 or below has no place on it."""
+    low, high = padded([value for value in values if value > 0] or [1.0], logarithmic=True)
     return alt.Scale(type="log", base=base, domain=[low, high], nice=False)
 
 
@@ -285,6 +285,6 @@ def trial_tips(metric: str) -> list[alt.Tooltip]:
 
 
 def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
-    """The numbers in some fields of rows."""
+    """The numbers in some fields of rows; what is not finite is not drawn."""
     cells = [row.get(name) for name in fields for row in rows]
-    return [cell for cell in cells if isinstance(cell, int | float)]
+    return [cell for cell in cells if isinstance(cell, int | float) and isfinite(cell)]
