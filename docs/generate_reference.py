@@ -11,77 +11,24 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
-from trialwise.experiment.design import Design
-from trialwise.experiment.factors import Draw, Range
 from trialwise.experiment.file.document import document_schema
-from trialwise.experiment.file.sections import Section, keys_of, schema_of
+from trialwise.experiment.file.sections import RECORDS, Section, keys_of, schema_of
 from trialwise.experiment.file.words import allowed
-from trialwise.experiment.instruments import Instrumentation, Measurement
-from trialwise.experiment.machines import FreshDirectory, Git, Reset, Workers
-from trialwise.experiment.metrics import ConvergenceTable, Kpi, MetricTable, Precision, Stop, Variability
-from trialwise.experiment.model import ExperimentTable
 from trialwise.experiment.quantities import QUANTITIES, Quantity
-from trialwise.experiment.simulation import SimulationTable, Workload
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
-from trialwise.experiment.tilts import DefensiveTilt, NoTilt, SwitchingTilt
 from trialwise.experiment.toml_writing import toml_value
-from trialwise.experiment.trials import (
-    CommandTable,
-    FlowTable,
-    LinkTable,
-    PathTable,
-    PathTrialTable,
-    PythonTable,
-    Schemes,
-)
 from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
-SECTIONS = {
-    "experiment": ExperimentTable,
-    "factor": Draw,
-    "range": Range,
-    "command": CommandTable,
-    "python": PythonTable,
-    "trial_over_path": PathTrialTable,
-    "simulation": SimulationTable,
-    "flow": FlowTable,
-    "link": LinkTable,
-    "path": PathTable,
-    "schemes": Schemes,
-    "workload": Workload,
-    "switching": SwitchingTilt,
-    "defensive": DefensiveTilt,
-    "untilted": NoTilt,
-    "metric": MetricTable,
-    "convergence": ConvergenceTable,
-    "kpi": Kpi,
-    "variability": Variability,
-    "stop": Stop,
-    "precision": Precision,
-    "design": Design,
-    "reset": Reset,
-    "workers": Workers,
-    "git": Git,
-    "measurement": Measurement,
-    "instrumentation": Instrumentation,
-    "fresh": FreshDirectory,
-}
 PATH_PAGE = ROOT / "docs/reference/path.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
-SCHEME_SECTIONS = {
-    "scheme": reading.SchemeDocument,
-    "side": reading.SideSection,
-    "ready": reading.ReadySection,
-    "needs": reading.NeedsSection,
-    "simulated": reading.SimulatedSection,
-}
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -129,28 +76,23 @@ def queue_rows() -> Iterator[str]:
         told.update(keys)
 
 
-def table(section: str) -> Iterator[str]:
-    """The keys of one section as a Markdown table."""
-    model = (SECTIONS | SCHEME_SECTIONS)[section]
-    definitions = document_schema()["$defs"] if section in SECTIONS else scheme_definitions()
-    schema = definitions[model.__name__]
+def table(record: str) -> Iterator[str]:
+    """The keys of one record as a Markdown table."""
+    model, definitions = RECORDS[record], definitions_of_records()
+    schema = definitions[record]
     yield "| key | allowed | default | example | meaning |"
     yield "|---|---|---|---|---|"
     for key, property_ in schema["properties"].items():
         default = "required" if key in schema.get("required", ()) else default_of(model, key, property_)
-        yield row(
-            key,
-            examples_of(model, key),
-            allowed(property_, definitions),
-            default,
-            property_.get("description", ""),
-        )
+        meaning = property_.get("description", "")
+        yield row(key, examples_of(model, key), allowed(property_, definitions), default, meaning)
 
 
-def scheme_definitions() -> dict[str, Any]:
-    """The JSON Schemas of the parts of a scheme file, and of the whole."""
-    whole = schema_of(reading.SchemeDocument)
-    return whole["$defs"] | {reading.SchemeDocument.__name__: whole}
+@cache
+def definitions_of_records() -> dict[str, Any]:
+    """The JSON Schemas of the parts of experiment files and of scheme files, and of the latter as a whole."""
+    scheme = schema_of(reading.SchemeDocument)
+    return document_schema()["$defs"] | scheme["$defs"] | {reading.SchemeDocument.__name__: scheme}
 
 
 def row(key: str, examples: Sequence[Any], words: str, default: str, meaning: str) -> str:
