@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import PlanError
 from trialwise.experiment import model, sources, trials
-from trialwise.experiment.metric_building import default_bound
+from trialwise.experiment.defaults import default_bound
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.stopping import check_stopping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from trialwise.experiment import model, trials
+from trialwise.experiment.defaults import design_defaults, put_in
 from trialwise.experiment.design import completed
 from trialwise.experiment.factors import build_factor, check_treatments
 from trialwise.experiment.file import document as doc
@@ -23,7 +23,7 @@ from trialwise.experiment.problems import Problems, either, shown
 from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.simulation_building import check_blocks, check_tilted, simulation_trial
-from trialwise.experiment.stopping import check_stopping, default_looks, default_most
+from trialwise.experiment.stopping import check_stopping
 
 
 def build(
@@ -80,11 +80,7 @@ def _design(
     if design.stop == "verdict" and not any(metric.margin for metric in metrics):
         hint = 'add margin = "3%" to a metric: the difference that would matter'
         problems.add(("design", "stop"), "a verdict is judged by a margin, and no metric has one", hint)
-    if not problems.given(("design", "looks")):
-        design = replace(design, looks=default_looks(trial, design.stop, metrics))
-    if not problems.given(("design", "max_trials")):
-        design = replace(design, max_trials=default_most(trial))
-    return design
+    return put_in(design, ("design",), design_defaults(trial, design.stop, metrics), problems)
 
 
 def build_trial(document: doc.Document, problems: Problems) -> trials.Trial:

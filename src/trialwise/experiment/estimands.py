@@ -7,20 +7,6 @@ from trialwise.experiment.file.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
-_OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
-"""Quantities of a simulated trial with one sample for each flow."""
-
-
-def default_estimand(source: sources.Source, measure: model.Measure) -> model.Estimand:
-    """Pooled for the mean or a percentile of flows, of which a simulated trial has many; else one number for each trial."""
-    of_flows = isinstance(source, simulation.SimulationSource) and source.quantity in _OF_FLOWS
-    return "pooled" if of_flows and measure not in ("min", "max") else "per_trial"
-
-
-def default_convention(source: sources.Source) -> model.Convention:
-    """CCEval's for simulated trials; elsewhere NumPy's, as TriScale has it."""
-    return "nearest_rank" if isinstance(source, simulation.SimulationSource) else "linear"
-
 
 def measure_text(metric: model.Metric) -> str:
     """The measure of a metric in words: "mean", "max", "p99"."""

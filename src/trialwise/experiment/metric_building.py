@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from trialwise.experiment import model, simulation, sources
-from trialwise.experiment.estimands import check_estimand, default_convention, default_estimand
+from trialwise.experiment.defaults import (
+    default_unit,
+    kpi_defaults,
+    metric_defaults,
+    put_in,
+    stop_defaults,
+)
+from trialwise.experiment.estimands import check_estimand
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import keys_of
-from trialwise.experiment.instruments import instrument_unit
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.quantities import QUANTITIES, Quantity
@@ -38,81 +43,26 @@ def build_metric(name: str, table: MetricTable, kind: str, problems: Problems) -
 
 def _completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metric:
     """Put in the defaults that depend on the source, the measure and the direction."""
-    source, score = metric.source, metric.variability
-    better = metric.better or own_direction(source)
-    stop, estimand, convention = metric.stop, metric.estimand, metric.convention
-    if stop and not problems.given((*key, "stop", "of")):
-        stop = replace(stop, of=default_of(source))
-    if not problems.given((*key, "estimand")):
-        estimand = default_estimand(source, metric.measure)
-    if not problems.given((*key, "convention")):
-        convention = default_convention(source)
-    if score and score.stop:
-        score = replace(score, stop=replace(score.stop, of=score.percentile))
+    metric = put_in(metric, key, metric_defaults(metric), problems)
+    stop, score = metric.stop, metric.variability
     return replace(
         metric,
-        unit=metric.unit or _unit(source),
-        better=better,
+        unit=metric.unit or default_unit(metric.source),
         kpis=tuple(
-            _completed_kpi(key, index, kpi, better, problems) for index, kpi in enumerate(metric.kpis)
+            _completed_kpi(key, index, kpi, metric.better, problems) for index, kpi in enumerate(metric.kpis)
         ),
-        variability=score,
-        stop=stop,
-        estimand=estimand,
-        convention=convention,
+        variability=score and replace(score, stop=score.stop and replace(score.stop, of=score.percentile)),
+        stop=stop and put_in(stop, (*key, "stop"), stop_defaults(metric.source), problems),
     )
 
 
 def _completed_kpi(
     key: Key, index: int, kpi: model.Kpi, better: model.Better | None, problems: Problems
 ) -> model.Kpi:
-    places = ((*key, "kpi", "bound"), (*key, "kpi", index, "bound"))
-    bound = (
-        kpi.bound if any(problems.given(place) for place in places) else default_bound(kpi.percentile, better)
-    )
-    return replace(kpi, bound=bound, stop=kpi.stop and replace(kpi.stop, of=kpi.percentile))
-
-
-def default_of(source: sources.Source) -> Literal["mean"] | float:
-    """What of the trials is to be known where the file does not say: of simulated ones CCEval's mean, else the median."""
-    return "mean" if isinstance(source, simulation.SimulationSource) else 50.0
-
-
-def default_bound(percentile: float, better: model.Better | None) -> model.Bound:
-    """The percentile's own side; for the median the side on which a metric disappoints."""
-    if percentile == 50:
-        return "lower" if better == "higher" else "upper"
-    return "lower" if percentile < 50 else "upper"
-
-
-def _unit(source: sources.Source) -> str:
-    match source:
-        case sources.ResourceSource(resource):
-            return "B" if resource == "max_rss" else "s"
-        case sources.InstrumentSource(name):
-            return instrument_unit(name)
-        case sources.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].unit
-        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
-            return SIMULATION_QUANTITIES[quantity].unit
-        case _:
-            return ""
-
-
-def own_direction(source: sources.Source) -> model.Better | None:
-    """Which way is better by the nature of what is read; None where that is for the file to say."""
-    match source:
-        case sources.ResourceSource():
-            return "lower"
-        case sources.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].better
-        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
-            return SIMULATION_QUANTITIES[quantity].better
-        case _:
-            return None
-
-
-# Sources
+    is_listed = problems.given((*key, "kpi", index))
+    place: Key = (*key, "kpi", index) if is_listed else (*key, "kpi")
+    found = put_in(kpi, place, kpi_defaults(kpi, better), problems)
+    return replace(found, stop=found.stop and replace(found.stop, of=found.percentile))
 
 
 def _source(key: Key, table: MetricTable, kind: str, problems: Problems) -> sources.Source:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
 from trialwise.experiment.file.positions import Key
-from trialwise.experiment.model import Design, Experiment, Kpi, Looks, Metric, Stop
+from trialwise.experiment.model import Design, Experiment, Kpi, Metric, Stop
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation import SimulationTrial
-from trialwise.experiment.trials import Trial
-from trialwise.rules import GEOMETRIC, RULES, TWO_STAGE, Judged, Rule, judging
+from trialwise.rules import RULES, Judged, Rule, judging
 
 GoalKind = Literal["metric", "kpi", "variability"]
 
@@ -46,18 +45,6 @@ def is_monitored(goal: Goal, design: Design) -> bool:
     """Whether a goal is looked at while trials come, each fed once: a mean over trials, or what is pooled."""
     of_all = goal.metric.estimand == "pooled" or goal.stop.of == "mean"
     return not RULES[design.looks].judges_once and goal.kind == "metric" and of_all
-
-
-def default_looks(trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[Metric]) -> Looks:
-    """Geometric where simulated trials end by the precision of metrics alone; elsewhere two stages."""
-    kinds = {goal.kind for metric in metrics for goal in goals_of(metric)}
-    simulated = isinstance(trial, SimulationTrial)
-    return GEOMETRIC.name if simulated and stop == "plan" and kinds == {"metric"} else TWO_STAGE.name
-
-
-def default_most(trial: Trial) -> int:
-    """Trials of each treatment at most, where the file does not say: simulated ones cost little."""
-    return 10_000 if isinstance(trial, SimulationTrial) else 1000
 
 
 def stops_with_controls(experiment: Experiment) -> bool:

@@ -7,11 +7,9 @@ from dataclasses import replace
 import tomlkit
 
 from trialwise.experiment import model, simulation, sources, trials
-from trialwise.experiment.estimands import default_convention, default_estimand
+from trialwise.experiment.defaults import design_defaults, kpi_defaults, metric_defaults, stop_defaults
 from trialwise.experiment.factors import factor_value
 from trialwise.experiment.file.sections import table_of
-from trialwise.experiment.metric_building import default_bound, default_of, own_direction
-from trialwise.experiment.stopping import default_looks, default_most
 from trialwise.experiment.tilts import Tilt
 from trialwise.experiment.toml_writing import Table, Value, toml_key, written_table
 
@@ -27,7 +25,8 @@ def write_experiment(experiment: model.Experiment) -> str:
         "trial": trial_table(experiment),
     }
     tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
-    tables["design"] = _design(experiment)
+    design = experiment.design
+    tables["design"] = table_of(design, **design_defaults(experiment.trial, design.stop, experiment.metrics))
     if experiment.reset:
         tables["reset"] = table_of(experiment.reset, namespace=None)  # always written, as ever
     if experiment.measurement:
@@ -56,19 +55,14 @@ def with_looks(text: str, looks: model.Looks) -> str:
 
 def _metric(metric: model.Metric) -> Table:
     source = {name: value for name, value in _source(metric).items() if value is not None}
-    claims = table_of(
-        metric,
-        better=own_direction(metric.source),
-        estimand=default_estimand(metric.source, metric.measure),
-        convention=default_convention(metric.source),
-    )
+    claims = table_of(metric, **metric_defaults(metric))
     for kpi, table in zip(metric.kpis, claims.get("kpi", ()), strict=True):
         bound = table.pop("bound")
-        if bound != default_bound(kpi.percentile, metric.better):
+        if bound != kpi_defaults(kpi, metric.better)["bound"]:
             table["bound"] = bound
     if stop := metric.stop:
-        of = stop.of if metric.estimand == "pooled" else default_of(metric.source)
-        claims["stop"] = table_of(stop, confidence=None, of=of)
+        of = {"of": stop.of} if metric.estimand == "pooled" else stop_defaults(metric.source)
+        claims["stop"] = table_of(stop, confidence=None, **of)
     return source | claims
 
 
@@ -93,11 +87,6 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
             name = None if quantity == metric.name else quantity
             table = {"quantity": name, "sizes": sizes or None, "phase": None if phase == "stable" else phase}
     return table
-
-
-def _design(experiment: model.Experiment) -> Table:
-    looks = default_looks(experiment.trial, experiment.design.stop, experiment.metrics)
-    return table_of(experiment.design, looks=looks, max_trials=default_most(experiment.trial))
 
 
 def _workers(workers: model.Workers) -> Table:
