@@ -32,61 +32,38 @@ def put_in(record: Record, place: Key, defaults: Defaults, problems: Problems) -
 def design_defaults(
     trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[model.Metric]
 ) -> Defaults:
-    """Those of [design]."""
-    return {"looks": default_looks(trial, stop, metrics), "max_trials": default_most(trial)}
-
-
-def metric_defaults(metric: model.Metric) -> Defaults:
-    """Those of [metrics.NAME]."""
-    return {
-        "better": own_direction(metric.source),
-        "estimand": default_estimand(metric.source, metric.measure),
-        "convention": default_convention(metric.source),
-    }
-
-
-def stop_defaults(source: sources.Source) -> Defaults:
-    """Those of a metric's stop."""
-    return {"of": default_of(source)}
-
-
-def kpi_defaults(kpi: model.Kpi, better: model.Better | None) -> Defaults:
-    """Those of a KPI."""
-    return {"bound": default_bound(kpi.percentile, better)}
-
-
-def default_looks(
-    trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[model.Metric]
-) -> model.Looks:
-    """Geometric where simulated trials end by the precision of metrics alone; elsewhere two stages."""
-    kinds = {goal.kind for metric in metrics for goal in goals_of(metric)}
+    """Those of [design]: simulated trials cost little, and where the precision of metrics alone ends them the rule is geometric."""
     simulated = isinstance(trial, SimulationTrial)
-    return GEOMETRIC.name if simulated and stop == "plan" and kinds == {"metric"} else TWO_STAGE.name
-
-
-def default_most(trial: Trial) -> int:
-    """Trials of each treatment at most, where the file does not say: simulated ones cost little."""
-    return 10_000 if isinstance(trial, SimulationTrial) else 1000
+    by_precision = stop == "plan" and {goal.kind for metric in metrics for goal in goals_of(metric)} == {
+        "metric"
+    }
+    looks = GEOMETRIC if simulated and by_precision else TWO_STAGE
+    return {"looks": looks.name, "max_trials": 10_000 if simulated else 1000}
 
 
 _OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
 """Quantities of a simulated trial with one sample for each flow."""
 
 
-def default_estimand(source: sources.Source, measure: model.Measure) -> model.Estimand:
-    """Pooled for the mean or a percentile of flows, of which a simulated trial has many; else one number for each trial."""
-    of_flows = isinstance(source, simulation.SimulationSource) and source.quantity in _OF_FLOWS
-    return "pooled" if of_flows and measure not in ("min", "max") else "per_trial"
+def metric_defaults(metric: model.Metric) -> Defaults:
+    """Those of [metrics.NAME].
+
+    Simulated trials have many flows, of which the mean or a percentile is pooled, and CCEval's percentiles; elsewhere a trial
+    gives one number, and percentiles are NumPy's, as TriScale has them.
+    """
+    source = metric.source
+    simulated = isinstance(source, simulation.SimulationSource)
+    pooled = simulated and source.quantity in _OF_FLOWS and metric.measure not in ("min", "max")
+    return {
+        "better": own_direction(source),
+        "estimand": "pooled" if pooled else "per_trial",
+        "convention": "nearest_rank" if simulated else "linear",
+    }
 
 
-def default_convention(source: sources.Source) -> model.Convention:
-    """CCEval's for simulated trials; elsewhere NumPy's, as TriScale has it."""
-    return "nearest_rank" if isinstance(source, simulation.SimulationSource) else "linear"
-
-
-def default_of(source: sources.Source) -> Literal["mean"] | float:
-    """What of the trials is to be known where the file does not say: of simulated ones CCEval's mean, else the median."""
-    return "mean" if isinstance(source, simulation.SimulationSource) else 50.0
+def stop_defaults(source: sources.Source) -> Defaults:
+    """Those of a metric's stop: of simulated trials CCEval's mean is to be known, else the median."""
+    return {"of": "mean" if isinstance(source, simulation.SimulationSource) else 50.0}
 
 
 def default_bound(percentile: float, better: model.Better | None) -> model.Bound:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from trialwise.experiment import model, simulation, sources
 from trialwise.experiment.defaults import (
+    default_bound,
     default_unit,
-    kpi_defaults,
     metric_defaults,
     put_in,
     stop_defaults,
@@ -61,7 +61,7 @@ def _completed_kpi(
 ) -> model.Kpi:
     is_listed = problems.given((*key, "kpi", index))
     place: Key = (*key, "kpi", index) if is_listed else (*key, "kpi")
-    found = put_in(kpi, place, kpi_defaults(kpi, better), problems)
+    found = put_in(kpi, place, {"bound": default_bound(kpi.percentile, better)}, problems)
     return replace(found, stop=found.stop and replace(found.stop, of=found.percentile))
 
 

@@ -13,6 +13,7 @@ from trialwise.experiment.tilts import Tilts
 
 RUNTIME = Key(words="How long a trial takes, as far as you know; used for planning.", examples=("10s",))
 WARMUP = Key(words="Start of each trial that is cut from samples that have times.", examples=("2s",))
+OWN_PROCESS = Key(words='Shared processes go with kind = "python"; here every trial has its own.')
 KIND = Key(words="What a trial is, and so which keys it has.")
 Pairs = tuple[tuple[str, str], ...]
 """Parameters: keys and their texts."""
@@ -241,7 +242,7 @@ class SimulationTable(SimulationTrial):
     """Flows in a simulated network."""
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
-    process: Literal["trial", "shared"] = key("trial", "Goes with kind python.")
+    process: Literal["trial", "shared"] = key("trial", OWN_PROCESS)
 
 
 @dataclass(frozen=True, slots=True)

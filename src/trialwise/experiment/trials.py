@@ -24,7 +24,7 @@ from trialwise.experiment.file.values import (
     several,
     without_doubles,
 )
-from trialwise.experiment.simulation import KIND, RUNTIME, WARMUP, SimulationTrial
+from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP, SimulationTrial
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]
@@ -116,8 +116,8 @@ class CommandTrial(Section):
 
 Process = Literal["trial", "shared"]
 _PROCESS = Key(
-    words="Kind python: whether every trial has a process of its own, or the trials of a treatment share one in "
-    "each series, which calls the function again and again.",
+    words="Whether every trial has a process of its own, or the trials of a treatment share one in each series, which calls "
+    "the function again and again.",
     examples=("shared",),
 )
 
@@ -130,7 +130,7 @@ class CommandTable(CommandTrial):
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
     warmup: Duration = key(0.0, WARMUP)
-    process: Process = key("trial", _PROCESS)
+    process: Process = key("trial", OWN_PROCESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ class PathTrialTable(PathTrial):
     )
     interval: Duration = key(0.0, "Time between the starts of flows given by number.", "2s")
     warmup: Duration = key(0.0, WARMUP)
-    process: Process = key("trial", _PROCESS)
+    process: Process = key("trial", OWN_PROCESS)
 
 
 @dataclass(frozen=True, slots=True)

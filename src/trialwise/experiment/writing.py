@@ -7,7 +7,7 @@ from dataclasses import replace
 import tomlkit
 
 from trialwise.experiment import model, simulation, sources, trials
-from trialwise.experiment.defaults import design_defaults, kpi_defaults, metric_defaults, stop_defaults
+from trialwise.experiment.defaults import default_bound, design_defaults, metric_defaults, stop_defaults
 from trialwise.experiment.factors import factor_value
 from trialwise.experiment.file.sections import table_of
 from trialwise.experiment.tilts import Tilt
@@ -58,7 +58,7 @@ def _metric(metric: model.Metric) -> Table:
     claims = table_of(metric, **metric_defaults(metric))
     for kpi, table in zip(metric.kpis, claims.get("kpi", ()), strict=True):
         bound = table.pop("bound")
-        if bound != kpi_defaults(kpi, metric.better)["bound"]:
+        if bound != default_bound(kpi.percentile, metric.better):
             table["bound"] = bound
     if stop := metric.stop:
         of = {"of": stop.of} if metric.estimand == "pooled" else stop_defaults(metric.source)
