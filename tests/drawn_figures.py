@@ -21,9 +21,9 @@ from trialwise import study
 from trialwise.report.document import Figure
 from trialwise.report.figures import paint
 from trialwise.report.figures.paths import PathBoard, course_figures, over_time_figures
-from trialwise.report.figures.printed import print_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.figures.size_fit import write_size_fits
+from trialwise.report.printed import print_figures
 
 ROOT = Path(__file__).resolve().parents[1]
 _SIMULATED = """

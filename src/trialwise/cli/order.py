@@ -270,7 +270,7 @@ def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path
 
     view, written = view_of(trials, found), list[Path]()
     if svg is not None:
-        from trialwise.report.figures.printed import write_order_figures
+        from trialwise.report.printed import write_order_figures
 
         written += write_order_figures(view, svg, "svg")
     if out is not None:

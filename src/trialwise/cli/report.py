@@ -161,7 +161,7 @@ def _write(
     write_text(page, html_report(analysis, __version__, order, verdicts, pairs))
     written = [page]
     if pdf or svg:
-        from trialwise.report.figures.printed import print_figures
+        from trialwise.report.printed import print_figures
 
         written += print_figures(analysis, pdf, "pdf", __version__, order, verdicts) if pdf else []
         written += print_figures(analysis, svg, "svg", order=order, verdicts=verdicts) if svg else []

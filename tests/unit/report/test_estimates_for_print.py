@@ -25,12 +25,12 @@ from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.looks import looks
-from trialwise.report.figures.printed import print_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.latex import latex_files
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
 from trialwise.report.points import labels
+from trialwise.report.printed import print_figures
 from trialwise.report.render.latex import latex_number
 from trialwise.report.render.typst import typst_data
 from trialwise.study import analyse, run, verdict_view

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import runpy
+from dataclasses import dataclass
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -21,14 +22,15 @@ from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.exchange.order_json import order_document
-from trialwise.report.document import plain
+from trialwise.report.document import Figure, plain
 from trialwise.report.documents import order
-from trialwise.report.figures.order_picture import Picture
-from trialwise.report.figures.order_pictures import pictures
-from trialwise.report.figures.printed import print_figures, write_order_figures
+from trialwise.report.figures.order import order_figures
+from trialwise.report.figures.sheets import Sheet, unpacked
 from trialwise.report.html import html_report, order_page
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
+from trialwise.report.points import Row
+from trialwise.report.printed import print_figures, write_order_figures
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = ["treatment", "order", "round", "position", "value"]
@@ -72,8 +74,29 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> OrderSummary:
     return viewed(path)
 
 
-def named(view: OrderSummary) -> dict[str, Picture]:
-    return {picture.name: picture for picture in pictures(view, {})}
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure with the rows of its marks, and everything that its description says."""
+
+    figure: Figure
+    rows: list[Row]
+
+    @property
+    def names(self) -> list[str]:
+        """The treatments of its rows, or of its axes."""
+        ups = (layer["encoding"].get("y", {}) for layer in self.figure.spec["layer"])
+        axis = next(up for up in ups if "sort" in up or "scale" in up)
+        return axis.get("sort") or axis["scale"]["domain"]
+
+
+def named(view: OrderSummary) -> dict[str, Drawn]:
+    sheets: dict[str, Sheet] = {}
+    found: dict[str, Drawn] = {}
+    for group in order_figures(view, {}, sheets):
+        for figure in group.figures:
+            data = figure.spec.get("data") or figure.spec["layer"][0]["data"]
+            found[figure.file] = Drawn(figure, unpacked(sheets[data["name"]]))
+    return found
 
 
 def agrees(shown: str, value: float, rounding: str) -> bool:
@@ -119,12 +142,14 @@ def test_the_matrix_has_the_cells_of_json_and_marks_what_stands_out(view: OrderS
             matrix.treatments.index(str(row["treatment"])),
             matrix.treatments.index(str(row["predecessor"])),
         )
-        assert row["percent"] == matrix.percent[at[0]][at[1]]
+        assert row["percent"] == pytest.approx(matrix.percent[at[0]][at[1]], rel=1e-6)
         assert row["n"] == matrix.counts[at[0]][at[1]] > 0
     assert [(row["treatment"], row["predecessor"]) for row in picture.rows if row["named"]] == [
         ("scan", "sort")
     ]
-    assert picture.most == max(abs(float(row["percent"] or 0)) for row in picture.rows)
+    scale = picture.figure.spec["layer"][0]["encoding"]["color"]["scale"]
+    most = max(abs(float(row["percent"] or 0)) for row in picture.rows)
+    assert scale["domain"] == pytest.approx([-most, most], rel=1e-6)
 
 
 def test_a_treatment_that_is_always_0_has_its_place_in_every_figure(tmp_path: Path) -> None:
@@ -148,20 +173,23 @@ def test_curves_are_sorted_and_cases_counted(view: OrderSummary) -> None:
     assert view.found
     shown, treatments = named(view), view.found.treatments
     effects = [row["effect"] for row in shown["p-values"].rows]
-    assert effects == sorted(one.eta_squared for one in treatments if one.eta_squared is not None)
+    assert effects == pytest.approx(
+        sorted(one.eta_squared for one in treatments if one.eta_squared is not None), rel=1e-6
+    )
     differences = [row["difference"] for row in shown["differences"].rows]
-    assert differences == sorted(
-        one.percent_difference for one in treatments if one.percent_difference is not None
+    assert differences == pytest.approx(
+        sorted(one.percent_difference for one in treatments if one.percent_difference is not None), rel=1e-6
     )
     assert [row["treatments"] for row in shown["cases"].rows] == [
         sum(one.case == case for one in treatments) for case in (1, 2, 3)
     ]
-    assert shown["p-values"].level == treatments[0].alpha_corrected
+    level = shown["p-values"].figure.spec["layer"][0]["encoding"]["x"]["datum"]
+    assert level == treatments[0].alpha_corrected
 
 
 def test_many_treatments_give_their_pairs_instead_of_a_matrix(many: OrderSummary) -> None:
     picture = named(many)["carry-over-0"]
-    assert picture.kind == "pairs"
+    assert picture.figure.title == "Pairs that stand out"
     assert picture.names[0] == "t7 after t3"
     assert len(picture.names) <= 20
     assert "a matrix of so many treatments cannot be read" in order_page(many)
@@ -179,9 +207,9 @@ def test_the_report_of_an_experiment_has_the_numbers_of_the_command(tmp_path: Pa
     assert view.found.sentence in text
     assert '<a href="#order">' in text
     figures = {str(figure["data-figure"]) for figure in ReportPage(text).figures}
-    assert {f"by-order-{picture.name}" for picture in pictures(view, {})} <= figures
+    assert {f"by-order-{name}" for name in named(view)} <= figures
     names = {written.stem for written in print_figures(analysis, tmp_path / "svg", "svg", order=view)}
-    assert {f"order-{picture.name}" for picture in pictures(view, {})} <= names
+    assert {f"order-{name}" for name in named(view)} <= names
 
 
 def test_a_report_that_knows_nothing_of_order_has_no_section(tmp_path: Path) -> None:
@@ -196,7 +224,7 @@ def test_a_report_that_knows_nothing_of_order_has_no_section(tmp_path: Path) -> 
 
 def test_without_a_value_there_is_a_sentence_and_nothing_else() -> None:
     view = OrderSummary(None, "The order cannot be judged: nothing ran.")
-    assert pictures(view, {}) == []
+    assert named(view) == {}
     assert "nothing ran" in order_page(view)
 
 

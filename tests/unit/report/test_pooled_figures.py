@@ -20,8 +20,8 @@ from trialwise.report.document import plain
 from trialwise.report.documents import estimates
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.printed import print_figures
 from trialwise.report.points import pooled_rows, pooled_step_rows
+from trialwise.report.printed import print_figures
 from trialwise.study import analyse, run
 
 _FILE = simulation_text(

@@ -29,10 +29,10 @@ from trialwise.report.document import Document, Figures, Note, Table, plain
 from trialwise.report.documents import stopping as stops
 from trialwise.report.documents import verdicts
 from trialwise.report.documents.verdicts import MOST_PAIRS, shown_pairs
-from trialwise.report.figures.printed import print_figures
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import estimate_of
+from trialwise.report.printed import print_figures
 from trialwise.rules import CCEVAL
 
 

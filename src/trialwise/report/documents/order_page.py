@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from trialwise.analysis.order.results import OrderAnalysis, TreatmentOrder
@@ -13,7 +13,6 @@ from trialwise.report.document import (
     Cell,
     Details,
     Document,
-    Figures,
     Name,
     Note,
     Table,
@@ -22,20 +21,13 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents import order
 from trialwise.report.documents.methods import methods
-from trialwise.report.figures.order import order_figures
-from trialwise.report.figures.order_picture import Kind, Picture
-from trialwise.report.figures.order_pictures import left_out, pictures
+from trialwise.report.figures.order import left_out, order_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.notes import order_notes
 from trialwise.report.numbers import Number, Rounding
 
 PLACE = "data-order-path"
 """The attribute of numbers that stand in the JSON document of `trialwise order`."""
-_GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
-    ("Fixed against random order", ("p-values", "effect-sizes", "differences", "cases", "intervals")),
-    ("Which predecessor does it", ("carry-over", "pairs")),
-    ("Position and time", ("position", "drift", "trials")),
-)
 _Columns = tuple[tuple[str, str, Rounding], ...]
 _TREATMENT: _Columns = (
     ("n fixed", "n_fixed", "nearest"),
@@ -70,7 +62,7 @@ def document(
     view: OrderSummary, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
 ) -> Document:
     """The document of a view; `labels` are what figures call treatments."""
-    groups = tuple(_groups(pictures(view, labels or {}), sheets))
+    groups = tuple(order_figures(view, labels or {}, sheets))
     found = view.found
     if found is None:
         return Document("order", Verdict("open", (view.refusal,)), groups)
@@ -82,13 +74,6 @@ def document(
         )
     told = order.document(found)
     return replace(told, evidence=(*groups, *aside, *told.evidence, *_folded(tables(found))))
-
-
-def _groups(shown: Sequence[Picture], sheets: dict[str, Sheet]) -> Iterator[Figures]:
-    for title, kinds in _GROUPS:
-        members = [picture for picture in shown if picture.kind in kinds]
-        if members:
-            yield Figures(title, tuple(order_figures(members, sheets)))
 
 
 def _folded(found: Iterable[Table]) -> Iterator[Block]:

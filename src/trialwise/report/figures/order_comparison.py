@@ -1,24 +1,40 @@
-"""The figures of fixed against random order: the paper's Figures 2 to 6."""
+"""Figures of fixed against random order: the paper's Figures 2 to 6."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, log10
+from typing import Any
+
+import altair as alt
 
 from trialwise.analysis.order.results import TreatmentOrder
 from trialwise.analysis.order.summary import OrderSummary
-from trialwise.report.figures.order_picture import NAMED, Picture, names_of
+from trialwise.report.document import Figure
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import charted
+from trialwise.report.figures.marks import HEIGHT, Chart
+from trialwise.report.figures.order_parts import MOST_METRICS, across, names_of, order_figure, rows_height
+from trialwise.report.figures.palette import COLOURS
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row
 
 _MOST_INTERVALS = 12
-MOST_METRICS = 6
+_NAMED = 12
+"""Up to so many treatments each have a row with their name; more are a curve over their rank."""
 _SMALLEST = 1e-30
 """Smaller p-values are drawn here, as in the paper."""
-CASES = (
+_CASES = (
     "1: the intervals do not overlap",
     "2: a median lies in the other's interval",
     "3: they overlap, no median inside",
 )
+_Measure = tuple[str, dict[str, Any]]
+"""A field, and the title, scale and axis that it has."""
+_TIPS = ("p", "p_corrected", "effect", "difference")
+_P_LABEL = "datum.value >= 0.01 ? format(datum.value, '~g') : format(datum.value, '.0e')"
 
 
 def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
@@ -30,19 +46,31 @@ def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
     return found
 
 
-def comparison_pictures(view: OrderSummary, labels: Mapping[str, str]) -> Iterator[Picture]:
+def comparison_figures(
+    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+) -> Iterator[Figure]:
     """Five figures for each metric that was measured in both orders."""
     metrics = compared_metrics(view)
     for place, (metric, tested) in enumerate(list(metrics.items())[:MOST_METRICS]):
-        several = len(metrics) > 1
-        of, end = (f": {metric}", f"-{place}") if several else ("", "")
-        by_effect = sorted(tested, key=lambda one: one.eta_squared or 0.0)
-        rows = tuple(_treatment_row(rank, one, labels) for rank, one in enumerate(by_effect, 1))
-        yield _p_values(f"p-values{end}", of, by_effect, rows)
-        yield _effect_sizes(f"effect-sizes{end}", of, rows)
-        yield _differences(f"differences{end}", of, tested, labels)
-        yield _cases(f"cases{end}", of, tested)
-        yield _intervals(f"intervals{end}", of, tested, labels)
+        of, end = (f": {metric}", f"-{place}") if len(metrics) > 1 else ("", "")
+        one = _Compared(tuple(tested), labels, of, end, sheets)
+        yield from (draw(one) for draw in (_p_values, _effect_sizes, _differences, _cases, _intervals))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The treatments of one metric; `of` and `end` tell metrics apart in titles and names of files."""
+
+    tested: tuple[TreatmentOrder, ...]
+    labels: Mapping[str, str]
+    of: str
+    end: str
+    sheets: dict[str, Sheet]
+
+    def ranked(self, by: str) -> list[Row]:
+        """The rows of treatments by the field of a result."""
+        members = sorted(self.tested, key=lambda one: getattr(one, by) or 0.0)
+        return [_treatment_row(rank, one, self.labels) for rank, one in enumerate(members, 1)]
 
 
 def _treatment_row(rank: int, one: TreatmentOrder, labels: Mapping[str, str]) -> Row:
@@ -63,98 +91,160 @@ def _label(one: TreatmentOrder, labels: Mapping[str, str]) -> str:
     return f"{name} ({one.group})" if one.group else name
 
 
+# Curves of treatments
+
+
+def _p_values(one: _Compared) -> Figure:
+    rows, level = one.ranked("eta_squared"), min(each.alpha_corrected for each in one.tested)
+    values = [1.0, level, *marks.numbers(rows, "p")]
+    decades = max(1, ceil(-log10(min(values))))
+    ticks = [10.0**-power for power in range(0, decades + 1, ceil(decades / 6))]
+    if len(rows) > _NAMED:  # room for the names at the ends
+        values = [*values, min(values) / 2]
+    axis = alt.Axis(labelExpr=_P_LABEL, values=ticks)
+    measure = {"title": "p, not corrected", "scale": marks.logarithmic(values), "axis": axis}
+    small = (
+        f" Values below {_SMALLEST:g} are drawn there." if any(row["p"] == _SMALLEST for row in rows) else ""
+    )
+    words = (
+        f"Kruskal-Wallis p-values{one.of}",
+        (
+            f"{_each(rows, 'effect size')} Dashed: {level:.2g}, the level over the number of comparisons (Bonferroni). Filled: "
+            f"differs after correction.{small}"
+        ),
+        f"p-values of Kruskal and Wallis' test of fixed against random order{one.of}, sorted by effect size.",
+    )
+    return _curve(one, f"p-values{one.end}", words, rows, ("p", measure), level, rising=False)
+
+
+def _effect_sizes(one: _Compared) -> Figure:
+    rows = one.ranked("eta_squared")
+    scale = marks.span([0.0, *marks.numbers(rows, "effect")])
+    measure = {"title": "effect size η²", "scale": scale, "axis": alt.Axis(tickCount=6)}
+    words = (
+        f"Effect sizes{one.of}",
+        f"{_each(rows, 'effect size')} η² is the share of the variance of ranks that the order explains; below 0 it is none.",
+        f"Effect sizes of fixed against random order{one.of}, sorted.",
+    )
+    return _curve(one, f"effect-sizes{one.end}", words, rows, ("effect", measure), 0.0)
+
+
+def _differences(one: _Compared) -> Figure:
+    rows = one.ranked("percent_difference")
+    scale = marks.span([0.0, *marks.numbers(rows, "difference")])
+    measure = {"title": "Δ%, fixed minus random", "scale": scale, "axis": alt.Axis(tickCount=6)}
+    words = (
+        f"Difference of the means{one.of}",
+        (
+            f"{_each(rows, 'difference')} Δ% is the mean in fixed order minus that in random order, in percent of the fixed one: "
+            "above 0 values are larger in fixed order."
+        ),
+        f"Differences of means under fixed and random order in percent{one.of}, sorted.",
+    )
+    return _curve(one, f"differences{one.end}", words, rows, ("difference", measure), 0.0)
+
+
 def _each(rows: Sequence[Row], by: str) -> str:
-    if len(rows) <= NAMED:
+    if len(rows) <= _NAMED:
         return f"{counted(len(rows), 'treatment')} by {by}."
     return f"Each mark is one of {len(rows)} treatments, by {by}; the ends are named."
 
 
-def _p_values(name: str, of: str, tested: Sequence[TreatmentOrder], rows: tuple[Row, ...]) -> Picture:
-    level = min(one.alpha_corrected for one in tested)
-    smallest = (
-        f" Values below {_SMALLEST:g} are drawn there." if any(row["p"] == _SMALLEST for row in rows) else ""
+def _curve(
+    one: _Compared,
+    name: str,
+    words: tuple[str, str, str],
+    rows: list[Row],
+    measure: _Measure,
+    level: float,
+    *,
+    rising: bool = True,
+) -> Figure:
+    """A row for each of few treatments, or the values of many over their rank with the ends named."""
+    few, names = len(rows) <= _NAMED, names_of(rows)
+    rank = alt.X("rank:Q", title="treatments, by rank", scale=alt.Scale(nice=False, padding=8))
+    field, looks_of = measure
+    base = charted(rows, one.sheets)
+    placed = (
+        base.encode(x=alt.X(f"{field}:Q", **looks_of), y=marks.treatment_rows(names))
+        if few
+        else base.encode(x=rank, y=alt.Y(f"{field}:Q", **looks_of))
     )
-    return Picture(
-        "p-values",
-        name,
-        f"Kruskal-Wallis p-values{of}",
-        f"{_each(rows, 'effect size')} Dashed: {level:.2g}, the level over the number of comparisons (Bonferroni). Filled: differs "
-        f"after correction.{smallest}",
-        f"p-values of Kruskal and Wallis' test of fixed against random order{of}, sorted by effect size.",
-        rows,
-        names_of(rows),
-        "p, not corrected",
-        level,
-    )
+    tips = [*marks.name_tips("treatment"), *map(marks.tip, _TIPS), *marks.name_tips("case")]
+    looks = marks.two_standings(["differs", "does not differ"])
+    dots = placed.mark_point(size=60 if few else 25, opacity=0.9).encode(*looks, tooltip=tips)
+    layers = [across(base, level, upright=few), dots.add_params(marks.zoom("x" if few else "y"))]
+    layers += [] if few else _ends(one, rows, measure, rising=rising)
+    return order_figure(name, words, alt.layer(*layers), rows_height(names) if few else HEIGHT)
 
 
-def _effect_sizes(name: str, of: str, rows: tuple[Row, ...]) -> Picture:
-    return Picture(
-        "effect-sizes",
-        name,
-        f"Effect sizes{of}",
-        f"{_each(rows, 'effect size')} η² is the share of the variance of ranks that the order explains; below 0 it is none.",
-        f"Effect sizes of fixed against random order{of}, sorted.",
-        rows,
-        names_of(rows),
-        "effect size η²",
-        0.0,
-    )
-
-
-def _differences(name: str, of: str, tested: Sequence[TreatmentOrder], labels: Mapping[str, str]) -> Picture:
-    by_difference = sorted(tested, key=lambda one: one.percent_difference or 0.0)
-    rows = tuple(_treatment_row(rank, one, labels) for rank, one in enumerate(by_difference, 1))
-    return Picture(
-        "differences",
-        name,
-        f"Difference of the means{of}",
-        f"{_each(rows, 'difference')} Δ% is the mean in fixed order minus that in random order, in percent of the fixed one: above 0 "
-        "values are larger in fixed order.",
-        f"Differences of means under fixed and random order in percent{of}, sorted.",
-        rows,
-        names_of(rows),
-        "Δ%, fixed minus random",
-        0.0,
-    )
-
-
-def _cases(name: str, of: str, tested: Sequence[TreatmentOrder]) -> Picture:
-    counts = [sum(one.case == case for one in tested) for case in (1, 2, 3)]
-    rows: list[Row] = [
-        {"case": text, "treatments": count, "share": f"{100 * count / len(tested):.0f} %"}
-        for text, count in zip(CASES, counts, strict=True)
+def _ends(one: _Compared, rows: list[Row], measure: _Measure, *, rising: bool) -> list[Chart]:
+    """The names of the first and the last treatment of a curve, on its empty side."""
+    away, (field, looks) = 13 if rising else -13, measure
+    return [
+        charted([row], one.sheets)
+        .mark_text(align=align, dy=shift, limit=260)
+        .encode(x="rank:Q", y=alt.Y(f"{field}:Q", **looks), text="treatment:N")
+        for row, align, shift in ((rows[0], "left", away), (rows[-1], "right", -away))
     ]
-    return Picture(
-        "cases",
-        name,
-        f"Cases of the intervals of medians{of}",
+
+
+# Cases and intervals
+
+
+def _cases(one: _Compared) -> Figure:
+    counts = [sum(each.case == case for each in one.tested) for case in (1, 2, 3)]
+    rows: list[Row] = [
+        {"case": text, "treatments": count, "share": f"{100 * count / len(one.tested):.0f} %"}
+        for text, count in zip(_CASES, counts, strict=True)
+    ]
+    most = 1.2 * max(counts)  # a fifth more than the longest bar, for its number
+    scale = alt.Scale(domain=[0, most], nice=False)
+    x = alt.X("treatments:Q", title="treatments", axis=marks.count_axis([0, most]), scale=scale)
+    y = alt.Y("case:N", sort=None, title=None, axis=alt.Axis(labelLimit=250))
+    base = charted(rows, one.sheets).encode(x=x, y=y, tooltip=marks.name_tips("case", "treatments", "share"))
+    colours = alt.Scale(range=[COLOURS[1], COLOURS[0], COLOURS[4]])
+    bars = base.mark_bar().encode(color=alt.Color("case:N", scale=colours, legend=None, sort=None))
+    written = base.mark_text(align="left", dx=5).encode(text="treatments:N")
+    words = (
+        f"Cases of the intervals of medians{one.of}",
         "Case 1: conclusions change with the order. 2: they likely do not. 3: open.",
-        f"How many of {len(tested)} treatments fall into each case of overlap of two intervals{of}.",
-        tuple(rows),
-        CASES,
-        "treatments",
+        f"How many of {len(one.tested)} treatments fall into each case of overlap of two intervals{one.of}.",
     )
+    return order_figure(f"cases{one.end}", words, alt.layer(bars, written), 150)
 
 
-def _intervals(name: str, of: str, tested: Sequence[TreatmentOrder], labels: Mapping[str, str]) -> Picture:
-    ordered = sorted(tested, key=lambda one: -abs(one.shift_percent or 0.0))[:_MOST_INTERVALS]
-    rows = tuple(row for one in ordered for row in _interval_rows(one, labels))
-    more = (
-        f" The {len(ordered)} of {len(tested)} treatments that move most."
-        if len(tested) > len(ordered)
-        else ""
+def _intervals(one: _Compared) -> Figure:
+    ordered = sorted(one.tested, key=lambda each: -abs(each.shift_percent or 0.0))[:_MOST_INTERVALS]
+    rows = [row for each in ordered for row in _interval_rows(each, one.labels)]
+    names, domain = names_of(rows), ["fixed", "random"]
+    legend = marks.legend(domain)
+    colours = alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]])
+    shapes = alt.Scale(domain=domain, range=["circle", "diamond"])
+    tips = [
+        *marks.name_tips("treatment", "order"),
+        *map(marks.tip, ("low", "median", "high")),
+        *marks.name_tips("n"),
+    ]
+    base = charted(rows, one.sheets).encode(
+        y=marks.treatment_rows(names),
+        yOffset=alt.YOffset("order:N", sort=domain),
+        color=alt.Color("order:N", scale=colours, legend=legend),
+        tooltip=tips,
     )
-    return Picture(
-        "intervals",
-        name,
-        f"Medians under both orders{of}",
-        f"Each median with its interval, in percent of the median in fixed order; in brackets the case.{more}",
-        f"Medians under fixed and random order with their intervals, by treatment{of}.",
-        rows,
-        tuple(dict.fromkeys(names_of(rows))),
-        "% from the median in fixed order",
+    x = marks.reach(rows, "low", "median", "high").x("low", "% from the median in fixed order")
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q").add_params(marks.zoom("x"))
+    shape = alt.Shape("order:N", scale=shapes, legend=legend)
+    middles = base.mark_point(filled=True, size=60, opacity=1).encode(x="median:Q", shape=shape)
+    more = len(one.tested) > len(ordered)
+    words = (
+        f"Medians under both orders{one.of}",
+        "Each median with its interval, in percent of the median in fixed order; in brackets the case."
+        + (f" The {len(ordered)} of {len(one.tested)} treatments that move most." if more else ""),
+        f"Medians under fixed and random order with their intervals, by treatment{one.of}.",
     )
+    chart = alt.layer(bars, middles)
+    return order_figure(f"intervals{one.end}", words, chart, rows_height(names, 36), whole=True)
 
 
 def _interval_rows(one: TreatmentOrder, labels: Mapping[str, str]) -> Iterator[Row]:

@@ -1,61 +1,64 @@
-"""The figures of trials over time: position in the round, drift, and the trials themselves."""
+"""Figures of trials over time: position in the round, drift, and the trials themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import altair as alt
+
 from trialwise.analysis.order.summary import Bin, Course, OrderSummary
-from trialwise.report.figures.order_carryover import MOST_GROUPS
-from trialwise.report.figures.order_picture import Picture, group_text
+from trialwise.report.document import Figure
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import charted
+from trialwise.report.figures.marks import HEIGHT
+from trialwise.report.figures.order_parts import MOST_GROUPS, across, group_text, order_figure
+from trialwise.report.figures.palette import COLOURS
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row
 
-
-def _unit(view: OrderSummary, metric: str) -> str:
-    return f" [{unit}]" if (unit := view.units.get(metric)) else ""
+_ROUNDS = "round, in the order in which they ran"
 
 
-def time_pictures(view: OrderSummary, labels: Mapping[str, str]) -> Iterator[Picture]:
+def time_figures(view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figure]:
     """Position, drift and trials for each metric and group, where there is more than one place to compare."""
     several = len(view.courses) > 1
     for place, course in enumerate(view.courses[:MOST_GROUPS]):
         of = f": {group_text(course)}" if several else ""
         if len(course.positions) > 1:
-            yield _position(place, course, of)
+            yield _position(place, course, of, sheets)
         if len(course.rounds) > 1:
-            yield _drift(place, course, of)
+            yield _drift(place, course, of, sheets)
         if course.trials:
-            yield _trials(place, course, of, labels, _unit(view, course.metric))
+            unit = view.units.get(course.metric)
+            yield _trials(place, course, of, labels, f" [{unit}]" if unit else "", sheets)
 
 
-def _position(place: int, course: Course, of: str) -> Picture:
-    return Picture(
-        "position",
-        f"position-{place}",
+# Bins
+
+
+def _position(place: int, course: Course, of: str, sheets: dict[str, Sheet]) -> Figure:
+    words = (
         f"Position in the round{of}",
-        "Median distance of trials from the median of their treatment at each position, with its interval; rounds in random "
-        f"order alone.{_shared(course.positions, 'positions')}",
+        (
+            "Median distance of trials from the median of their treatment at each position, with its interval; rounds in random "
+            f"order alone.{_shared(course.positions, 'positions')}"
+        ),
         f"Distance of {group_text(course)} from the median of the treatment by position in the round.",
-        tuple(_bin_row(bin_) for bin_ in course.positions),
-        axis=f"{course.metric}, % from the median",
-        level=0.0,
-        measure="position in the round",
     )
+    rows = [_bin_row(bin_) for bin_ in course.positions]
+    return _bins(f"position-{place}", words, rows, "position in the round", course, sheets)
 
 
-def _drift(place: int, course: Course, of: str) -> Picture:
-    return Picture(
-        "drift",
-        f"drift-{place}",
+def _drift(place: int, course: Course, of: str, sheets: dict[str, Sheet]) -> Figure:
+    words = (
         f"Drift from round to round{of}",
         "Median distance of trials from the median of their treatment in each round, with its interval."
         + _shared(course.rounds, "rounds"),
         f"Distance of {group_text(course)} from the median of the treatment by round.",
-        tuple(_bin_row(bin_, 1) for bin_ in course.rounds),
-        axis=f"{course.metric}, % from the median",
-        level=0.0,
-        measure="round, in the order in which they ran",
     )
+    rows = [_bin_row(bin_, 1) for bin_ in course.rounds]
+    return _bins(f"drift-{place}", words, rows, _ROUNDS, course, sheets)
 
 
 def _shared(bins: Sequence[Bin], what: str) -> str:
@@ -77,7 +80,72 @@ def _bin_row(bin_: Bin, shift: int = 0) -> Row:
     }
 
 
-def _trials(place: int, course: Course, of: str, labels: Mapping[str, str], unit: str) -> Picture:
+def _bins(
+    name: str,
+    words: tuple[str, str, str],
+    rows: list[Row],
+    along: str,
+    course: Course,
+    sheets: dict[str, Sheet],
+) -> Figure:
+    tips = [
+        alt.Tooltip("where:N", title=along),
+        *map(marks.tip, ("median", "low", "high")),
+        *marks.name_tips("n"),
+    ]
+    scale = alt.Scale(nice=False, padding=14, zero=False)
+    x = alt.X("at:Q", title=along, axis=marks.count_axis(marks.numbers(rows, "at")), scale=scale)
+    heights = marks.span([0.0, *marks.numbers(rows, "low", "median", "high")])
+    y = alt.Y("low:Q", title=f"{course.metric}, % from the median", scale=heights)
+    chart = charted(rows, sheets)
+    base = chart.encode(x=x, tooltip=tips)
+    bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0]).encode(y=y, y2="high:Q")
+    middles = base.mark_point(filled=True, size=50, opacity=1, color=COLOURS[0]).encode(y="median:Q")
+    zero = across(chart, 0.0, upright=False)
+    layers = alt.layer(zero, bars.add_params(marks.zoom("x", "y")), middles)
+    return order_figure(name, words, layers, HEIGHT)
+
+
+# Trials
+
+
+def _trials(
+    place: int, course: Course, of: str, labels: Mapping[str, str], unit: str, sheets: dict[str, Sheet]
+) -> Figure:
+    rows = list(_trial_rows(course, labels))
+    orders = {trial.order for trial in course.trials}
+    tips = [
+        marks.tip("value", course.metric + unit),
+        marks.tip("percent", "% from the median"),
+        *marks.name_tips("treatment", "order", "round", "position"),
+        *(marks.name_tips("worker") if any(row["worker"] for row in rows) else []),
+    ]
+    domain, ink = ["fixed", "random"], "currentColor"
+    known = alt.Legend(orient="top", title=None, symbolFillColor=ink, symbolStrokeColor=ink)
+    shapes = alt.Scale(domain=domain, range=["circle", "diamond"])
+    turns = alt.Scale(domain=[str(number) for number in range(len(COLOURS))], range=list(COLOURS))
+    axis = marks.count_axis(marks.numbers(rows, "at"))
+    scale = alt.Scale(nice=False, padding=8, zero=False)
+    heights = marks.span([0.0, *marks.numbers(rows, "percent")])
+    marked = charted(rows, sheets).mark_point(filled=True, size=34, opacity=0.8)
+    marked = marked.encode(
+        x=alt.X("at:Q", title=_ROUNDS, axis=axis, scale=scale),
+        y=alt.Y("percent:Q", title=f"{course.metric}, % from the median", scale=heights),
+        shape=alt.Shape("order:N", scale=shapes, legend=known if len(orders) > 1 else None),
+        color=alt.Color("colour:N", scale=turns, legend=None),
+        tooltip=tips,
+    )
+    line = charted(list(_round_rows(course)), sheets).mark_line(color=ink, strokeWidth=1.5, opacity=0.8)
+    layers = alt.layer(marked.add_params(marks.zoom("x", "y")), line.encode(x="at:Q", y="median:Q"))
+    words = (
+        f"Trials over time{of}",
+        _trials_caption(course),
+        f"Trials of {group_text(course)} in the order in which they ran, coloured by round.",
+    )
+    return order_figure(f"trials-{place}", words, layers, HEIGHT, whole=True)
+
+
+def _trials_caption(course: Course) -> str:
     orders = {trial.order for trial in course.trials}
     shapes = " Circles: fixed order; diamonds: random order." if len(orders) > 1 else ""
     drawn = len(course.trials)
@@ -88,17 +156,9 @@ def _trials(place: int, course: Course, of: str, labels: Mapping[str, str], unit
         else ""
     )
     span = "round" if all(bin_.first == bin_.last for bin_ in course.rounds) else "few rounds"
-    return Picture(
-        "trials",
-        f"trials-{place}",
-        f"Trials over time{of}",
+    return (
         f"Distance of each trial from the median of its treatment; colours change from round to round.{shapes} The line is the "
-        f"median of each {span}: drift.{thinned}{without}",
-        f"Trials of {group_text(course)} in the order in which they ran, coloured by round.",
-        tuple(_trial_rows(course, labels)),
-        axis=f"{course.metric}, % from the median",
-        measure=course.metric + unit,
-        line=tuple(_round_rows(course)),
+        f"median of each {span}: drift.{thinned}{without}"
     )
 
 

@@ -17,7 +17,6 @@ from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.metric import figures
 from trialwise.report.figures.order import order_figures
-from trialwise.report.figures.order_pictures import pictures
 from trialwise.report.figures.paint import write_all
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
 from trialwise.report.figures.sheets import Sheet
@@ -65,7 +64,8 @@ def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Pat
         The folder cannot be made or written.
     """
     sheets: dict[str, Sheet] = {}
-    return write_all(order_figures(pictures(view, {}), sheets), sheets, folder, kind)
+    figures = (figure for group in order_figures(view, {}, sheets) for figure in group.figures)
+    return write_all(figures, sheets, folder, kind)
 
 
 def _all_figures(
@@ -85,5 +85,5 @@ def _all_figures(
         for group in verdict_figures(verdicts, names, sheets):
             yield from group.figures
     if order is not None:
-        for figure in order_figures(pictures(order, names), sheets):
-            yield replace(figure, file=f"order-{figure.file}")
+        for group in order_figures(order, names, sheets):
+            yield from (replace(figure, file=f"order-{figure.file}") for figure in group.figures)
