@@ -18,7 +18,7 @@ export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 unexport PYTHONDONTWRITEBYTECODE
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants test-lowest deny coverage docs schemas install-c clean
+.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
 
 setup: .venv/.core $(NS3)
 
@@ -52,7 +52,7 @@ lint: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/typos
-	$(BIN)/stubtest trialwise._core
+	$(BIN)/stubtest trialwise._core trialwise._linux
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
 
@@ -117,6 +117,13 @@ deny:
 	@cargo deny --version >/dev/null 2>&1 || { echo "make: no cargo-deny; install it (cargo install --locked cargo-deny)"; exit 2; }
 	cargo deny --locked check licenses bans sources
 	cargo deny --locked check advisories || echo "make: advisories were not checked, or there are some; see above"
+
+# The part of the core that is built everywhere, checked for two other systems; it takes their standard libraries.
+PORTABLE := x86_64-pc-windows-gnu x86_64-apple-darwin
+portable:
+	@for target in $(PORTABLE); do rustup target list --installed 2>/dev/null | grep -q "$$target" || \
+	{ echo "make: no standard library for $$target; install it (rustup target add $$target)"; exit 2; }; \
+	cargo clippy --quiet --locked -p trialwise-python --target "$$target" -- -D warnings || exit 1; done
 
 # What tests execute of the package, as a figure; no gate.
 coverage: setup

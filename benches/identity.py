@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from measuring import processor
-from trialwise._core import run_command
+from trialwise._linux import run_command
 from trialwise.execution.session import LocalWatch
 from trialwise.measurement.file_identity import NamedFile
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.measurement.packets import read_packet_log
 from trialwise.measurement.path_metrics import throughput, throughput_series
 
@@ -49,7 +49,7 @@ class Transfer:
     course: tuple[float, ...]
     recorded: int
     said: dict[str, Any]
-    report: _core.PathReport
+    report: _linux.PathReport
 
     @property
     def unlogged(self) -> int:
@@ -65,7 +65,7 @@ def iperf(uplink: Pairs, downlink: Pairs, words: str, *, seconds: int, seed: int
             with _receiver(
                 path, ["iperf3", "--server", "--one-off", "--forceflush", "--port", PORT], "listening"
             ):
-                peer = _core.Path.address("receiver")
+                peer = _linux.Path.address("receiver")
                 client = ["iperf3", "--client", peer, "--port", PORT, "--time", str(seconds), "--json"]
                 done = _finished([*path.prefix("sender"), *client, *words.split()], seconds)
         finally:
@@ -88,7 +88,7 @@ def own_sender(
         path = _opened(uplink, downlink, folder, seed)
         try:
             with _receiver(path, [*flow, "receive", "--port", PORT], "ready"):
-                peer = _core.Path.address("receiver")
+                peer = _linux.Path.address("receiver")
                 words = [
                     "send",
                     peer,
@@ -107,8 +107,8 @@ def own_sender(
         return Transfer(None, *_wire(Path(folder) / "log", settled, seconds), {}, report)
 
 
-def _opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _core.Path:
-    return _core.Path(
+def _opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _linux.Path:
+    return _linux.Path(
         [list(uplink.items())],
         [list(downlink.items())],
         directory=folder,
@@ -119,7 +119,7 @@ def _opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _core.Pat
 
 
 @contextmanager
-def _receiver(path: _core.Path, words: Sequence[str], ready: str) -> Iterator[None]:
+def _receiver(path: _linux.Path, words: Sequence[str], ready: str) -> Iterator[None]:
     command = [*path.prefix("receiver"), *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -20,7 +20,7 @@ from functools import partial
 
 from measuring import show, write
 from path_traffic import Pairs, Transfer, iperf, own_sender, quiet
-from trialwise import _core
+from trialwise import _linux
 
 SOURCE = "PATHS.md section 1"
 MAHIMAHI_GIGABIT = {"cubic": 262.8, "bbr": 333.8}
@@ -143,7 +143,7 @@ def side_by_side(calls: Sequence[Callable[[], Transfer]]) -> list[Transfer]:
 
 def ceiling() -> list[Row]:
     """What `trialwise doctor path` measures: error of delay of an idle path, and a path without limits."""
-    found = [_core.measure_ceiling(15.0, lambda _stage, _share: None) for _ in range(3)]
+    found = [_linux.measure_ceiling(15.0, lambda _stage, _share: None) for _ in range(3)]
     errors = [each.delay_error_median * 1e3 for each in found]
     tails = [round(each.delay_error_p99 * 1e3, 3) for each in found]
     free = [each.unrestricted / 1e9 for each in found]

@@ -23,7 +23,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trialwise._core import run_command
+from trialwise._linux import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable

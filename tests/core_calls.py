@@ -198,10 +198,10 @@ def _fabric(topology: str) -> object:
 
 
 def _client() -> object:
-    from trialwise import _core
+    from trialwise import _linux
 
     where = Path(tempfile.mkdtemp()) / "x"
-    return _core.StreamClient(
+    return _linux.StreamClient(
         "app", ["--oml-id", "a", "--oml-domain", "d", "--oml-collect", f"file:{where}"], {}
     )
 
@@ -217,9 +217,9 @@ def _point(fields: tuple[str, ...]) -> object:
 
 
 def _collector() -> object:
-    from trialwise import _core
+    from trialwise import _linux
 
-    return _core.Collector("127.0.0.1:0", f"sqlite:{tempfile.mkdtemp()}")
+    return _linux.Collector("127.0.0.1:0", f"sqlite:{tempfile.mkdtemp()}")
 
 
 def _of_core(name: str, *arguments: object, **keywords: object) -> object:

@@ -27,7 +27,7 @@ import numpy as np
 from captures import framed, ipv4, ipv6, pcap, pcapng
 from example_directory import write_example
 from packet_logs import RECORD, flow_word, random_packets, write_log
-from trialwise import _core, study
+from trialwise import _core, _linux, study
 from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.table import EffectColumns, read_effects_table
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
@@ -392,7 +392,7 @@ def streamed(path: Path, ending: str) -> None:
     file = path.with_name(f"streams.{ending}")
     file.write_bytes(path.read_bytes())
     try:
-        _core.StreamClient("app", ["--oml-id=i", "--oml-domain=d", f"--oml-config={file}"], {}).close(0.0)
+        _linux.StreamClient("app", ["--oml-id=i", "--oml-domain=d", f"--oml-config={file}"], {}).close(0.0)
     except ValueError as error:
         raise TrialwiseError(str(error)) from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trialwise._core import run_command
+from trialwise._linux import run_command
 from trialwise.statistics.comparing.signed_ranks import shift_of_pairs
 
 PAIRS = 60

@@ -18,7 +18,7 @@ import pytest
 from tests.system.paths import needs_paths
 
 from path_trials import Found, Setting, run_all
-from trialwise import _core
+from trialwise import _linux
 from trialwise.experiment.trials import PathFlow
 from trialwise.measurement.packets import EVENTS, Packets
 
@@ -102,7 +102,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Trials:
 
 
 def test_a_datagram_over_an_idle_path_arrives_when_the_model_says() -> None:
-    found = _core.measure_ceiling(4.0, lambda _stage, _share: None)
+    found = _linux.measure_ceiling(4.0, lambda _stage, _share: None)
     assert found.delay_error_median <= 0.3e-3
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from tests.system.conftest import Bench
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.store.ledger import Ledger
 
 SENDER = """
@@ -44,7 +44,7 @@ PATH = '{ rate = "12Mbit/s", delay = "10ms", queue = "droptail:packets=40" }'
 def refusal() -> str | None:
     """Why no path can be made here."""
     try:
-        _core.Path([[("delay", "1ms")]], [[("delay", "1ms")]], directory=".", seed=1).close()
+        _linux.Path([[("delay", "1ms")]], [[("delay", "1ms")]], directory=".", seed=1).close()
     except OSError as error:
         return str(error)
     return None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.system.conftest import TRIALWISE, Bench
 
-from trialwise._core import StartError, run_command
+from trialwise._linux import StartError, run_command
 from trialwise.errors import PlanError
 from trialwise.execution.namespaces import END_SECONDS, FreshNamespace
 
@@ -192,7 +192,7 @@ def test_an_ordinary_user_has_one_through_a_namespace_of_users(tmp_path: Path):
     script = f"""
 import os, time
 from pathlib import Path
-from trialwise._core import run_command
+from trialwise._linux import run_command
 from trialwise.execution.namespaces import FreshNamespace
 reading, writing = os.pipe()
 namespace = FreshNamespace([])

@@ -11,7 +11,7 @@ import pytest
 from tests.system.conftest import Bench
 
 from trialwise import study
-from trialwise._core import run_command
+from trialwise._linux import run_command
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import INTERRUPTS, RESOURCES
 from trialwise.store.ledger import Ledger
@@ -119,7 +119,7 @@ def test_what_an_ordinary_user_may_not_count_is_said_so():
     """The kernel of this machine may be closed (paranoid 2 or more) or open; either way nothing breaks."""
     probe = """
 import os
-from trialwise._core import run_command
+from trialwise._linux import run_command
 print(run_command(["true"], environment=os.environ, working_directory="/", counters=["task-clock:u"], isolate=["ipc"]).counted)
 """
     done = subprocess.run(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trialwise import _core
+from trialwise import _core, _linux
 
 FEATURES = _core.features()
 UTP = [sys.executable, "-m", "trialwise.schemes.utp"]
@@ -25,8 +25,8 @@ def known_to_the_kernel() -> list[str]:
 @pytest.fixture
 def permitted() -> None:
     try:
-        _core.check_congestion()
-    except _core.AttachError as error:
+        _linux.check_congestion()
+    except _linux.AttachError as error:
         pytest.skip(str(error))
 
 
@@ -36,7 +36,7 @@ def test_features_are_those_of_the_build():
 
 @with_bpf
 def test_a_congestion_control_can_be_chosen_while_it_is_held(permitted: None):
-    with _core.attach_congestion("vegas") as held, socket.socket() as chooser:
+    with _linux.attach_congestion("vegas") as held, socket.socket() as chooser:
         assert held.name == "tw_vegas"
         assert held.name in known_to_the_kernel()
         chooser.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"tw_vegas")
@@ -47,22 +47,22 @@ def test_a_congestion_control_can_be_chosen_while_it_is_held(permitted: None):
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="vegas and dctcp"):
-        _core.attach_congestion("cubic")
+        _linux.attach_congestion("cubic")
 
 
 @pytest.mark.skipif("bpf" in FEATURES, reason="built with bpf")
 def test_a_build_without_bpf_says_how_to_have_it():
-    with pytest.raises(_core.AttachError, match="make setup FEATURES=bpf") as raised:
-        _core.attach_congestion("vegas")
+    with pytest.raises(_linux.AttachError, match="make setup FEATURES=bpf") as raised:
+        _linux.attach_congestion("vegas")
     assert raised.value.reason == "not_built"
-    with pytest.raises(_core.AttachError):
-        _core.check_congestion()
+    with pytest.raises(_linux.AttachError):
+        _linux.check_congestion()
 
 
 @pytest.mark.skipif("utp" in FEATURES, reason="built with utp")
 def test_a_build_without_utp_says_how_to_have_it():
     with pytest.raises(RuntimeError, match="make setup FEATURES=utp"):
-        _core.utp_program(["--help"])
+        _linux.utp_program(["--help"])
     done = subprocess.run([*UTP, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "make setup FEATURES=utp" in done.stderr

@@ -19,7 +19,7 @@ import pytest
 from tests.system.conftest import TRIALWISE
 from tests.system.paths import needs_paths
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.needs import missing
 
@@ -324,7 +324,7 @@ def test_signals_do_not_disturb_the_making_of_a_path():
     signal.setitimer(signal.ITIMER_REAL, 0.013, 0.013)
     try:
         for _ in range(10):
-            _core.Path([[("delay", "1ms")]], [[("delay", "1ms")]], directory=".", seed=1).close()
+            _linux.Path([[("delay", "1ms")]], [[("delay", "1ms")]], directory=".", seed=1).close()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -1,4 +1,4 @@
-"""`trialwise._core.run_command` from Python: what the Rust tests of `crates/process` cannot see."""
+"""`trialwise._linux.run_command` from Python: what the Rust tests of `crates/process` cannot see."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from trialwise import _core
+from trialwise import _linux
 
 
-def run(*argv: str | bytes | Path, **settings) -> _core.CommandResult:
-    return _core.run_command(list(argv), **({"environment": os.environ, "working_directory": "/"} | settings))
+def run(*argv: str | bytes | Path, **settings) -> _linux.CommandResult:
+    return _linux.run_command(
+        list(argv), **({"environment": os.environ, "working_directory": "/"} | settings)
+    )
 
 
 def process_is_gone(pid: int) -> bool:
@@ -69,7 +71,7 @@ def test_files_receive_the_output(tmp_path: Path):
     ],
 )
 def test_a_start_that_fails_says_why(argv: list[str], settings, reason: str, number: int):
-    with pytest.raises(_core.StartError) as caught:
+    with pytest.raises(_linux.StartError) as caught:
         run(*argv, **settings)
     assert (caught.value.reason, caught.value.errno) == (reason, number)
     assert isinstance(caught.value, OSError)
@@ -114,7 +116,7 @@ def test_control_c_abandons_the_run():
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(writer)
     timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
-    results: list[_core.CommandResult] = []
+    results: list[_linux.CommandResult] = []
 
     def wait_for_interrupt() -> None:
         results.append(run("sleep", "60", cancel_fd=reader))
@@ -148,7 +150,7 @@ def test_an_event_descriptor_abandons_the_run():
 def test_a_caller_without_standard_descriptors_may_run_programs():
     program = (
         "import os, sys\n"
-        "from trialwise._core import run_command\n"
+        "from trialwise._linux import run_command\n"
         "os.closerange(0, 10)\n"
         "for _ in range(3):\n"
         "    argv = ['sh', '-c', 'echo out; echo error >&2']\n"
@@ -164,13 +166,14 @@ def test_a_caller_without_standard_descriptors_may_run_programs():
 )
 def test_nothing_goes_on_when_the_caller_is_killed(tmp_path: Path, script: str):
     program = (
-        "from trialwise._core import run_command\n"
+        "from trialwise._linux import run_command\n"
         f"run_command(['sh', '-c', {script!r}], environment={{'PATH': '/usr/bin:/bin'}},"
         f" working_directory={str(tmp_path)!r})"
     )
     caller = subprocess.Popen([sys.executable, "-c", program])
     pid = tmp_path / "pid"
     while not (pid.exists() and pid.read_text()):
+        assert caller.poll() is None
         time.sleep(0.01)
     assert not process_is_gone(int(pid.read_text()))
     caller.kill()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.system.test_stream_command import PATIENCE, TRIALWISE, python, rows, stream
 
-from trialwise._core import ProgramCounters
+from trialwise._linux import ProgramCounters
 
 SOFTWARE = ("task-clock", "context-switches", "cpu-migrations", "minor-faults", "major-faults")
 HARDWARE = ("cycles", "instructions", "cache-misses", "branch-misses")

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use trialwise_link::log::{Direction, Event, Record};
 use trialwise_link::{Counters, Exit, Fate, Link, Packet, Tally};
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Bytes, Duration, Time};
 
 use crate::clock::{self, Clock, RunDelay, Waiter};
 use crate::datagram::{Datagram, split};
@@ -15,7 +16,8 @@ use crate::device::{Device, DeviceCounters};
 use crate::error::Error;
 use crate::histogram::Histogram;
 use crate::join::Joiner;
-use crate::log::{Direction, Event, PacketLog, Record};
+use crate::log::PacketLog;
+
 use crate::pool::Pool;
 use crate::priority::Scheduling;
 use crate::relay::Gate;
@@ -306,7 +308,7 @@ impl Engine {
                 break;
             };
             if let Some(log) = &mut self.log {
-                log.add(&Record::of(way.direction, &exit.packet, exit.fate, exit.time, now));
+                log.add(&record_of(way.direction, &exit.packet, exit.fate, exit.time, now));
             }
             way.settle(&exit, now, &mut self.pool, device);
         }
@@ -334,7 +336,7 @@ impl Engine {
             while let Some(exit) = way.link.pop(Time::MAX) {
                 way.held.add(exit.packet.size());
                 if let Some(log) = &mut self.log {
-                    let delivered = Record::of(way.direction, &exit.packet, Fate::Delivered, now, now);
+                    let delivered = record_of(way.direction, &exit.packet, Fate::Delivered, now, now);
                     log.add(&Record { event: Event::Held, ..delivered });
                 }
                 self.pool.release_one(&exit.packet);
@@ -347,4 +349,22 @@ impl Engine {
 
 fn read_counters(devices: &[Device; 2]) -> io::Result<[DeviceCounters; 2]> {
     Ok([devices[0].counters()?, devices[1].counters()?])
+}
+
+/// What a packet's record holds when it leaves its link.
+fn record_of(direction: Direction, datagram: &Datagram, fate: Fate, time: Time, now: Time) -> Record {
+    let event = match fate {
+        Fate::Delivered => Event::Delivered,
+        Fate::Dropped { element, cause } => Event::Dropped { element, cause },
+    };
+    Record {
+        time,
+        delay: time - datagram.arrival,
+        flow: datagram.flow,
+        lateness: now - time,
+        size: Bytes::new(datagram.length() as u64),
+        event,
+        direction,
+        ecn: datagram.ecn,
+    }
 }

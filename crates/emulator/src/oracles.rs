@@ -11,8 +11,8 @@ use crate::destination::Destination;
 use crate::device::Device;
 use crate::headers::VNET;
 use crate::join::Joiner;
-use crate::log::{LogReader, Record};
 use crate::pool::Pool;
+use trialwise_link::log::{LogReader, Record};
 
 /// Frames, each behind its length in two bytes: each is taken apart, some of it marked, looked at by the relay, and put together
 /// again; nothing of it is lost or made.
@@ -59,16 +59,14 @@ fn nowhere() -> Device {
 pub fn packet_logs(bytes: &[u8]) {
     let Ok(reader) = LogReader::new(bytes) else { return };
     for record in reader.map_while(Result::ok) {
-        assert_eq!(record.read_again(), Some(record));
+        assert_eq!(read_again(&record), Some(record));
     }
 }
 
-impl Record {
-    fn read_again(&self) -> Option<Self> {
-        let mut bytes = Vec::new();
-        self.write(&mut bytes);
-        Self::read(bytes.first_chunk()?)
-    }
+fn read_again(record: &Record) -> Option<Record> {
+    let mut bytes = Vec::new();
+    record.write(&mut bytes);
+    Record::read(bytes.first_chunk()?)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use trialwise_units::Duration;
 
 use crate::device::DeviceKind;
 use crate::histogram::Percentiles;
-use crate::log::Direction;
 use crate::priority::Priority;
+use trialwise_link::log::Direction;
 
 /// The bound of lateness under which an emulated path counts as faithful.
 pub const LATENESS_BOUND: Duration = Duration::from_milliseconds(1);
@@ -161,15 +161,6 @@ impl fmt::Display for Bottleneck {
                 direction.words()
             ),
             Self::LogIncomplete(reason) => write!(formatter, "the packet log is incomplete: {reason}"),
-        }
-    }
-}
-
-impl Direction {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Forward => "to the receiver",
-            Self::Backward => "to the sender",
         }
     }
 }

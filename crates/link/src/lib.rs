@@ -33,6 +33,7 @@
 mod delay;
 mod element;
 mod link;
+pub mod log;
 mod loss;
 mod outage;
 mod packet;

@@ -6,7 +6,6 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
-use std::time::Duration;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
@@ -107,19 +106,6 @@ pub(crate) fn finite<'a>(name: &str, values: &'a [f64]) -> PyResult<&'a [f64]> {
             values[place]
         ))),
     }
-}
-
-/// The longest time that may be asked for, seconds: a thousand years, which clocks can still add to the present.
-const LONGEST: f64 = 3.2e10;
-
-/// A time to wait.
-pub(crate) fn span(name: &str, seconds: f64) -> PyResult<Duration> {
-    let within = Some(seconds).filter(|seconds| *seconds <= LONGEST);
-    within.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "{name} is {seconds}: it must be a time in seconds, from 0 to {LONGEST:e}"
-        ))
-    })
 }
 
 /// The longest time that picoseconds in 64 bits hold, a little over 213 days, seconds.

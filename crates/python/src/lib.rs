@@ -1,22 +1,17 @@
-//! `trialwise._core`: what Python sees of the Rust crates. One module for each crate, conversion only.
+//! `trialwise._core`: what Python sees of the Rust crates. One module for each crate, conversion only. What Linux alone has stands in
+//! [`linux`].
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod border;
-mod capture;
-mod collector;
-mod emulator;
 mod features;
-mod kernel_congestion;
 mod kernels;
 mod link;
+#[cfg(target_os = "linux")]
+mod linux;
 mod path_simulation;
-mod process;
 mod python_controller;
 mod simulator;
-mod streams;
-mod transport;
-mod utp;
 
 use pyo3::prelude::*;
 
@@ -25,18 +20,12 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     border::register(module)?;
-    capture::register(module)?;
-    collector::register(module)?;
-    emulator::register(module)?;
     features::register(module)?;
-    kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
     path_simulation::register(module)?;
-    process::register(module)?;
+    #[cfg(target_os = "linux")]
+    linux::register(module)?;
     simulator::register(module)?;
-    python_controller::register(module)?;
-    streams::register(module)?;
-    transport::register(module)?;
-    utp::register(module)
+    python_controller::register(module)
 }

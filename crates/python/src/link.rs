@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trialwise_emulator::{Columns, read_columns};
+use trialwise_link::log::{Columns, read_columns};
 use trialwise_link::{ByteConvention, LinkSpec, Listed, Packet, QueueSpec, RateSpec, Trace};
 use trialwise_python_macros::entry;
 use trialwise_units::{Bytes, Seed, Time};

@@ -9,7 +9,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyInterruptedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use trialwise_emulator::Columns;
+use trialwise_link::log::Columns;
 use trialwise_protocol::load::Load;
 use trialwise_protocol::report::Ending;
 use trialwise_protocol::scheme::{IpVersion, Scheme};

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.cli.auth_tokens import tokens, without_password
 from trialwise.cli.collector_status import ask, of_a_forwarder, show
 from trialwise.cli.text import echo, rewrite_line, size, whole_words
@@ -153,7 +153,7 @@ def collect(
         voice.warn("other users see the options of programs: give the password in PGPASSWORD")
     shown, shown_domains = tokens(forward_token_file, "TRIALWISE_FORWARD_TOKEN")
     with _errors():
-        collector = _core.Collector(
+        collector = _linux.Collector(
             listen,
             store,
             spool=spool,
@@ -203,13 +203,13 @@ def _errors() -> Generator[None]:
         yield
     except ValueError as error:
         raise TrialwiseError(str(error)) from error
-    except _core.CollectorError as error:
+    except _linux.CollectorError as error:
         hint = MAKE_ROOM if str(error).endswith(DISK_IS_FULL) else None
         kind = TrialwiseError if error.reason == "address" else StoreError
         raise kind(str(error), hint=hint) from error
 
 
-def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> None:
+def _watch(collector: _linux.Collector, voice: _Voice, end: threading.Event) -> None:
     """Tell how it goes until it is to end, or has failed."""
     while not end.wait(1.0):
         if collector.failure:
@@ -220,7 +220,7 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
         voice.progress(collector.counters())
 
 
-def _refused(collector: _core.Collector) -> dict[str, str]:
+def _refused(collector: _linux.Collector) -> dict[str, str]:
     """Domains that the collector behind refuses, with its reasons."""
     status: dict[str, Any] = json_format.loads(collector.status() or '{"forward": null}')
     refused: dict[str, str] = status["forward"]["refused"] if status["forward"] else {}
@@ -290,7 +290,7 @@ class _Voice:
             self.warn(f"domain {new[0]}{others} {what}, its rows wait in the spool: {troubles[new[0]]}")
         self._waiting[what] = set(troubles)
 
-    def progress(self, counters: _core.CollectorCounters) -> None:
+    def progress(self, counters: _linux.CollectorCounters) -> None:
         now = time.monotonic()
         rate = (counters.rows - self._last[1]) / (now - self._last[0])
         self._last = (now, counters.rows)
@@ -302,7 +302,7 @@ class _Voice:
             self._said = (now, text)
             self._line(text)
 
-    def stopped(self, counters: _core.CollectorCounters, failure: str | None) -> None:
+    def stopped(self, counters: _linux.CollectorCounters, failure: str | None) -> None:
         self._event("stopped", failure=failure, **_document(counters))
         if self._terminal and not self._json:
             echo(to=sys.stderr)
@@ -340,7 +340,7 @@ _COUNTS = [
 ]
 
 
-def _document(counters: _core.CollectorCounters) -> dict[str, object]:
+def _document(counters: _linux.CollectorCounters) -> dict[str, object]:
     counts: dict[str, object] = {name: getattr(counters, name) for name in _COUNTS}
     return counts | {
         "refused_for": counters.refused_for,
@@ -348,7 +348,7 @@ def _document(counters: _core.CollectorCounters) -> dict[str, object]:
     }
 
 
-def _troubles(counters: _core.CollectorCounters) -> str:
+def _troubles(counters: _linux.CollectorCounters) -> str:
     """What is not as it should be, each with its number."""
     troubles = {
         "damaged": sum(counters.damaged.values()),

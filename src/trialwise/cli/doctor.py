@@ -7,7 +7,7 @@ from typing import Literal
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.cli.output import print_json, results, stderr_console
 from trialwise.errors import PlanError
 from trialwise.measurement.disturbances import disturbances
@@ -85,7 +85,7 @@ def _path(*, json: bool) -> int:
     return 0
 
 
-def _measured() -> _core.Ceiling:
+def _measured() -> _linux.Ceiling:
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -95,7 +95,7 @@ def _measured() -> _core.Ceiling:
     ) as bar:
         task = bar.add_task("", total=1.0)
         try:
-            return _core.measure_ceiling(
+            return _linux.measure_ceiling(
                 _SECONDS, lambda stage, share: bar.update(task, description=stage, completed=share)
             )
         except OSError as error:

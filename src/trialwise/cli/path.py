@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise import _core
+from trialwise import _core, _linux
 from trialwise.cli.files import check_out
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import columns, say
@@ -235,7 +235,7 @@ def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bo
     seconds = _trace_seconds(plan, files) if plan.once else None
     began = time.time()
     try:
-        opened = _core.OuterPath(*ways, directory=plan.folder, seed=seed, mtu=mtu, log=kept)
+        opened = _linux.OuterPath(*ways, directory=plan.folder, seed=seed, mtu=mtu, log=kept)
     except ValueError as error:
         raise PlanError(files.in_own_words(str(error))) from error
     except OSError as error:
@@ -303,7 +303,7 @@ def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept
         )
 
 
-def _say(report: _core.PathReport) -> None:
+def _say(report: _linux.PathReport) -> None:
     console = stderr_console()
     for name, way in (("uplink", report.uplink), ("downlink", report.downlink)):
         mean = way.delivered_bytes * 8 / report.duration / 1e6

@@ -47,7 +47,7 @@ _SECONDS = {"task-clock", "cpu-clock"}
 
 def is_counter(name: str) -> bool:
     """Whether `perf_event_open` can be asked for it by that name: `instructions`, `cycles:u`, `r01c2`."""
-    from trialwise._core import counter_setting
+    from trialwise._linux import counter_setting
 
     try:
         counter_setting(name)
@@ -59,7 +59,7 @@ def is_counter(name: str) -> bool:
 def _counter(name: str) -> str:
     if is_counter(name):
         return name
-    from trialwise._core import counter_names
+    from trialwise._linux import counter_names
 
     meant = nearest(name, counter_names())
     hint = f'did you mean "{meant}"?' if meant else f"known: {', '.join(counter_names())}, and raw rNNN"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialwise._core import PointCount, StreamCount
+from trialwise._linux import PointCount, StreamCount
 
 
 @dataclass(frozen=True, slots=True)

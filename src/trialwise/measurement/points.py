@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from trialwise._core import PacketCapture, StreamClient, StreamPoint
+from trialwise._linux import PacketCapture, StreamClient, StreamPoint
 from trialwise.measurement.client_counts import CloseReport, Counters, counters_of
 from trialwise.measurement.field_types import FieldTypes, field_array, type_name
 from trialwise.measurement.stream_options import said_by_the_user, says_where, script_name, stream_variables

@@ -2,7 +2,7 @@
 
 import sys
 
-from trialwise._core import flow_program
+from trialwise._linux import flow_program
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from trialwise import _core
+from trialwise import _core, _linux
 from trialwise.schemes.scheme import Scheme
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -45,8 +45,8 @@ def _missing(scheme: Scheme) -> Iterator[str]:
 def _attach_refusal() -> str | None:
     """Why no congestion control can be attached to this kernel."""
     try:
-        _core.check_congestion()
-    except _core.AttachError as error:
+        _linux.check_congestion()
+    except _linux.AttachError as error:
         return str(error)
     return None
 

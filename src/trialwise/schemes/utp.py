@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from trialwise import _core
+from trialwise import _linux
 
 
 def main() -> int:
     """Run libutp's sender or receiver with the arguments of the command line; give its exit code (1 without libutp)."""
     try:
-        return _core.utp_program(sys.argv[1:])
+        return _linux.utp_program(sys.argv[1:])
     except RuntimeError as error:
         sys.stderr.write(f"{error}\n")
         return 1

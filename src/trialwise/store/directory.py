@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
@@ -142,6 +142,8 @@ class DirectoryLock:
 
     def _acquired(self) -> bool:
         """Try for half a second: who asks for the state of the directory holds the lock for an instant."""
+        import fcntl  # Windows has none, and runs no experiment
+
         deadline = time.monotonic() + 0.5
         while True:
             try:
@@ -168,7 +170,11 @@ def _open_lock(path: Path, flags: int) -> int:
 
 
 def is_locked(directory: ExperimentDirectory) -> bool:
-    """Whether a runner is at work on the directory at this moment."""
+    """Whether a runner is at work on the directory at this moment; on Windows none ever is."""
+    if find_spec("fcntl") is None:
+        return False
+    import fcntl
+
     try:
         descriptor = _open_lock(directory.path / LOCK, os.O_RDONLY)
     except (OSError, StoreError):

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from trialwise._core import Collector, CollectorCounters, CollectorError
+from trialwise._linux import Collector, CollectorCounters, CollectorError
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level, Measurement
 from trialwise.experiment.placeholders import COLLECTOR, fill

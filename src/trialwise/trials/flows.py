@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from trialwise import _core
-from trialwise._core import run_command
+from trialwise import _linux
+from trialwise._linux import run_command
 from trialwise.errors import TrialError
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
@@ -41,7 +41,7 @@ class RunningFlow:
     def __init__(
         self,
         plan: FlowPlan,
-        path: _core.Path,
+        path: _linux.Path,
         *,
         settings: PathSettings,
         directory: Path,
@@ -195,7 +195,7 @@ class RunningFlow:
     def _start(self, end: End) -> None:
         side = self.plan.scheme.side(end)
         place = self._place(end)
-        peer = _core.Path.address("receiver" if place == "sender" else "sender")
+        peer = _linux.Path.address("receiver" if place == "sender" else "sender")
         values = {**self._values, "peer": peer}
         own = {name: fill(text, values) for name, text in side.environment}
         self._programs[end] = Program(

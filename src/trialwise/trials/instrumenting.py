@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from trialwise._core import run_command
+from trialwise._linux import run_command
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import RESOURCES, counter_unit
 from trialwise.experiment.model import Experiment, Instrumentation

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trialwise import _core
+from trialwise import _core, _linux
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
@@ -161,7 +161,7 @@ class _Execution:
         )
         return dataclasses.replace(outcome, output=output, errors=errors)
 
-    def _flow(self, plan: FlowPlan, path: _core.Path) -> RunningFlow:
+    def _flow(self, plan: FlowPlan, path: _linux.Path) -> RunningFlow:
         return RunningFlow(
             plan,
             path,
@@ -229,7 +229,7 @@ class _Execution:
         return readable(self.request.cancel, 0)
 
     def _outcome(
-        self, clock: _Clock | None, ended: float, problem: str | None, report: _core.PathReport
+        self, clock: _Clock | None, ended: float, problem: str | None, report: _linux.PathReport
     ) -> TrialOutcome:
         if self._abandoned:
             return abandoned()
@@ -252,7 +252,7 @@ class _Execution:
             record=kept_packets(self.request, record.packets),
         )
 
-    def _record(self, clock: _Clock, ended: float, report: _core.PathReport) -> PathRecord:
+    def _record(self, clock: _Clock, ended: float, report: _linux.PathReport) -> PathRecord:
         offset = (clock.monotonic - report.started_ns) / 1e9
         return PathRecord(
             packets=packets_of(self.log, self.plans, offset),
@@ -272,10 +272,10 @@ def abandoned() -> TrialOutcome:
     return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
 
 
-def _attached(name: str) -> _core.AttachedCongestion:
+def _attached(name: str) -> _linux.AttachedCongestion:
     try:
-        return _core.attach_congestion(name)
-    except _core.AttachError as error:
+        return _linux.attach_congestion(name)
+    except _linux.AttachError as error:
         raise TrialError(f"congestion control {name} cannot be attached to the kernel: {error}") from error
 
 
@@ -294,7 +294,7 @@ def _start_due(waiting: list[RunningFlow], running: list[RunningFlow], clock: _C
     return None
 
 
-def _of_emulator(report: _core.PathReport) -> dict[str, Samples]:
+def _of_emulator(report: _linux.PathReport) -> dict[str, Samples]:
     """What the emulator knows of itself, beside what the metrics ask for."""
     facts = {
         "processor_share": report.processor_share,

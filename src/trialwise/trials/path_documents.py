@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.experiment.trials import Groups, PathSettings
 
 
@@ -55,7 +55,7 @@ class PathsDocument:
     format: Literal["trialwise.paths/1"] = "trialwise.paths/1"
 
 
-def path_document(report: _core.PathReport, exit_code: int) -> PathDocument:
+def path_document(report: _linux.PathReport, exit_code: int) -> PathDocument:
     """Return what the emulator reports of a command that ended with `exit_code`."""
     return PathDocument(
         exit_code,
@@ -75,7 +75,7 @@ def paths_document(paths: Mapping[str, PathSettings]) -> PathsDocument:
     )
 
 
-def _link(way: _core.LinkReport) -> LinkDocument:
+def _link(way: _linux.LinkReport) -> LinkDocument:
     return LinkDocument(
         way.arrived,
         way.delivered,

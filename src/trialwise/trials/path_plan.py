@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trialwise import _core
+from trialwise import _core, _linux
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
@@ -100,7 +100,7 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
 
 def open_path(
     settings: PathSettings, seed: int, log: Path | None, lateness: float, files: HeldFiles
-) -> _core.Path:
+) -> _linux.Path:
     """Open a path, whose files are those held in `files`.
 
     Raises
@@ -109,7 +109,7 @@ def open_path(
         A link or an MTU cannot be, or this machine does not permit paths; the message says what to do.
     """
     try:
-        return _core.Path(
+        return _linux.Path(
             settings.uplink,
             settings.downlink,
             directory=settings.folder,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from trialwise._core import CommandResult, run_command
+from trialwise._linux import CommandResult, run_command
 from trialwise.trials.marked import GRACE_SECONDS
 from trialwise.trials.starting import ERROR_LIMIT, ending
 

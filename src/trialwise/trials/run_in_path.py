@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.errors import TrialError
 
 TRACE_USED_UP = 77
@@ -18,7 +18,7 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 
-def run_inside(path: _core.OuterPath, words: Sequence[str], seconds: float | None = None) -> int:
+def run_inside(path: _linux.OuterPath, words: Sequence[str], seconds: float | None = None) -> int:
     """Run a command with this process's terminal and files; its exit code, 128 + the number of a signal that ended it.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from trialwise import _core
+from trialwise import _linux
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.sources import PathSource
@@ -192,7 +192,7 @@ def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
     load = parse_load(_LOADS[next(iter(scheme.loads))], Path())
     other: End = "receiver" if command == scheme.sender.command else "sender"
     values: dict[str, Level] = {
-        "peer": _core.Path.address(other),
+        "peer": _linux.Path.address(other),
         "port": FIRST_PORT,
         "time": f"{SECONDS + SPARE_SECONDS:g}",
         "report": "report.jsonl",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from trialwise._core import CommandResult
+from trialwise._linux import CommandResult
 from trialwise.errors import TrialError
 from trialwise.trials.marked import GRACE_SECONDS
 from trialwise.trials.starting import ERROR_LIMIT, ending, start

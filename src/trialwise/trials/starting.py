@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from trialwise._core import CommandResult, run_command
+from trialwise._linux import CommandResult, run_command
 from trialwise.errors import TrialError
 from trialwise.trials.beside import Beside
 from trialwise.trials.marked import GRACE_SECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise._core import counter_setting
+from trialwise._linux import counter_setting
 from trialwise.errors import WorkerError
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, counted_rows

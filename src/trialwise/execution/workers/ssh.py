@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialwise._core import supervisor_image
+from trialwise._linux import supervisor_image
 from trialwise.execution.workers.address import Address
 
 CONFIGURATION = "TRIALWISE_SSH_CONFIG"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from trialwise._core import ProgramCounters, counter_names
+from trialwise._linux import ProgramCounters, counter_names
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import counter_unit, is_counter
 from trialwise.experiment.problems import nearest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from trialwise._core import PacketCapture
+from trialwise._linux import PacketCapture
 from trialwise.errors import PlanError, TrialError
 from trialwise.measurement.points import Client
 

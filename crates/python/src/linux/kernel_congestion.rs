@@ -9,14 +9,14 @@ use trialwise_kernel_congestion::{Algorithm, Attached, Reason, UnknownAlgorithm,
 use trialwise_python_macros::entry;
 
 pyo3::create_exception!(
-    trialwise._core,
+    trialwise._linux,
     AttachError,
     PyRuntimeError,
     "A congestion control that the kernel does not get: why, what would help, and one word of why in `reason`."
 );
 
 /// A congestion control that the kernel knows until `close`, the end of a ``with`` or of the process.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct AttachedCongestion {
     algorithm: Algorithm,
     attached: Mutex<Option<Attached>>,

@@ -18,13 +18,14 @@ use trialwise_link::Tally;
 use trialwise_python_macros::entry;
 use trialwise_units::{Duration, Rate, Seed};
 
-use crate::border::{simulated, span};
+use crate::border::simulated;
 use crate::link::link_of;
+use crate::linux::span;
 
 type Groups = Vec<Vec<(String, String)>>;
 
 /// How much later than planned packets were handled, seconds.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 #[derive(Clone)]
 struct Lateness {
     median: f64,
@@ -33,7 +34,7 @@ struct Lateness {
 }
 
 /// What became of the packets of one direction: `arrived` = `delivered` + `dropped` + `held`.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 #[derive(Clone)]
 struct LinkReport {
     arrived: u64,
@@ -47,7 +48,7 @@ struct LinkReport {
 }
 
 /// What an emulated path did from its opening to its closing.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct PathReport {
     /// The origin of all times in the packet log: nanoseconds on CLOCK_MONOTONIC.
     started_ns: u64,
@@ -92,7 +93,7 @@ struct PathReport {
 ///     A link or an MTU that cannot be; the message says what to write.
 /// OSError
 ///     What this machine does not permit; the message says what would lift it.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct Path {
     path: Mutex<Option<emulator::Path>>,
     bound: Duration,
@@ -191,7 +192,7 @@ impl Lateness {
 ///
 /// When it is closed, or this process dies by whatever cause, every program inside ends, and nothing is left of it. The
 /// parameters and errors are those of `Path`.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct OuterPath {
     path: Mutex<Option<emulator::OuterPath>>,
     bound: Duration,
@@ -250,7 +251,7 @@ impl OuterPath {
 }
 
 /// What this machine's emulator can do. Rates are in bit/s of payload, delays in seconds.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct Ceiling {
     /// The highest link rate tried at which one TCP connection over 28 ms each way filled 88 % of the link while the
     /// emulator kept up; None where it did not even at the lowest.

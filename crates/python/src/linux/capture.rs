@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use trialwise_capture::{Capture, Counts, Error, Options, Protocol};
 use trialwise_python_macros::entry;
 
-use crate::border::span;
-use crate::streams::StreamClient;
+use crate::linux::span;
+use crate::linux::streams::StreamClient;
 
 /// Adds the class of this file to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -48,7 +48,7 @@ fn raised(error: Error) -> PyErr {
 ///     No such interface, or one whose frames are not decoded.
 /// OSError
 ///     A call of the system failed.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct PacketCapture(Mutex<Capture>);
 
 #[entry]

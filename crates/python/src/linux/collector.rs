@@ -11,17 +11,18 @@ use pyo3::prelude::*;
 use trialwise_collector::{self as collector, Access, Config, Identity, Store, Upstream};
 use trialwise_python_macros::entry;
 
-use crate::border::{Whole, span};
+use crate::border::Whole;
+use crate::linux::span;
 
 pyo3::create_exception!(
-    trialwise._core,
+    trialwise._linux,
     CollectorError,
     PyOSError,
     "A collector that cannot start: one word of why in `reason` (address, spool_in_use, spool, store)."
 );
 
 /// What a collector counted since it started.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct CollectorCounters {
     /// Connections accepted.
     connections: u64,
@@ -130,7 +131,7 @@ impl State {
 ///     An address or a store that cannot be read.
 /// CollectorError
 ///     What this machine does not permit; the message says what would lift it.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct Collector {
     state: Mutex<Option<State>>,
     /// Where it listens, ``HOST:PORT``.

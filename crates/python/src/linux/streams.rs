@@ -15,7 +15,7 @@ use trialwise_streams::config::{Config, Disposition, usage};
 use trialwise_streams::filter::Registry;
 use trialwise_streams::protocol::{ElementType, FieldType, Value, Vector};
 
-use crate::border::span;
+use crate::linux::span;
 
 /// Adds the classes of this file to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -47,7 +47,7 @@ fn refused(error: impl ToString) -> PyErr {
 /// ------
 /// ValueError
 ///     A wrong name, option, destination or file.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 pub(crate) struct StreamClient {
     client: Mutex<Option<Client>>,
     /// The words that are not OML's.
@@ -156,7 +156,7 @@ fn filter_names() -> String {
 type Counts = (Vec<PointCount>, Vec<StreamCount>, Vec<String>, Vec<String>);
 
 /// Samples of one measurement point.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct PointCount {
     point: String,
     /// Samples that the writer took.
@@ -166,7 +166,7 @@ struct PointCount {
 }
 
 /// Rows of one stream on their way to one destination.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct StreamCount {
     stream: String,
     destination: String,
@@ -205,7 +205,7 @@ fn counts(counters: trialwise_streams::client::Counters) -> Counts {
 }
 
 /// A measurement point. An inject neither blocks nor raises for what the machine does: what finds no room is counted.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct StreamPoint {
     point: Point,
     types: Vec<FieldType>,

@@ -14,10 +14,10 @@ use trialwise_process::{
 };
 use trialwise_python_macros::entry;
 
-use crate::border::span;
+use crate::linux::span;
 
 pyo3::create_exception!(
-    trialwise._core,
+    trialwise._linux,
     StartError,
     PyOSError,
     "A program that could not be started: `errno`, `strerror`, and one word of why in `reason`."
@@ -39,7 +39,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 }
 
 /// What one run of a program came to. Resources are those of the program and of the children it waited for.
-#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[pyclass(frozen, get_all, module = "trialwise._linux")]
 struct CommandResult {
     /// CLOCK_REALTIME at the start, nanoseconds since the epoch.
     started_realtime_ns: i64,
@@ -262,7 +262,7 @@ fn counter_names() -> Vec<&'static str> {
 ///     There is no such counter.
 /// ProcessLookupError
 ///     None of the processes is there.
-#[pyclass(frozen, module = "trialwise._core")]
+#[pyclass(frozen, module = "trialwise._linux")]
 struct ProgramCounters {
     counting: Vec<std::io::Result<Counting>>,
 }
