@@ -16,12 +16,13 @@ from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
 from trialwise.report.figures import condition_points as points
 from trialwise.report.figures import marks
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.looks import look_of
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS, VERDICTS
-from trialwise.report.figures.sheets import Sheet, packed
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.html import page
 
 if TYPE_CHECKING:
@@ -33,41 +34,29 @@ if TYPE_CHECKING:
 _MOST_PILOTS = 6
 
 
-class Sheets:
-    """The data of the figures of one page."""
-
-    def __init__(self) -> None:
-        self.packed: dict[str, Sheet] = {}
-
-    def chart(self, rows: Sequence[Row]) -> Chart:
-        """A chart of rows, which are put among the data of the page."""
-        name = f"sheet-{len(self.packed)}-"
-        self.packed[name] = packed(rows)
-        return alt.Chart(alt.NamedData(name=name))
-
-
 def profile_page(profile: Profile, times: Array, values: Array) -> str:
     """The page of a profile: what the terminal says, the autocorrelation, the data over time."""
-    sheets = Sheets()
+    sheets: dict[str, Sheet] = {}
     figures = _profile_figures(sheets, profile, times, values)
     return _page(f"Profile of {profile.value}", profiles.document(profile, has_sketch=False), figures, sheets)
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:
     """Write the autocorrelation and the data over time for print; the ending of the path says the format."""
-    sheets = Sheets()
-    write(_profile_figures(sheets, profile, times, values), sheets.packed, path)
+    sheets: dict[str, Sheet] = {}
+    write(_profile_figures(sheets, profile, times, values), sheets, path)
 
 
-def _profile_figures(sheets: Sheets, profile: Profile, times: Array, values: Array) -> list[Figure]:
+def _profile_figures(sheets: dict[str, Sheet], profile: Profile, times: Array, values: Array) -> list[Figure]:
     data = _data_over_time(sheets, profile, times, values)
     return [_autocorrelation(sheets, profile), data] if profile.autocorrelation.lags else [data]
 
 
 def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) -> None:
     """Write how the metric of the pilot that decides settles, of the first where none does, for print."""
-    sheets, place = Sheets(), advice.decided_by or 0
-    write([_growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots))], sheets.packed, path)
+    sheets: dict[str, Sheet] = {}
+    place = advice.decided_by or 0
+    write([_growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots))], sheets, path)
 
 
 def write_durations(advice: RuntimeAdvice, path: Path) -> None:
@@ -79,7 +68,7 @@ def write_durations(advice: RuntimeAdvice, path: Path) -> None:
 
 def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
     """The page of a runtime: what the terminal says, and how the metric of each pilot settles (six at most)."""
-    sheets = Sheets()
+    sheets: dict[str, Sheet] = {}
     figures = [
         _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
     ]
@@ -88,12 +77,12 @@ def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
 
 def simulation_runtime_page(advice: RuntimeAdvice) -> str:
     """The page of the duration of simulated trials: what the terminal says, estimates by duration (six at most), the phases."""
-    sheets = Sheets()
+    sheets: dict[str, Sheet] = {}
     deciding = () if advice.decided_by is None else (advice.durations[advice.decided_by],)
     others = [one for one in advice.durations if one not in deciding]
     named = [one.treatment for one in advice.durations]
     looks = {name: look_of(place) for place, name in enumerate(dict.fromkeys(named))}
-    figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets.packed))
+    figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets))
     return _page(
         "Duration of a simulated trial",
         runtimes.document(advice, has_tables=False),
@@ -112,15 +101,15 @@ def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:
     return next(pilot for pilot in pilots if (pilot.metric, pilot.treatment, pilot.trial) == wanted)
 
 
-def _page(title: str, document: Document, figures: Sequence[Figure], sheets: Sheets) -> str:
+def _page(title: str, document: Document, figures: Sequence[Figure], sheets: dict[str, Sheet]) -> str:
     told = replace(document, evidence=(Figures("", tuple(figures)), *document.evidence))
-    return page(told, sheets.packed, title=title)
+    return page(told, sheets, title=title)
 
 
 # The profile
 
 
-def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
+def _autocorrelation(sheets: dict[str, Sheet], profile: Profile) -> Figure:
     found = profile.autocorrelation
     size, unit = points.unit_of(found.lags[-1])
     lags, coefficients = points.thinned_lags(found)
@@ -134,12 +123,12 @@ def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
         for lag, coefficient in zip(lags.tolist(), coefficients.tolist(), strict=True)
     ]
     tips = [marks.tip("lag", f"lag [{unit}]"), marks.tip("coefficient")]
-    base = sheets.chart(rows).encode(x=x, y=y, tooltip=tips)
+    base = charted(rows, sheets).encode(x=x, y=y, tooltip=tips)
     line = base.mark_line(color=COLOURS[0], strokeWidth=1.6).add_params(marks.zoom("x"))
     hidden = base.mark_point(opacity=0, size=60)
-    limits = sheets.chart([{"coefficient": sign * found.threshold} for sign in (1, -1)])
+    limits = charted([{"coefficient": sign * found.threshold} for sign in (1, -1)], sheets)
     rules = limits.mark_rule(strokeDash=[5, 4], color="currentColor", opacity=0.7).encode(y=y)
-    zero = sheets.chart([{"coefficient": 0.0}]).mark_rule(color="currentColor", opacity=0.5).encode(y=y)
+    zero = charted([{"coefficient": 0.0}], sheets).mark_rule(color="currentColor", opacity=0.5).encode(y=y)
     layers = [zero, rules, line, hidden, *_period_marks(sheets, profile, size)]
     return Figure(
         "autocorrelation",
@@ -151,7 +140,7 @@ def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
     )
 
 
-def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
+def _period_marks(sheets: dict[str, Sheet], profile: Profile, size: float) -> list[Chart]:
     found, labels = profile.autocorrelation, points.period_labels(profile)
     rows: list[Row] = [
         {
@@ -168,7 +157,7 @@ def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
     if not rows:
         return []
     tips = [*marks.name_tips("period"), marks.tip("strength"), marks.tip("p", "p-value")]
-    base = sheets.chart(rows).encode(x="lag:Q", tooltip=tips)
+    base = charted(rows, sheets).encode(x="lag:Q", tooltip=tips)
     rule = base.mark_rule(color=COLOURS[1], strokeDash=[2, 3], strokeWidth=1.5)
     head = base.mark_point(
         filled=True, shape="triangle-down", size=110, color=COLOURS[1], opacity=1, yOffset=-8
@@ -186,7 +175,7 @@ def _beside(base: Chart, field: str, end: float) -> list[Chart]:
     ]
 
 
-def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Array) -> Figure:
+def _data_over_time(sheets: dict[str, Sheet], profile: Profile, times: Array, values: Array) -> Figure:
     dated = profile.start is not None
     thin = points.stretches(times, values)
     size, unit = points.unit_of(profile.duration)
@@ -200,7 +189,7 @@ def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Arra
             alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False, padding=4)),
             marks.tip("time"),
         )
-    base = sheets.chart(rows).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
+    base = charted(rows, sheets).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
     layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(marks.zoom("x", "y"))]
     thinned = thin.times.size < profile.n
     if thinned:
@@ -218,7 +207,7 @@ def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Arra
 # The runtime
 
 
-def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
+def _growth(sheets: dict[str, Sheet], advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
     need = advice.pilots[place]
     unit = "s" if advice.unit == "s" else "samples"
     raw, cuts = _raw_rows(pilot), _cut_rows(need)
@@ -228,7 +217,7 @@ def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> 
     y = alt.Y(
         "value:Q", title=title, scale=marks.span(marks.numbers([*raw, *growth_rows(need)], "value", "high"))
     )
-    spread = sheets.chart(raw).mark_rule(color="#808080", opacity=0.35)
+    spread = charted(raw, sheets).mark_rule(color="#808080", opacity=0.35)
     layers = [
         spread.encode(x=x, y=y, y2="high:Q"),
         *_growth_marks(sheets, need, x, y),
@@ -252,7 +241,7 @@ def _raw_rows(pilot: Pilot) -> list[Row]:
     return [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
 
 
-def _growth_marks(sheets: Sheets, need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
+def _growth_marks(sheets: dict[str, Sheet], need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
     rows = growth_rows(need)
     dashes = alt.StrokeDash(
         "part:N", scale=alt.Scale(domain=list(PARTS), range=[[2, 3], [1, 0]]), legend=None
@@ -264,7 +253,7 @@ def _growth_marks(sheets: Sheets, need: PilotNeed, x: alt.X, y: alt.Y) -> list[C
     colour = alt.Color("verdict:N", scale=colours, legend=legend)
     shape = alt.Shape("verdict:N", scale=shapes, legend=legend)
     tips = [marks.tip("length"), marks.tip("value"), *marks.name_tips("verdict", "part")]
-    base = sheets.chart(rows)
+    base = charted(rows, sheets)
     line = base.mark_line(color="currentColor", strokeWidth=1.2).encode(x=x, y=y, strokeDash=dashes)
     heads = base.mark_point(filled=True, size=42, opacity=1).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tips
@@ -298,7 +287,7 @@ def _cut_rows(need: PilotNeed) -> list[Row]:
     return [{"length": at, "label": label} for at, label in ends if at and at <= 1.5 * need.duration]
 
 
-def _cut(sheets: Sheets, row: Row, end: float) -> list[Chart]:
-    base = sheets.chart([row]).encode(x="length:Q")
+def _cut(sheets: dict[str, Sheet], row: Row, end: float) -> list[Chart]:
+    base = charted([row], sheets).encode(x="length:Q")
     dash = [5, 4] if row["label"] == "cut" else [1, 0]
     return [base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2), *_beside(base, "length", end)]
