@@ -18,6 +18,7 @@ from path_directory import analyse_paths, write_paths
 from simulation_directory import simulation_text
 from trialwise import statistics as st
 from trialwise import study
+from trialwise.analysis.estimation.results import SizeBin
 from trialwise.report.document import Figure
 from trialwise.report.figures import paint
 from trialwise.report.figures.paths import PathBoard, course_figures, over_time_figures
@@ -109,7 +110,10 @@ def _simulations(folder: Path) -> None:
     load = 'sizes = "websearch", load = "30%", duration = "2ms"'
     file.write_text(simulation_text(_SIMULATED, workload=load, topology="dumbbell:4x4,100Gbit/s,1us"))
     directory = study.run(file, folder / "results").directory
-    print_figures(study.analyse(directory), folder / "svg", "svg")
+    analysis = study.analyse(directory)
+    assert analysis.estimation is not None
+    sized = replace(analysis.estimation, sizes=tuple(_size_bins(analysis.treatments)))
+    print_figures(replace(analysis, estimation=sized), folder / "svg", "svg")
     for ending in ("svg", "png"):
         trialwise("runtime", directory, "--plot", folder / f"runtime.{ending}", cwd=folder)
     words = [
@@ -123,6 +127,16 @@ def _simulations(folder: Path) -> None:
         "websearch",
     ]
     trialwise("simulate", *words, "--duration", "5ms", "--plot", folder / "queue.svg", cwd=folder)
+
+
+def _size_bins(treatments: Sequence[str]) -> Iterator[SizeBin]:
+    """What long simulations have: slowdowns of small and large flows."""
+    rng = np.random.default_rng(3)
+    for treatment in treatments:
+        for low in (1_000, 10_000, 100_000, 1_000_000):
+            trials = [1 + rng.exponential(low**0.2, 200) for _ in range(20)]
+            quantiles = {f"p{level}": st.pooled_quantile(trials, level) for level in (50, 99)}
+            yield SizeBin(treatment, low, 9 * low, 4000, quantiles)
 
 
 def _orders(folder: Path) -> None:
