@@ -9,7 +9,6 @@ import numpy as np
 
 from trialwise.analysis.progress import Progress
 from trialwise.arrays import Array
-from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.sources import PathSource
 from trialwise.store.directory import ExperimentDirectory
@@ -55,8 +54,8 @@ class StoreObservations:
         self._experiment = experiment
         self._directory = directory
         rows = ledger.trials()
-        self.rows = tuple(row for row in rows if is_of(experiment, row.factors))
-        self.dropped = dropped_text(row for row in rows if not is_of(experiment, row.factors))
+        self.rows = tuple(row for row in rows if experiment.includes(row.factors))
+        self.dropped = dropped_text(row for row in rows if not experiment.includes(row.factors))
         self.closed = ledger.closed_series()
         self._ledger = ledger
         self._told = told

@@ -15,7 +15,6 @@ from trialwise.errors import PlanError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Experiment, Extent, Looks, Stop
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.simulation import SOBOL_BLOCK, SimulationTrial
 from trialwise.experiment.stopping import (
     Goal,
@@ -160,7 +159,7 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
         return _whole(experiment, design.pilot * batch, by_series=by_series)
     looked = design.stop == "verdict" or any(is_monitored(goal, design) for goal in goals(experiment))
     first = (
-        FEWEST_BLOCKS * SOBOL_BLOCK if is_sobol(experiment) else 2 if by_series or not looked else rule.start
+        FEWEST_BLOCKS * SOBOL_BLOCK if experiment.is_sobol else 2 if by_series or not looked else rule.start
     )
     return _whole(experiment, max([first * batch, *fewest]), by_series=by_series)
 

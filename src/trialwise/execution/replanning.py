@@ -23,7 +23,6 @@ from trialwise.execution.worker_plan import (
     lanes_meta,
     planned_row,
 )
-from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals_of
 from trialwise.store.directory import EXPERIMENT
@@ -74,7 +73,7 @@ def replanned(
             )
         return _anew(experiment, ledger)
     step = _of_sizes(began, experiment, text, ledger, extend=extend)
-    dropped = [row for row in ledger.trials() if not is_of(experiment, row.factors)]
+    dropped = [row for row in ledger.trials() if not experiment.includes(row.factors)]
     if change is None or not dropped:
         return step
     withdrawn = [row for row in dropped if row.status == "planned"]
@@ -122,7 +121,7 @@ def _anew(experiment: Experiment, ledger: Ledger) -> Step:
         finished = sum(row.status == "finished" for row in begun)
         which = "series 1 is" if closed == 1 else f"series 1 to {closed} are"
         words.insert(0, f"{which} closed with {_trials(finished, 'finished')}")
-    if dropped := _stays([row for row in begun if not is_of(experiment, row.factors)]):
+    if dropped := _stays([row for row in begun if not experiment.includes(row.factors)]):
         words.append(dropped)
     return Step(further, withdrawn, {**meta, CLOSED: str(closed)}, text="; ".join(words))
 

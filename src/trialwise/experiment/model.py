@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,7 @@ from trialwise.experiment.metrics import (
     Stop,
     Variability,
 )
+from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
 
@@ -114,6 +116,19 @@ class Experiment(ExperimentTable):
         trial = self.trial
         over_path = isinstance(trial, PathTrial) and trial.engine == "simulated"
         return over_path or isinstance(trial, SimulationTrial)
+
+    @property
+    def is_sobol(self) -> bool:
+        """Whether the flow lists of trials are Sobol samples, block by block of rounds."""
+        return isinstance(self.trial, SimulationTrial) and self.trial.workload.sampling == "sobol"
+
+    def includes(self, factors: Mapping[str, Level]) -> bool:
+        """Return True where a trial's levels are those of a treatment: none that was dropped from the file."""
+        return all(
+            level_text(factors[factor.name]) in {level_text(level) for level in factor.levels}
+            for factor in self.fixed_factors
+            if factor.name in factors
+        )
 
     @property
     def drawn_factors(self) -> tuple[DrawnFactor, ...]:

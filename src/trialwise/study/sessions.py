@@ -36,7 +36,6 @@ from trialwise.execution.workers.address import addresses, is_alone, runs_here
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.execution.workers.remote_kind import refuse_kinds
-from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -141,12 +140,12 @@ def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
         A trial of the ledger lacks a factor: it is not one of this experiment.
     """
     check_factors(experiment, ledger)
-    return [factors for factors in ledger.factors() if is_of(experiment, factors)]
+    return [factors for factors in ledger.factors() if experiment.includes(factors)]
 
 
 def unsuccessful(experiment: Experiment, ledger: Ledger) -> list[TrialRow]:
     """The trials whose last attempt failed or is invalid, but for those of dropped treatments: that attempt."""
-    return [row for row in ledger.unsuccessful() if is_of(experiment, row.factors)]
+    return [row for row in ledger.unsuccessful() if experiment.includes(row.factors)]
 
 
 def _check(

@@ -13,7 +13,6 @@ from pathlib import Path
 from trialwise.execution.tasks.accounting import NodeDocument, nodes_of
 from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
-from trialwise.experiment.belonging import is_of
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
@@ -100,7 +99,7 @@ def state(path: Path) -> State:
             name=ledger.fact("name"),
             planned=ledger.planned_number(),
             done=ledger.ended(),
-            failed=sum(is_of(experiment, row.factors) for row in ledger.unsuccessful()),
+            failed=sum(experiment.includes(row.factors) for row in ledger.unsuccessful()),
             counts=counts,
             treatments=ledger.counts_by_treatment(),
             failures=tuple(ledger.trials("failed", "invalid", "abandoned")),

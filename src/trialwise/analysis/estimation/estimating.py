@@ -32,7 +32,6 @@ from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted, load_
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.progress import Progress
 from trialwise.experiment.model import Estimand, Experiment, Metric
-from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
@@ -95,7 +94,7 @@ def estimate_directory(
         flows = read_flows(directory, members) if keeps_records(experiment) and not overview else None
         known = workloads if _lost(rows, treatment) == 0 else None
         numbered = {row.number: row for row in members}
-        if is_sobol(experiment):
+        if experiment.is_sobol:
             estimates += _of_blocks(metrics, treatment, observed, numbered, confidence)
         else:
             own = _own(metrics, treatment, observed)

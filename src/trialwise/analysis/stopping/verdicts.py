@@ -21,7 +21,6 @@ from trialwise.design.sizing import block_of, size
 from trialwise.design.stopping import comparisons
 from trialwise.design.treatments import treatments
 from trialwise.experiment.model import Experiment, Level
-from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.stopping import compared_metrics, goals, is_monitored, stops_by_series
 from trialwise.measurement.samples import Samples
 from trialwise.rules import RULES
@@ -61,7 +60,7 @@ class StoppingMonitor:
                 design,
                 _columns(claim, factors[claim.treatment], workloads),
                 tilted=is_tilted(experiment),
-                sobol=is_sobol(experiment),
+                sobol=experiment.is_sobol,
             )
             for place, claim in enumerate(self._intervals)
             if is_monitored(claim.goal, design)
