@@ -50,6 +50,8 @@ class Convergence(Section):
 class ConvergenceTable(Convergence):
     """When the metric counts as steady within a trial."""
 
+    own_keys_first = True
+
     expected: bool = key(True, "Whether a trial is expected to converge.", False)
 
 
@@ -269,6 +271,8 @@ SizeClassText = Annotated[str, Written(Text, _size_class)]
 @dataclass(frozen=True, slots=True)
 class MetricTable(Metric):
     """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
+
+    own_keys_first = True
 
     resource: Resource | None = key(
         None, "What the operating system counted: seconds, or bytes for max_rss.", "wall", kinds=_PROGRAMS

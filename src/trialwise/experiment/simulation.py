@@ -14,7 +14,7 @@ from trialwise.experiment.tilts import Tilts
 RUNTIME = Key(words="How long a trial takes, as far as you know; used for planning.", examples=("10s",))
 WARMUP = Key(words="Start of each trial that is cut from samples that have times.", examples=("2s",))
 OWN_PROCESS = Key(words='Shared processes go with kind = "python"; here every trial has its own.')
-KIND = Key(words="What a trial is, and so which keys it has.")
+KIND = Key(words="What a trial is, and so which keys it has.", first=True)
 Pairs = tuple[tuple[str, str], ...]
 """Parameters: keys and their texts."""
 _Parameters = Annotated[

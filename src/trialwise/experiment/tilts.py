@@ -48,6 +48,7 @@ class SwitchingTilt(Section):
         "switching",
         "CCEval's: a fitted lognormal, tilted until a flow has taken longer than the threshold.",
         required=True,
+        first=True,
     )
 
 
@@ -68,7 +69,10 @@ class DefensiveTilt(Section):
         ..., "So many flows of a trial are drawn by the density at most.", 44, missing=_WRITTEN
     )
     method: Literal["defensive"] = key(
-        "defensive", "The workload's own sizes at other ranks, with bounded weights.", required=True
+        "defensive",
+        "The workload's own sizes at other ranks, with bounded weights.",
+        required=True,
+        first=True,
     )
 
     @property
@@ -81,7 +85,7 @@ class DefensiveTilt(Section):
 class NoTilt(Section):
     """Nothing is tilted."""
 
-    method: Literal["none"] = key("none", "Nothing is tilted.", required=True)
+    method: Literal["none"] = key("none", "Nothing is tilted.", required=True, first=True)
 
 
 Tilt: TypeAlias = SwitchingTilt | DefensiveTilt

@@ -125,7 +125,7 @@ def _workload(workload: simulation.Workload) -> Table:
 
 def tilt_table(tilt: Tilt | None) -> Table:
     """A tilt as its table has it."""
-    return {"method": "none"} if tilt is None else {"method": tilt.method} | table_of(tilt, whole=True)
+    return {"method": "none"} if tilt is None else table_of(tilt, whole=True)
 
 
 def path_tables(trial: trials.PathTrial) -> dict[str, Table]:

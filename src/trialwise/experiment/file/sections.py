@@ -35,6 +35,8 @@ class Section:
     def __init_subclass__(cls) -> None:
         RECORDS[cls.__name__] = cls
 
+    own_keys_first: ClassVar[bool] = False
+    """Whether the keys of the class stand before those of the record that it extends."""
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """What is said of keys that others of its kind have, where that is not enough."""
 
@@ -52,12 +54,11 @@ class Section:
         inner["strict"] = False
         inner["config"] = {"extra_fields_behavior": "forbid", "strict": True, "allow_inf_nan": False}
         keys = keys_of(cls)
+        fields = {field["name"]: field for field in inner["schema"]["fields"]}
         inner["schema"]["fields"] = [
-            field | keys[field["name"]].in_schema(field["schema"])
-            for field in inner["schema"]["fields"]
-            if field["name"] in keys
+            fields[name] | key.in_schema(fields[name]["schema"]) for name, key in keys.items()
         ]
-        inner["fields"] = [name for name in inner["fields"] if name in keys]
+        inner["fields"] = list(keys)
         inner["serialization"] = core_schema.plain_serializer_function_ser_schema(
             partial(table_of, whole=True)
         )
@@ -149,6 +150,8 @@ class Key:
         The file has to have it, though the record has a default.
     default
         A default that only the file has; `...` for none.
+    first
+        It stands before the others of its table, since these depend on it.
     filled
         Placeholders in its texts are filled for each trial.
     title
@@ -164,6 +167,7 @@ class Key:
     stand_in: object = None
     required: bool = False
     default: object = ...
+    first: bool = False
     filled: bool = False
     title: str = ""
 
@@ -327,7 +331,8 @@ def keys_of(record: type[Section]) -> Mapping[str, Field]:
             default = field.default if mark.default is ... else mark.default
             default = dataclasses.MISSING if mark.required else default
             found[field.name] = Field(mark.name or field.name, mark, default, hints[field.name])
-    return found
+    own = record.__annotations__ if record.own_keys_first else ()
+    return dict(sorted(found.items(), key=lambda item: not (item[1].key.first or item[0] in own)))
 
 
 @cache
