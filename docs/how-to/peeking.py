@@ -72,6 +72,6 @@ words = [
 ]
 chart = alt.layer(level, *drawn, *words)
 figure = Figure("peeking", "What looking after every trial does", "Share of experiments that are wrong at some look.",
-                "Share of wrong experiments against the number of trials.", marks.finished(chart, 330))  # fmt: skip
+                "Share of wrong experiments against the number of trials.", marks.finished(chart, 420))  # fmt: skip
 target = Path(__file__).resolve().parent.parent / "images" / "peeking.svg"
 target.write_text(svg([figure], {}, 2 * NARROW), encoding="utf-8")

@@ -46,10 +46,18 @@ def specification(figure: Figure, sheets: Sheets, width: int = NARROW) -> dict[s
     spec |= {"params": [{"name": each["name"], "value": each["value"]} for each in lists]}
     spec |= {"title": {"text": ", ".join(shown), "limit": width}} if shown else {}
     spec |= {"background": PRINT.ground, "config": PRINT.config}
-    spec |= {"width": width} if spec.get("width") == "container" else {}
+    if spec.get("width") == "container":
+        spec |= {"width": width, "height": _height(spec)}
     used = {name: sheet for name, sheet in sheets.items() if f'"{name}"' in text}
     own = {name: _for_print(unpacked(sheet)) for name, sheet in used.items()}
     return spec | {"datasets": spec.get("datasets", {}) | own}
+
+
+def _height(spec: dict[str, Any]) -> int:
+    """The height of a plot in print; rows need what they have."""
+    ups = (layer.get("encoding", {}).get("y", {}) for layer in spec.get("layer", [spec]))
+    has_rows = any(up.get("type") == "nominal" for up in ups)
+    return spec["height"] if has_rows else round(PRINT.flatness * spec["height"])
 
 
 def _named(kind: str, value: str) -> str:

@@ -18,14 +18,15 @@ from trialwise.report.figures.looks import Look, looks
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS, CROSS, DASHES, MOST
 from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.theme import PRINT
 from trialwise.report.numbers import counted, write
 from trialwise.report.points import Row
 
 PLANE_HEIGHT = 380
-_STRIP = 90
+_STRIP = 100
 """Pixels of a trial over time in print, where all trials are shown."""
-_NARROWEST = 280
-"""Labels are placed for the width of a plane on a phone; on wider ones they only have more room."""
+_NARROWEST, _LOWEST = 280, round(PRINT.flatness * PLANE_HEIGHT)
+"""Labels are placed for the width of a plane on a phone, and its height in print; on larger ones they only have more room."""
 MOST_PLANES = 12
 """So many planes are drawn on the page; the tables have all."""
 MOST_TRIALS = 16
@@ -267,7 +268,7 @@ def plane_labels(
 ) -> list[Chart]:
     """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
     layers: list[Chart] = []
-    for label in path_labels.placed(anchors, axes, _NARROWEST, PLANE_HEIGHT):
+    for label in path_labels.placed(anchors, axes, _NARROWEST, _LOWEST):
         row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
         text = charted([row], sheets).mark_text(
             dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
@@ -314,23 +315,24 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
 
 
 def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Figure]:
-    """Throughput and delay of one trial, to stand below one another."""
+    """Throughput and delay of one trial, to stand below one another: one legend and one axis of time serve both."""
     title = path_series.series_name(series, board.labels[series.treatment])
     key, flows = f"trial-{series.number}-{series.attempt}", path_series.flow_names([series])
-    base = board.chart(path_series.series_rows([series], board.labels))
-    base = base.encode(x=alt.X("time:Q", title="time [s]", axis=alt.Axis(labelFlush=False, tickCount=6)))
-    above, below = (
-        Figure(
-            f"{key}-{what}",
-            title,
-            series.reason or "",
-            f"{what} of each flow over time.",
-            marks.finished(alt.layer(*draw(base, flows)), _STRIP),
-            file=key,
-        )
-        for what, draw in (("throughput", _throughput_marks), ("delay", _delay_marks))
+    chart = board.chart(path_series.series_rows([series], board.labels))
+    axis = alt.Axis(labelFlush=False, tickCount=6)
+    above = chart.encode(x=alt.X("time:Q", title=None, axis=axis))
+    below = chart.encode(x=alt.X("time:Q", title="time [s]", axis=axis))
+    strips = (
+        ("throughput", _throughput_marks(above, flows, "Mbit/s")),
+        ("delay", _delay_marks(below, flows, "delay [ms]", has_legend=False)),
     )
-    return above, below
+    reason = series.reason or ""
+    first, second = (
+        Figure(f"{key}-{what}", title, reason, f"{what} of each flow over time.", spec, file=key)
+        for what, layers in strips
+        for spec in (marks.finished(alt.layer(*layers), _STRIP),)
+    )
+    return first, second
 
 
 def _which(board: PathBoard, shown: int) -> str:
@@ -340,36 +342,38 @@ def _which(board: PathBoard, shown: int) -> str:
     return f"{shown} of {counted(board.path.recorded, 'trial')} are here: {what}."
 
 
-def _flow_colour(flows: list[str]) -> alt.Color:
-    scale = alt.Scale(domain=flows, range=[COLOURS[place % MOST] for place in range(len(flows))])
-    return alt.Color("flow:N", scale=scale, legend=marks.legend(flows, lines=True))
+def _flow_looks(flows: list[str], *, has_legend: bool = True) -> tuple[alt.Color, alt.StrokeDash]:
+    places = [place % MOST for place in range(len(flows))]
+    legend = marks.legend(flows, lines=True) if has_legend else None
+    colours = alt.Scale(domain=flows, range=[COLOURS[place] for place in places])
+    dashes = alt.Scale(domain=flows, range=[list(DASHES[place]) for place in places])
+    return (
+        alt.Color("flow:N", scale=colours, legend=legend),
+        alt.StrokeDash("flow:N", scale=dashes, legend=legend),
+    )
 
 
-def _flow_dash(flows: list[str]) -> alt.StrokeDash:
-    scale = alt.Scale(domain=flows, range=[list(DASHES[place % MOST]) for place in range(len(flows))])
-    return alt.StrokeDash("flow:N", scale=scale, legend=marks.legend(flows, lines=True))
-
-
-def _throughput_marks(base: Chart, flows: list[str]) -> list[Chart]:
+def _throughput_marks(base: Chart, flows: list[str], title: str = "throughput [Mbit/s]") -> list[Chart]:
     tips = [
         *marks.name_tips("flow"),
         marks.tip("time", "time [s]"),
         marks.tip("throughput", "throughput [Mbit/s]"),
     ]
+    colour, dash = _flow_looks(flows)
     line = base.mark_line(strokeWidth=1.8, interpolate="step")
-    y = alt.Y("throughput:Q", title="throughput [Mbit/s]")
-    return [line.encode(y=y, color=_flow_colour(flows), strokeDash=_flow_dash(flows), tooltip=tips)]
+    y = alt.Y("throughput:Q", title=title)
+    return [line.encode(y=y, color=colour, strokeDash=dash, tooltip=tips)]
 
 
-def _delay_marks(base: Chart, flows: list[str]) -> list[Chart]:
+def _delay_marks(
+    base: Chart, flows: list[str], title: str = "one-way delay [ms]", *, has_legend: bool = True
+) -> list[Chart]:
     tips = [*marks.name_tips("flow"), *map(marks.tip, ("time", "low", "median", "high"))]
-    y = alt.Y("low:Q", title="one-way delay [ms]", scale=alt.Scale(zero=False))
-    band = base.mark_area(opacity=0.2).encode(y=y, y2="high:Q", color=_flow_colour(flows))
+    colour, dash = _flow_looks(flows, has_legend=has_legend)
+    y = alt.Y("low:Q", title=title, scale=alt.Scale(zero=False))
+    band = base.mark_area(opacity=0.2).encode(y=y, y2="high:Q", color=colour)
     line = base.mark_line(strokeWidth=1.8)
-    return [
-        band,
-        line.encode(y="median:Q", color=_flow_colour(flows), strokeDash=_flow_dash(flows), tooltip=tips),
-    ]
+    return [band, line.encode(y="median:Q", color=colour, strokeDash=dash, tooltip=tips)]
 
 
 # Delays of packets

@@ -16,12 +16,13 @@ _FLUSH = 14
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Letters, ink and ground of figures."""
+    """Letters, ink and ground of figures; `flatness` is the height of a plot as a share of that on a page."""
 
     font: str
     ink: str
     ground: str
     is_read_aloud: bool
+    flatness: float
 
     @property
     def config(self) -> dict[str, Any]:
@@ -43,5 +44,9 @@ class Theme:
         }
 
 
-SCREEN = Theme("system-ui, 'DejaVu Sans', sans-serif", "currentColor", "transparent", is_read_aloud=True)
-PRINT = Theme("Liberation Sans, Arial, Helvetica, sans-serif", "#000000", "#ffffff", is_read_aloud=False)
+SCREEN = Theme(
+    "system-ui, 'DejaVu Sans', sans-serif", "currentColor", "transparent", is_read_aloud=True, flatness=1
+)
+PRINT = Theme(
+    "Liberation Sans, Arial, Helvetica, sans-serif", "#000000", "#ffffff", is_read_aloud=False, flatness=0.75
+)
