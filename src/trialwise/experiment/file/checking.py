@@ -29,7 +29,8 @@ _PLACES: Mapping[str, Key] = {
 
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     """Check types, ranges and names of keys; note every problem, and return the document where the rest of it can be checked."""
-    for key, problem in _unusable(table, ()):
+    unusable = dict(_unusable(table, ()))
+    for key, problem in unusable.items():
         problems.add(key, problem)
     try:
         return adapter(Document).validate_python(table)
@@ -41,7 +42,8 @@ def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
         if len(key) > 1:
             missing.discard((*key[:-1], _meant_by(key, table)))
     for item in found:
-        if item["type"] != "missing" or _missing_key(item, table) in missing:
+        is_meant = item["type"] != "missing" or _missing_key(item, table) in missing
+        if is_meant and _key(item["loc"], table) not in unusable:
             _note(item, table, problems)
     mended = _mended(found, table)
     return None if mended is None else checked(mended, problems)

@@ -57,11 +57,6 @@ def html(document: Document, *, place: str = "data-path") -> Markup:
     return Markup('<section id="{}">\n{}</section>\n').format(document.key, body)
 
 
-def html_blocks(blocks: Iterable[Block]) -> Markup:
-    """Write blocks one below the other."""
-    return _Page("data-path").blocks(blocks)
-
-
 class _Page:
     def __init__(self, place: str) -> None:
         self.place = place
