@@ -112,6 +112,7 @@ print(*(name for name in sys.modules if name.split(".")[0] in heavy))
     assert set(done.stdout.split()) == {
         "trialwise",
         "trialwise._core",
+        "trialwise._linux",
         "trialwise.schemes",
         "trialwise.schemes.flow",
     }
