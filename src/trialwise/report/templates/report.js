@@ -40,7 +40,6 @@
   }
 
   window.addEventListener("beforeprint", () => {
-    for (const fold of document.querySelectorAll("details:not(.long)")) fold.open = true;
     for (const [view] of tall) view.height(PRINTED).run();
   });
   window.addEventListener("afterprint", () => {
