@@ -143,7 +143,7 @@ def facts(directory: Path) -> list[tuple[object, ...]]:
 
 
 def children() -> list[int]:
-    """The processes of a crew of this process: forks of multiprocessing's server, whose command line they have."""
+    """The processes of an executor of this process: forks of multiprocessing's server, whose command line they have."""
     server = [pid for pid in _pids() if _parent(pid) == os.getpid() and b"forkserver" in _command(pid)]
     return [pid for pid in _pids() if _parent(pid) in server]
 

@@ -22,7 +22,7 @@ from task_trials import DrawnKind, facts
 from trialwise import study
 from trialwise.errors import WorkerError
 from trialwise.execution.events import RunEvent, TrialEnded, WorkerNotice
-from trialwise.execution.tasks import dask_executor as dask_crew
+from trialwise.execution.tasks import dask_executor
 from trialwise.store.records import TrialRow
 from trialwise.study import sessions
 
@@ -133,7 +133,7 @@ def test_a_node_that_comes_later_takes_part(bench: Bench):
 
 
 def test_without_nodes_the_run_ends_and_a_later_one_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(dask_crew, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(dask_executor, "PATIENCE_SECONDS", 1.0)
     task_trials.write(bench.folder)
     bench.cluster.start_node(0)
     killer = At(7, lambda: bench.cluster.kill_node(0))

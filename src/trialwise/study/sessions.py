@@ -30,7 +30,7 @@ from trialwise.execution.stopping import (
 )
 from trialwise.execution.tasks.executor import Executor
 from trialwise.execution.tasks.runner import TaskRunner
-from trialwise.execution.tasks.start_cluster import opened_crew, refuse_crew
+from trialwise.execution.tasks.start_cluster import opened_executor, refuse_executor
 from trialwise.execution.worker_plan import abandon_local, assign_lanes, has_lanes
 from trialwise.execution.workers.address import addresses, is_alone, runs_here
 from trialwise.execution.workers.allocation import allocated
@@ -79,7 +79,7 @@ def run_session(
     """One session of the runner: begin or go on, run what is wanted, say how it ended; errors as of `run`."""
     addresses(experiment.workers.use)
     kind = kind_of(experiment)
-    refuse_crew(kind, experiment, jobs, cluster)
+    refuse_executor(kind, experiment, jobs, cluster)
     plan: Plan | None = None
     if not directory.is_begun:
         refuse_foreign(directory)
@@ -87,7 +87,7 @@ def run_session(
         _check(kind, experiment, factors_of(plan), only)
     if runs_here(experiment.workers):
         check_reset(experiment, directory.path)
-    with opened_crew(kind, jobs, cluster) as crew:
+    with opened_executor(kind, jobs, cluster) as executor:
         directory.make()
         interruption = Interruption(lambda at_once: tell(observers, StopRequested(at_once)))
         with DirectoryLock(directory), interruption:
@@ -100,7 +100,7 @@ def run_session(
                     ledger.plan_again(unsuccessful(experiment, ledger))
                 return _Session(
                     experiment, directory, ledger, kind, stopping, observers, interruption, wanted
-                ).run(crew)
+                ).run(executor)
             finally:
                 ledger.close()
 
@@ -181,22 +181,22 @@ class _Session:
     interruption: Interruption
     only: Subset
 
-    def run(self, crew: Executor | None) -> RunResult:
+    def run(self, executor: Executor | None) -> RunResult:
         """Run what is wanted, and say how it ended."""
         alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
-        ending = self._here(crew) if alone else self._on_workers()
+        ending = self._here(executor) if alone else self._on_workers()
         tell(self.observers, SessionEnded(ending.word))
         ledger = self.ledger
         failed = len(unsuccessful(self.experiment, ledger))
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
 
-    def _here(self, crew: Executor | None) -> Ending:
+    def _here(self, executor: Executor | None) -> Ending:
         """Clear what a killed runner has left, run, and write down how it ended."""
         directory, ledger = self.directory, self.ledger
         measures = not isinstance(self.kind, IndependentKind)
         watch = local_watch(self.experiment, self.kind, _factors(self.experiment, ledger), measures=measures)
         keeper = SessionKeeper(directory, ledger, watch, measures=measures)
-        runner = self._runner(keeper, crew)
+        runner = self._runner(keeper, executor)
         end_leftovers(keeper.marker)
         shutil.rmtree(directory.scratch, ignore_errors=True)
         reclaimed = ledger.abandon_running("the runner was killed during this trial")
@@ -208,16 +208,16 @@ class _Session:
         keeper.close(ledger, ending.word)
         return ending
 
-    def _runner(self, keeper: SessionKeeper, crew: Executor | None) -> Runner | TaskRunner:
-        """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
-        if crew is not None and isinstance(self.kind, IndependentKind):
+    def _runner(self, keeper: SessionKeeper, executor: Executor | None) -> Runner | TaskRunner:
+        """The runner that suits: trials of an executor are computed at the same time, others measured one by one."""
+        if executor is not None and isinstance(self.kind, IndependentKind):
             return TaskRunner(
                 self.experiment,
                 self.directory,
                 self.ledger,
                 self.kind,
                 keeper,
-                crew,
+                executor,
                 stopping=self.stopping,
                 observers=self.observers,
                 only=self.only,

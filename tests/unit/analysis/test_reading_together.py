@@ -11,7 +11,7 @@ from trialwise import study
 from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.cli.compare import compare
 from trialwise.cli.spinner import StatusLine
-from trialwise.execution import replay as recalling
+from trialwise.execution import replay
 from trialwise.execution.replay import recalled
 from trialwise.execution.stopping import StopByResults
 from trialwise.store import samples
@@ -69,7 +69,7 @@ def test_trials_that_are_recalled_are_read_together(directory: Path, monkeypatch
         reads.append(len(wanted))
         return samples.read_many(folder, wanted)
 
-    monkeypatch.setattr(recalling, "read_many", read_many)
+    monkeypatch.setattr(replay, "read_many", read_many)
     events = list(recalled(place, ledger))
     assert not reads, "nobody has asked"
     found = [event.samples() for event in events]

@@ -6,24 +6,24 @@ import time
 import pytest
 from rich.console import Console
 
-from trialwise.cli import spinner as patience
+from trialwise.cli import spinner
 
 
 @pytest.fixture
 def log(monkeypatch):
-    monkeypatch.setattr(patience, "_PATIENCE", 1.0)
+    monkeypatch.setattr(spinner, "_PATIENCE", 1.0)
     return io.StringIO()
 
 
 def test_nothing_is_said_of_what_is_quick(log):
-    with patience.StatusLine("searching", Console(file=log)) as waiting:
+    with spinner.StatusLine("searching", Console(file=log)) as waiting:
         waiting.say("pilot 1 of 2")
     time.sleep(1.2)
     assert log.getvalue() == ""
 
 
 def test_what_takes_long_is_said_once_and_then_how_far_it_is(log):
-    with patience.StatusLine("searching", Console(file=log)) as waiting:
+    with spinner.StatusLine("searching", Console(file=log)) as waiting:
         deadline = time.monotonic() + 60
         while not log.getvalue():
             assert time.monotonic() < deadline
@@ -35,5 +35,5 @@ def test_what_takes_long_is_said_once_and_then_how_far_it_is(log):
 
 
 def test_a_failure_passes_through(log):
-    with pytest.raises(ValueError, match="no"), patience.StatusLine("searching", Console(file=log)):
+    with pytest.raises(ValueError, match="no"), spinner.StatusLine("searching", Console(file=log)):
         raise ValueError("no")

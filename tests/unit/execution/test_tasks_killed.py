@@ -1,4 +1,4 @@
-"""Processes of this machine's crew that end at whatever moment: the run goes on, and its record is the same."""
+"""Processes of this machine's executor that end at whatever moment: the run goes on, and its record is the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import task_trials
 from task_trials import DrawnKind, children, facts
 from trialwise import study
 from trialwise.execution.events import RunEvent, TrialEnded
-from trialwise.execution.tasks import in_flight as window
+from trialwise.execution.tasks import in_flight
 
 LARGE = 100_000
 """Numbers of a trial whose result, 0.8 MB, no socket holds: most of its time is its sending."""
@@ -65,7 +65,7 @@ def test_a_process_that_is_killed_from_outside_while_it_is_idle_or_not_is_replac
 def test_processes_that_are_killed_while_they_send_cost_no_trial(
     tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(window, "MOST_LOSSES", 10**6)  # none of these trials is to blame
+    monkeypatch.setattr(in_flight, "MOST_LOSSES", 10**6)  # none of these trials is to blame
     task_trials.write(tmp_path, rounds=20)
     run("one", DrawnKind(size=LARGE), jobs=1)
     over = threading.Event()

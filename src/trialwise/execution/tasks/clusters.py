@@ -44,7 +44,7 @@ class _Client(Protocol):
 
 @contextlib.contextmanager
 def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
-    """The nodes that `name` describes, as a crew; what was started for it ends with it.
+    """The nodes that `name` describes, as an executor; what was started for it ends with it.
 
     Raises
     ------
@@ -67,21 +67,21 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
         if name == "slurm":
             from trialwise.execution.tasks.slurm import opened_slurm
 
-            with opened_slurm(jobs or 1) as crew:
-                yield crew
+            with opened_slurm(jobs or 1) as executor:
+                yield executor
         elif scheme == "ssh":
             from trialwise.execution.tasks.over_ssh import started_over_ssh
 
             with (
                 started_over_ssh(name.removeprefix("ssh:")) as (address, security),
-                _connected(address, security) as crew,
+                _connected(address, security) as executor,
             ):
-                yield crew
+                yield executor
         else:
             if scheme == "tls":
                 _require_certificates(name)
-            with _connected(name) as crew:
-                yield crew
+            with _connected(name) as executor:
+                yield executor
 
 
 def _refuse_other_form(address: str) -> None:
@@ -151,7 +151,7 @@ def _require_certificates(address: str) -> None:
 def _connected(address: str, security: Security | None = None) -> Generator[Executor]:
     from distributed import Client
 
-    from trialwise.execution.tasks import dask_executor as dask_crew
+    from trialwise.execution.tasks import dask_executor
 
     _require_host(address)
     try:
@@ -164,11 +164,11 @@ def _connected(address: str, security: Security | None = None) -> Generator[Exec
     with client:
         _await_node(client, address)
         _require_same_build(client)
-        crew = dask_crew.DaskExecutor(client, dask_crew.PATIENCE_SECONDS)
+        executor = dask_executor.DaskExecutor(client, dask_executor.PATIENCE_SECONDS)
         try:
-            yield crew
+            yield executor
         finally:
-            crew.close()
+            executor.close()
 
 
 def _require_host(address: str) -> None:

@@ -1,4 +1,4 @@
-"""The crew of a Dask cluster: nodes that come and go."""
+"""The executor of a Dask cluster: nodes that come and go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from distributed.scheduler import KilledWorker
 
 from trialwise.errors import WorkerError
 from trialwise.execution.tasks.digests import FileDigests, differing, in_words
-from trialwise.execution.tasks.executor import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.executor import Delivery, ExecutorLostError, Node
 from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 from trialwise.measurement.identity import Change, Identity
 
@@ -47,7 +47,7 @@ class JobQueue(Protocol):
     """A queue that nodes come from."""
 
     def require_jobs(self) -> None:
-        """Raise CrewLostError where no job is left in it that could become a node."""
+        """Raise ExecutorLostError where no job is left in it that could become a node."""
         ...
 
 
@@ -145,7 +145,7 @@ class DaskExecutor:
         if waited <= self._patience:
             return
         if self._jobs is None:
-            raise CrewLostError(
+            raise ExecutorLostError(
                 f"no node of the cluster has been there for {waited:.0f} s",
                 hint="start nodes and run again; what is finished is kept",
             )
@@ -196,8 +196,8 @@ def _host(address: str) -> str:
     return urlsplit(address).hostname or address
 
 
-def _connection_lost() -> CrewLostError:
-    return CrewLostError(
+def _connection_lost() -> ExecutorLostError:
+    return ExecutorLostError(
         "the connection to the cluster's scheduler was lost",
         hint="see whether it runs, and run again; what is finished is kept",
     )

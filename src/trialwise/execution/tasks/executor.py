@@ -12,7 +12,7 @@ from trialwise.execution.tasks.worker_process import Batch, Computed
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine of the crew that is there now, with the cores that compute on it."""
+    """A machine of the executor that is there now, with the cores that compute on it."""
 
     name: str
     cores: int
@@ -27,7 +27,7 @@ class Delivery:
     reason: str = ""
 
 
-class CrewLostError(WorkerError):
+class ExecutorLostError(WorkerError):
     """Nobody is left who computes; what is recorded is kept (exit code 6)."""
 
 
@@ -47,7 +47,7 @@ class Executor(Protocol):
 
         Raises
         ------
-        CrewLostError
+        ExecutorLostError
             Nobody is left, and nobody is expected.
         """
         ...

@@ -1,4 +1,4 @@
-"""The crew of this machine: processes that compute at the same time."""
+"""The executor of this machine: processes that compute at the same time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import BinaryIO
 
-from trialwise.execution.tasks.executor import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.executor import Delivery, ExecutorLostError, Node
 from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 
 NAME = "local"
@@ -38,7 +38,7 @@ class _Held:
     batch: Batch
 
 
-class LocalCrew:
+class LocalExecutor:
     """Computes on `jobs` processes, each with a socket of its own, which start when there is something to compute.
 
     A process that is killed, at whatever moment, takes exactly one batch with it, and it is known which: the first that it holds.
@@ -100,7 +100,7 @@ class _Process:
                     self._process.start()
             except (EOFError, ConnectionError) as error:
                 self._socket.close()
-                raise CrewLostError(
+                raise ExecutorLostError(
                     "the process that starts others was killed; run again to go on"
                 ) from error
 
@@ -179,7 +179,7 @@ def _send(to: socket.socket, message: bytes) -> None:
 
 
 def _serve(runner: socket.socket) -> None:
-    """What a process of the crew does: compute batch after batch; Ctrl-C is left to the runner."""
+    """What a process of the executor does: compute batch after batch; Ctrl-C is left to the runner."""
     _print_as_errors()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -16,7 +16,7 @@ from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, plan_used_up
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.tasks.accounting import NodeAccounting
-from trialwise.execution.tasks.executor import CrewLostError, Delivery, Executor
+from trialwise.execution.tasks.executor import Delivery, Executor, ExecutorLostError
 from trialwise.execution.tasks.in_flight import MOST_LOSSES, Window
 from trialwise.execution.tasks.pacing import Pacing
 from trialwise.execution.tasks.worker_process import Batch, failures
@@ -36,7 +36,7 @@ MOST_PENDING_SAMPLES = 1 << 20
 
 
 class TaskRunner:
-    """Executes what is planned, or a subset of it, on a crew.
+    """Executes what is planned, or a subset of it, on an executor.
 
     Observers and the stopping rule hear of trials in plan order, and the rule is asked before the same rounds as where trials run
     one after the other: the ledger's trials and their values, and the end, do not depend on who computes, nor on how many.
@@ -50,7 +50,7 @@ class TaskRunner:
         ledger: Ledger,
         kind: IndependentKind,
         keeper: SessionKeeper,
-        crew: Executor,
+        executor: Executor,
         *,
         stopping: StoppingRule,
         observers: Sequence[Observer],
@@ -61,7 +61,7 @@ class TaskRunner:
         self._ledger = ledger
         self._kind = kind
         self._keeper = keeper
-        self._crew = crew
+        self._executor = executor
         self._stopping = stopping
         self._observers = observers
         self._now = now
@@ -88,7 +88,7 @@ class TaskRunner:
         """
         try:
             ending = self._run(interruption)
-        except CrewLostError as error:
+        except ExecutorLostError as error:
             ending = Ending("worker lost", str(error))
         except WorkerError:
             self._keep()
@@ -106,14 +106,14 @@ class TaskRunner:
             if interruption.at_once or (interruption.requested and not self._flights):
                 self._tell(Interrupted(at_once=interruption.at_once))
                 return STOPPED_ON_REQUEST
-            nodes = self._crew.nodes()
+            nodes = self._executor.nodes()
             self._book.look(nodes)
             cores = sum(node.cores for node in nodes)
             if cores and not interruption.requested:
                 self._hand_out(cores)
             if cores:
                 self._tell(Computing(self._window.in_hand, cores, len(nodes), self._window.oldest))
-            for delivery in self._crew.collect(POLL_SECONDS):
+            for delivery in self._executor.collect(POLL_SECONDS):
                 self._receive(delivery)
         return ending
 
@@ -129,7 +129,7 @@ class TaskRunner:
             ticket = next(self._tickets)
             self._flights[ticket] = places
             tasks = tuple(self._task(window.row(place)) for place in places)
-            self._crew.submit(ticket, Batch(self._kind, tasks))
+            self._executor.submit(ticket, Batch(self._kind, tasks))
 
     def _receive(self, delivery: Delivery) -> None:
         places = self._flights.pop(delivery.ticket)

@@ -17,7 +17,7 @@ from distributed.security import Security
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.certificates import security_in_files
 from trialwise.execution.tasks.dask_executor import DaskExecutor
-from trialwise.execution.tasks.executor import CrewLostError, Executor
+from trialwise.execution.tasks.executor import Executor, ExecutorLostError
 from trialwise.execution.tasks.quiet_node import WORKER, QuietScheduler
 
 QUEUE_SECONDS = 10.0
@@ -47,20 +47,20 @@ def opened_slurm(jobs: int) -> Generator[Executor]:
             raise WorkerError(
                 f"--cluster slurm: {error}", hint="see the address that dask-jobqueue is told"
             ) from error
-        with _crew_of(cluster, jobs) as crew:
-            yield crew
+        with _executor_of(cluster, jobs) as executor:
+            yield executor
 
 
 @contextlib.contextmanager
-def _crew_of(cluster: Any, jobs: int) -> Generator[Executor]:  # noqa: ANN401 Dask says little about its types
+def _executor_of(cluster: Any, jobs: int) -> Generator[Executor]:  # noqa: ANN401 Dask says little about its types
     with cluster, Client(cluster, set_as_default=False) as client:
         _require_acceptance(cluster.job_script())
         cluster.scale(jobs=jobs)
-        crew = DaskExecutor(client, QUEUE_SECONDS, SlurmQueue(cluster))
+        executor = DaskExecutor(client, QUEUE_SECONDS, SlurmQueue(cluster))
         try:
-            yield crew
+            yield executor
         finally:
-            crew.close()
+            executor.close()
 
 
 class SlurmQueue:
@@ -70,13 +70,13 @@ class SlurmQueue:
         self._cluster = cluster
 
     def require_jobs(self) -> None:
-        """Raise CrewLostError where SLURM says that it has none of them any more, neither waiting nor running."""
+        """Raise ExecutorLostError where SLURM says that it has none of them any more, neither waiting nor running."""
         jobs = sorted(str(job.job_id) for job in self._cluster.workers.values() if job.job_id)
         listed = _listed()
         if not jobs or listed is None or not listed.isdisjoint(jobs):
             return
         ids = ",".join(jobs)
-        raise CrewLostError(
+        raise ExecutorLostError(
             f"no node is there, and SLURM has no job of this run any more (job{'s' if len(jobs) > 1 else ''} {ids})",
             hint=f"see why they ended: slurm-{jobs[-1]}.out in this folder (or log-directory of jobqueue.yaml), `sacct -j {ids}`; "
             "a longer walltime keeps them; run again to go on, what is finished is kept",

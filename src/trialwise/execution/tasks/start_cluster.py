@@ -1,4 +1,4 @@
-"""Which crew computes: asked for on the command line, and refused before anything is written where it cannot be had."""
+"""Which executor computes: asked for on the command line, and refused before anything is written where it cannot be had."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Generator
 from trialwise.errors import PlanError
 from trialwise.execution.tasks.clusters import opened_cluster
 from trialwise.execution.tasks.executor import Executor
-from trialwise.execution.tasks.local import LocalCrew
+from trialwise.execution.tasks.local import LocalExecutor
 from trialwise.execution.workers.address import is_alone
 from trialwise.experiment.model import Experiment
 from trialwise.trials.base import IndependentKind, TrialKind
 
 
-def refuse_crew(kind: TrialKind, experiment: Experiment, jobs: int | None, cluster: str | None) -> None:
-    """Raise PlanError where the trials of an experiment cannot be had as the arguments of `opened_crew` say."""
+def refuse_executor(kind: TrialKind, experiment: Experiment, jobs: int | None, cluster: str | None) -> None:
+    """Raise PlanError where the trials of an experiment cannot be had as the arguments of `opened_executor` say."""
     if jobs is not None and jobs < 1:
         raise PlanError(f"--jobs {jobs}: at least one process has to compute")
     if isinstance(kind, IndependentKind):
@@ -26,8 +26,8 @@ def refuse_crew(kind: TrialKind, experiment: Experiment, jobs: int | None, clust
 
 
 @contextlib.contextmanager
-def opened_crew(kind: TrialKind, jobs: int | None, cluster: str | None) -> Generator[Executor | None]:
-    """The crew for trials of a kind; None for trials that are measured, one at a time.
+def opened_executor(kind: TrialKind, jobs: int | None, cluster: str | None) -> Generator[Executor | None]:
+    """The executor for trials of a kind; None for trials that are measured, one at a time.
 
     `jobs` is the number of processes (default: one for each core that we may use; of a cluster by SLURM: of jobs, default 1),
     `cluster` where they are, as ``tcp://host:port``, ``slurm`` or ``ssh:host,host``.
@@ -43,14 +43,14 @@ def opened_crew(kind: TrialKind, jobs: int | None, cluster: str | None) -> Gener
         yield None
         return
     if cluster is not None:
-        with opened_cluster(cluster, jobs) as crew:
-            yield crew
+        with opened_cluster(cluster, jobs) as executor:
+            yield executor
         return
-    crew = LocalCrew(jobs or len(os.sched_getaffinity(0)))
+    executor = LocalExecutor(jobs or len(os.sched_getaffinity(0)))
     try:
-        yield crew
+        yield executor
     finally:
-        crew.close()
+        executor.close()
 
 
 def _refuse_for_measured(experiment: Experiment, jobs: int | None, cluster: str | None) -> None:

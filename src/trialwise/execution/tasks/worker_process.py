@@ -1,6 +1,6 @@
 """What runs where trials are computed, in a process of this machine or on a node: tasks in, outcomes out.
 
-Imports nothing that a trial does not need, since every process of a crew begins with it.
+Imports nothing that a trial does not need, since every process of an executor begins with it.
 """
 
 from __future__ import annotations
