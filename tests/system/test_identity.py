@@ -97,7 +97,11 @@ def test_another_content_of_a_file_begins_a_series(project: Bench, what: str):
 
 
 @pytest.mark.parametrize("name", ["tool", "read.py", "config.toml"])
-def test_files_on_a_file_system_in_memory_belong_to_what_was_measured(project: Bench, name: str):
+def test_files_on_a_file_system_in_memory_belong_to_what_was_measured(
+    project: Bench, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    """However shortly before the session they were written: a long tick makes them all young."""
+    monkeypatch.setattr("trialwise.execution.session.CLOCK_STEP", 0.5)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         executable(Path(place, "tool"), "exit 0")
         Path(place, "read.py").write_text("x = 1\n")
@@ -116,6 +120,7 @@ def test_an_input_that_is_younger_than_a_tick_when_a_trial_begins_is_none_that_t
     project: Bench, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("trialwise.execution.session.CLOCK_STEP", 60.0)
+    monkeypatch.setattr("trialwise.execution.session.wait_a_tick", lambda: None)
     test_another_content_of_a_file_begins_a_series(project, "input")
 
 

@@ -300,11 +300,17 @@ class SessionKeeper:
             ledger.start_session(self.session)
         if change:
             ledger.add_event(Event(time.time(), "environment changed", change))
+        wait_a_tick()
         return change
 
     def _write(self, name: str) -> None:
         record = self._environment.record(self._identity)
         self._directory.write_durably(name, json.dumps(record, indent=1).encode())
+
+
+def wait_a_tick() -> None:
+    """Let files that were written before a session grow older than a tick, so that its first trial is not taken for their writer."""
+    time.sleep(CLOCK_STEP)
 
 
 def changed_since(moment: float, states: Iterable[tuple[str, Sequence[int] | None]]) -> set[str]:
