@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 SEEDS = 60
-MOST_BYTES = 1 << 14
+MAX_BYTES = 1 << 14
 READY = "the reader is ready"
 
 
@@ -33,7 +33,7 @@ def main(name: str, folder: Path, options: list[str]) -> None:
             readers, {each: READERS[each][0](folder) for each in readers}, changed, rng
         ):
             at = len(list(folders[0].iterdir()))
-            Path(folders[0], f"seed-{at:03d}").write_bytes(bytes([reader]) + content[:MOST_BYTES])
+            Path(folders[0], f"seed-{at:03d}").write_bytes(bytes([reader]) + content[:MAX_BYTES])
 
     most_held = 0.0
 
@@ -54,7 +54,7 @@ def main(name: str, folder: Path, options: list[str]) -> None:
         return (content[:1] + changed(content[1:], random.Random(seed)))[:most]
 
     atheris.Setup(
-        ["readers", f"-max_len={MOST_BYTES}", *options],
+        ["readers", f"-max_len={MAX_BYTES}", *options],
         read,
         custom_mutator=change,
     )

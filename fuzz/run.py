@@ -33,7 +33,7 @@ FOUND, ARTIFACTS = HERE / "found", HERE / "artifacts"
 KEPT = FOUND / "figures.json"
 MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  a file system in memory, where inputs are written ten times as fast
 BUILT = HERE / "target" / "x86_64-unknown-linux-gnu" / "release"
-MOST_FINDINGS = 5
+MAX_FINDINGS = 5
 TICKS = os.sysconf("SC_CLK_TCK")
 # Hangs are told by processor time (the readers do so themselves); libFuzzer's own bound is of a clock, which a busy machine passes.
 OPTIONS = ("-timeout=300", "-rss_limit_mb=2048", "-print_final_stats=1", "-reload=0")
@@ -109,7 +109,7 @@ def begun_figures(names: list[str], seconds: float) -> dict[str, Figures]:
 
 
 def is_done(figures: Figures, seconds: float) -> bool:
-    return figures.seconds >= seconds - 1 or figures.findings >= MOST_FINDINGS
+    return figures.seconds >= seconds - 1 or figures.findings >= MAX_FINDINGS
 
 
 def every_name() -> list[str]:

@@ -36,7 +36,7 @@ FIXED = 120
 """Seconds of a clock for the start of pytest on a busy machine."""
 SLOWER = 10
 """How many times as long as before, together, the tests of a mutant may take."""
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """Of tests of one mutant, when they were collected: the quickest are taken."""
 ALSO = {"store": ("execution/test_extending.py", "execution/test_state.py", "execution/test_reset.py")}
 """Unit tests of other rooms that a room's tests are taken from too: the store holds what execution writes."""
@@ -158,11 +158,11 @@ class Collected:
         return self.quickest(own or (every if reached else ()))
 
     def quickest(self, tests: Iterable[str]) -> list[str]:
-        """As many of the tests, the quickest first, as take less than MOST_SECONDS together; one at least."""
+        """As many of the tests, the quickest first, as take less than MAX_SECONDS together; one at least."""
         total, chosen = 0.0, list[str]()
         for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
             total += self.seconds.get(test, 0.0)
-            if chosen and total > MOST_SECONDS:
+            if chosen and total > MAX_SECONDS:
                 break
             chosen.append(test)
         return chosen

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MAGIC = b"PAR1"
-_MOST_OF_A_FOOTER = 64 << 20
+_MAX_OF_A_FOOTER = 64 << 20
 """Bytes; the footer of ten thousand row groups of ten columns has some ten million."""
 _DEEPEST = 16
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
@@ -50,7 +50,7 @@ def _footer(file: BinaryIO) -> bytes:
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != MAGIC or length > size - 8:
         raise ValueError("it is no whole Parquet file")
-    if length > _MOST_OF_A_FOOTER:
+    if length > _MAX_OF_A_FOOTER:
         raise ValueError(f"its footer has {length} bytes, more than are read")
     file.seek(size - 8 - length)
     return file.read(length)

@@ -13,7 +13,7 @@ Rounding = Literal["nearest", "down", "up"]
 
 _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _DIGITS = 4
-_LEAST_P = 1e-4
+_MIN_P = 1e-4
 """A smaller p-value is more than the model behind it can say."""
 ABSENT = "–"
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
@@ -186,7 +186,7 @@ def p_value(value: float | None) -> str:
     """Write a p-value with two significant digits, rounded up, and "< 0.0001" below that."""
     if value is None or math.isnan(value):
         return ABSENT
-    if value < _LEAST_P:
+    if value < _MIN_P:
         return "< 0.0001"
     exact = Decimal(f"{value:.12g}")
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING).normalize():f}"

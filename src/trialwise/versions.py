@@ -31,7 +31,7 @@ from trialwise.store.records import TrialRow
 from trialwise.study.pairs import pair_of
 
 _CHANGED = "what is measured has changed"
-_MOST_PAIRS = 4
+_MAX_PAIRS = 4
 """So many pairs are begun at most because what is measured changes meanwhile."""
 
 
@@ -166,7 +166,7 @@ def run_versions(
         What is measured changes again and again.
     """
     began = time.monotonic()
-    for _ in range(_MOST_PAIRS):
+    for _ in range(_MAX_PAIRS):
         pair = pair_of(experiment, place, sides)
         if pair.change is not None:
             for observer in observers:

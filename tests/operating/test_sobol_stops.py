@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import qmc
 
 from trialwise import statistics as st
-from trialwise.statistics.sequential.blocks import FEWEST_BLOCKS
+from trialwise.statistics.sequential.blocks import MIN_BLOCKS
 
 LOG = logging.getLogger(__name__)
 pytestmark = pytest.mark.operating
@@ -29,9 +29,9 @@ def truth(percentile: float | None) -> float:
 
 def course(percentile, precision):
     of_blocks = (
-        st.SequentialPooledMean(precision, start=FEWEST_BLOCKS)
+        st.SequentialPooledMean(precision, start=MIN_BLOCKS)
         if percentile is None
-        else st.SequentialQuantile(percentile, precision, start=FEWEST_BLOCKS)
+        else st.SequentialQuantile(percentile, precision, start=MIN_BLOCKS)
     )
     return st.SequentialBlocks(of_blocks, SIZE, percentile)
 
@@ -56,6 +56,6 @@ def test_the_interval_at_the_stop_holds(percentile, precision, repetitions):
         held / repetitions,
         np.median(taken),
     )
-    assert min(taken) >= FEWEST_BLOCKS * SIZE
-    assert np.median(taken) > FEWEST_BLOCKS * SIZE, "the rule has looked more than once"
+    assert min(taken) >= MIN_BLOCKS * SIZE
+    assert np.median(taken) > MIN_BLOCKS * SIZE, "the rule has looked more than once"
     assert held / repetitions >= 0.94 - 2.5 * np.sqrt(0.06 * 0.94 / repetitions)

@@ -36,7 +36,7 @@
 static const struct block every = {0x64400000, 10}; /* 100.64.0.0/10 */
 #define OUTERMOST_PREFIX 18
 #define NESTED_BITS 3
-#define LONGEST_PREFIX 30
+#define MAX_PREFIX 30
 
 struct end {
     char device[IFNAMSIZ];
@@ -228,7 +228,7 @@ static int claim(struct end *end, struct plan plan, struct block *block)
     uint32_t parts = outside.prefix == every.prefix ? 1 << (OUTERMOST_PREFIX - every.prefix) : 1 << NESTED_BITS;
     int known = outside.prefix == every.prefix ? 0 : (int)outside.prefix;
     errno = EMLINK;
-    if (part_of(outside, 0).prefix > LONGEST_PREFIX)
+    if (part_of(outside, 0).prefix > MAX_PREFIX)
         refuse(NESTING);
     for (uint32_t index = 1; index < parts; index++) {
         *block = part_of(outside, index);

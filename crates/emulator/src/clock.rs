@@ -11,10 +11,10 @@ use trialwise_units::{Duration, Time};
 const SPIN: Duration = Duration::from_microseconds(60);
 /// Of all time, one part in this many may be spent on spinning.
 const SPIN_SHARE: u64 = 20;
-const MOST_SPIN: Duration = Duration::from_milliseconds(1);
+const MAX_SPIN: Duration = Duration::from_milliseconds(1);
 /// Otherwise no sleep is shorter than this, so that packets gather when there are many: each wake costs a processor some
 /// 20 µs, and at 100 Mbit/s and more this halves their number.
-const SHORTEST_SLEEP: Duration = Duration::from_microseconds(150);
+const MIN_SLEEP: Duration = Duration::from_microseconds(150);
 /// Spinning pays only where events are further apart than this: there a packet's own delay is what is looked at.
 const RARE: Duration = Duration::from_microseconds(300);
 
@@ -94,13 +94,13 @@ impl Waiter {
     pub(crate) fn new(descriptors: [RawFd; 3]) -> Self {
         make_timers_exact();
         let watched = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        Self { watched, budget: MOST_SPIN, last: Time::ZERO, awaited: [Time::ZERO; 2] }
+        Self { watched, budget: MAX_SPIN, last: Time::ZERO, awaited: [Time::ZERO; 2] }
     }
 
     /// Waits until `until`, or until a descriptor is readable; may return earlier.
     pub(crate) fn wait(&mut self, clock: Clock, now: Time, until: Option<Time>) -> io::Result<()> {
         let earned = Duration::from_picoseconds((now - self.last).picoseconds() / SPIN_SHARE);
-        self.budget = (self.budget + earned).min(MOST_SPIN);
+        self.budget = (self.budget + earned).min(MAX_SPIN);
         self.last = now;
         let Some(until) = until else { return self.sleep(None) };
         let left = until - now;
@@ -111,7 +111,7 @@ impl Waiter {
             self.awaited = [until, self.awaited[0]];
         }
         if self.budget < SPIN || self.awaited[0] - self.awaited[1] < RARE {
-            return self.sleep(Some(if left < SHORTEST_SLEEP { SHORTEST_SLEEP } else { left }));
+            return self.sleep(Some(if left < MIN_SLEEP { MIN_SLEEP } else { left }));
         }
         self.sleep(Some(left.saturating_sub(SPIN)))?;
         self.spin(clock, until)

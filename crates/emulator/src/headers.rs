@@ -32,9 +32,9 @@ pub(crate) struct VnetHeader {
 }
 
 /// RFC 791, section 3.1.
-const SHORTEST_IP: usize = 20;
+const MIN_IP: usize = 20;
 /// RFC 9293, section 3.1.
-const SHORTEST_TCP: usize = 20;
+const MIN_TCP: usize = 20;
 
 impl VnetHeader {
     pub(crate) fn read(bytes: &[u8]) -> Self {
@@ -131,7 +131,7 @@ struct Internet {
 impl Internet {
     fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
-            4 if packet.len() >= SHORTEST_IP => Self::of_version_4(packet),
+            4 if packet.len() >= MIN_IP => Self::of_version_4(packet),
             6 if packet.len() >= 40 => Some(Self::of_version_6(packet)),
             _ => None,
         }
@@ -143,7 +143,7 @@ impl Internet {
         // Fragments have no ports but the first: none is told from the other.
         let protocol = packet[9];
         let header = usize::from(packet[0] & 0xf) * 4;
-        if header < SHORTEST_IP || header > packet.len() {
+        if header < MIN_IP || header > packet.len() {
             return None;
         }
         let ports = if fragment { &[] } else { ports(protocol, packet.get(header..).unwrap_or(&[])) };
@@ -190,7 +190,7 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
 /// Bytes of the transport header; zero when it is unknown, cut off, or shorter than one can be.
 fn transport_header(protocol: u8, transport: &[u8]) -> usize {
     let (shortest, length) = match protocol {
-        TCP => (SHORTEST_TCP, transport.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4)),
+        TCP => (MIN_TCP, transport.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4)),
         UDP => (UDP_HEADER, UDP_HEADER),
         _ => (0, 0),
     };

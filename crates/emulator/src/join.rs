@@ -12,10 +12,10 @@ use crate::pool::Pool;
 
 /// Streams whose frames are open at a time, as the kernel has it in its own receive offload.
 const STREAMS: usize = 8;
-const MOST_PIECES: usize = 64;
-const LARGEST_FRAME: usize = 65_000;
+const MAX_PIECES: usize = 64;
+const MAX_FRAME: usize = 65_000;
 /// 60 bytes of IP header, 60 of TCP.
-const LONGEST_HEADERS: usize = 120;
+const MAX_HEADERS: usize = 120;
 
 /// Bytes that lie together in one buffer.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ pub(crate) struct Joiner {
 
 impl Joiner {
     pub(crate) fn new() -> Self {
-        let spare = (0..=STREAMS).map(|_| Vec::with_capacity(MOST_PIECES)).collect();
+        let spare = (0..=STREAMS).map(|_| Vec::with_capacity(MAX_PIECES)).collect();
         Self { open: Vec::with_capacity(STREAMS), spare, refused: 0 }
     }
 
@@ -103,8 +103,8 @@ impl Group {
             && datagram.payload > 0
             && datagram.payload <= first.payload
             && datagram.header == first.header
-            && self.payload + datagram.length() <= LARGEST_FRAME
-            && (follows || self.pieces.len() < MOST_PIECES && self.carries_on(datagram, pool))
+            && self.payload + datagram.length() <= MAX_FRAME
+            && (follows || self.pieces.len() < MAX_PIECES && self.carries_on(datagram, pool))
     }
 
     /// The same for a datagram of another frame: only TCP says where it belongs.
@@ -140,7 +140,7 @@ impl Group {
 
     fn write(&self, pool: &Pool, device: &Device) -> io::Result<()> {
         let first = &self.first;
-        let mut headers_after = [0; VNET + LONGEST_HEADERS];
+        let mut headers_after = [0; VNET + MAX_HEADERS];
         let end = VNET + usize::from(first.header);
         headers_after[VNET..end].copy_from_slice(headers(first, pool));
         let tcp = first.kind == Kind::Tcp;
@@ -155,7 +155,7 @@ impl Group {
             ecn: first.ecn,
         };
         write_headers(&mut headers_after[VNET..end], differences).write(&mut headers_after[..VNET]);
-        let mut slices = [IoSlice::new(&[]); 1 + MOST_PIECES];
+        let mut slices = [IoSlice::new(&[]); 1 + MAX_PIECES];
         slices[0] = IoSlice::new(&headers_after[..end]);
         for (slice, piece) in slices[1..].iter_mut().zip(&self.pieces) {
             let start = piece.start as usize;

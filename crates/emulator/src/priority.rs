@@ -8,7 +8,7 @@ use crate::clock;
 const REALTIME: libc::c_int = 1;
 const PERIOD: Duration = Duration::from_milliseconds(50);
 /// Of one processor: above it the programs whose packets these are need the processor more.
-const MOST_PERCENT: u64 = 85;
+const MAX_PERCENT: u64 = 85;
 
 /// How the emulator's thread was scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Scheduling {
         }
         let processor_time = clock::processor_time();
         let used = processor_time.saturating_sub(self.processor_time);
-        let busy = used.nanoseconds() * 100 > period.nanoseconds() * MOST_PERCENT;
+        let busy = used.nanoseconds() * 100 > period.nanoseconds() * MAX_PERCENT;
         self.change(if busy { Priority::Ordinary } else { Priority::Realtime });
         (self.period_start, self.processor_time) = (now, processor_time);
     }

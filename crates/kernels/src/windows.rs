@@ -19,7 +19,7 @@ pub struct Window {
 /// Below this many numbers in all windows together, selecting in each window is as fast.
 const WORTH_BUCKETS: usize = 1 << 15;
 /// With more windows their counts of buckets would take over 256 MiB.
-const MOST_WINDOWS: usize = (1 << 26) / (2 * BUCKETS);
+const MAX_WINDOWS: usize = (1 << 26) / (2 * BUCKETS);
 
 /// The quantile at `fraction` (0 to 1, type 7) of each window, equal to the last bit to what NumPy's `percentile`
 /// computes window by window.
@@ -31,7 +31,7 @@ const MOST_WINDOWS: usize = (1 << 26) / (2 * BUCKETS);
 pub fn window_percentiles(values: &[f64], windows: &[Window], fraction: f64) -> Vec<f64> {
     let total: usize = windows.iter().map(|window| window.end - window.start).sum();
     let is_small = total < WORTH_BUCKETS || total <= 2 * values.len();
-    if is_small || windows.len() > MOST_WINDOWS || u32::try_from(values.len()).is_err() {
+    if is_small || windows.len() > MAX_WINDOWS || u32::try_from(values.len()).is_err() {
         return windows.iter().map(|window| select(&values[window.start..window.end], fraction)).collect();
     }
     if let Some(order) = order_of(values) {

@@ -32,7 +32,7 @@ const NOTES: RawFd = 5;
 static PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// The most counters of a run.
-pub(crate) const MOST_COUNTERS: usize = 16;
+pub(crate) const MAX_COUNTERS: usize = 16;
 
 /// What a counter came to; kept in step with `struct reading` in `supervisor.c`.
 #[repr(C)]
@@ -66,7 +66,7 @@ pub(crate) struct Report {
     pub(crate) reason: i64,
     pub(crate) leftover: i64,
     pub(crate) surviving: i64,
-    pub(crate) counters: [Reading; MOST_COUNTERS],
+    pub(crate) counters: [Reading; MAX_COUNTERS],
 }
 
 /// Everything that can be made ready before the start.
@@ -306,8 +306,8 @@ fn namespaces(command: &Command) -> String {
 }
 
 fn counter_list(counters: &[Counter]) -> Result<String, Error> {
-    if counters.len() > MOST_COUNTERS {
-        return Err(Error::TooManyCounters { given: counters.len(), most: MOST_COUNTERS });
+    if counters.len() > MAX_COUNTERS {
+        return Err(Error::TooManyCounters { given: counters.len(), most: MAX_COUNTERS });
     }
     let list: Vec<String> = counters.iter().map(Counter::for_supervisor).collect();
     Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })

@@ -54,9 +54,9 @@
 #define CLOCK_MONOTONIC 1
 #define SECOND 1000000000LL
 #define GIVE_UP_AFTER (10 * SECOND) /* of SIGKILL: a process in uninterruptible sleep must not hang the run */
-#define MOST_CPUS 1024
-#define MOST_PROCESSES 65536
-#define MOST_COUNTERS 16
+#define MAX_CPUS 1024
+#define MAX_PROCESSES 65536
+#define MAX_COUNTERS 16
 
 enum stage { RAN = 0, FORK = 1, AFFINITY = 2, EXEC = 3, NAMESPACE = 4 };
 enum reason { NONE = 0, TIMED_OUT = 1, CANCELLED = 2 };
@@ -70,7 +70,7 @@ struct report {
     int64_t stage, error, realtime, start, end, status;
     int64_t user_us, system_us, max_rss_kib, minor_faults, major_faults, blocks_in, blocks_out;
     int64_t voluntary, involuntary, reason, leftover, surviving;
-    struct reading counters[MOST_COUNTERS];
+    struct reading counters[MAX_COUNTERS];
 };
 
 /* ---- the kernel's door ---- */
@@ -144,11 +144,11 @@ static int64_t argument(const char *text) { return *text == '-' ? -1 : integer(&
 
 /* Binds the calling process to the CPUs in the list; 0 or a negative errno. */
 static long bind_to(const char *cpus) {
-    unsigned long mask[MOST_CPUS / 64] = {0};
+    unsigned long mask[MAX_CPUS / 64] = {0};
     if (*cpus == '-') return 0;
     for (; *cpus; cpus += *cpus == ',') {
         int64_t cpu = integer(&cpus);
-        if (cpu < MOST_CPUS) mask[cpu / 64] |= 1UL << (cpu % 64);
+        if (cpu < MAX_CPUS) mask[cpu / 64] |= 1UL << (cpu % 64);
     }
     return CALL(__NR_sched_setaffinity, 0, sizeof mask, mask, 0);
 }
@@ -251,12 +251,12 @@ static long open_counter(const char **list) {
 }
 
 static void open_counters(const char *list, long *counters) {
-    for (int index = 0; *list && *list != '-' && index < MOST_COUNTERS; list += *list == ',')
+    for (int index = 0; *list && *list != '-' && index < MAX_COUNTERS; list += *list == ',')
         counters[index++] = open_counter(&list);
 }
 
 static void read_counters(const long *counters, struct report *report) {
-    for (int index = 0; index < MOST_COUNTERS; index++) {
+    for (int index = 0; index < MAX_COUNTERS; index++) {
         if (!counters[index]) continue;
         struct reading *reading = &report->counters[index];
         long result = counters[index];
@@ -267,8 +267,8 @@ static void read_counters(const long *counters, struct report *report) {
 
 /* ---- the process tree ---- */
 
-static int32_t process_id[MOST_PROCESSES], parent_id[MOST_PROCESSES];
-static char in_tree[MOST_PROCESSES];
+static int32_t process_id[MAX_PROCESSES], parent_id[MAX_PROCESSES];
+static char in_tree[MAX_PROCESSES];
 
 struct entry { /* linux_dirent64 */
     uint64_t inode, offset;
@@ -310,7 +310,7 @@ static int list_processes(void) {
         for (long at = 0; at < length; at += ((struct entry *)(buffer + at))->length) {
             const char *name = ((struct entry *)(buffer + at))->name;
             int32_t parent = *name >= '1' && *name <= '9' ? parent_of(name) : 0;
-            if (!parent || count == MOST_PROCESSES) continue;
+            if (!parent || count == MAX_PROCESSES) continue;
             parent_id[count] = parent;
             process_id[count] = (int32_t)integer(&name);
             in_tree[count++] = 0;
@@ -357,8 +357,8 @@ static int64_t ask_tree_to_end(void) {
  * a process, once, and at last 'S' with the number of stops and the error that kept us from following. Before each stands its
  * kind in four bytes and the length of what follows in four. */
 
-#define MOST_NOTES (4 << 20)
-#define MOST_WORDS 32768
+#define MAX_NOTES (4 << 20)
+#define MAX_WORDS 32768
 #define SEEN_MAPPINGS 4096
 #define WALL 0x40000000
 #define EVENT_STOP 128
@@ -375,7 +375,7 @@ static void note(char kind, const char *content, long length) {
         uint32_t length;
     } head = {{kind, 0, 0, 0}, (uint32_t)length};
     notes_size += length + (long)sizeof head;
-    if (notes_size > MOST_NOTES) return;
+    if (notes_size > MAX_NOTES) return;
     CALL(__NR_write, NOTES_FD, &head, sizeof head, 0);
     CALL(__NR_write, NOTES_FD, content, length, 0);
 }
@@ -404,7 +404,7 @@ static long add_link(long length, long process, const char *name) {
 static void note_program(long process) {
     long length = add_link(add_link(add_link(0, process, "/exe"), process, "/cwd"), process, "/fd/0");
     long fd = CALL(__NR_openat, AT_FDCWD, process_path(process, "/cmdline"), 0, 0), result;
-    const long most = length + MOST_WORDS;
+    const long most = length + MAX_WORDS;
     while (fd >= 0 && length < most && (result = CALL(__NR_read, fd, text + length, most - length, 0)) > 0)
         length += result;
     if (fd >= 0) CALL(__NR_close, fd, 0, 0, 0);
@@ -662,7 +662,7 @@ _Noreturn void supervise(long *stack) {
     char **arguments = (char **)(stack + 1), **environment = arguments + stack[0] + 1;
     struct report *report = shared_report();
     struct run run = {argument(arguments[1]), argument(arguments[2]), 0, 0, 0, -1};
-    long counters[MOST_COUNTERS] = {0};
+    long counters[MAX_COUNTERS] = {0};
     const int follow = asks_to_follow(arguments[5]);
     CALL(__NR_fcntl, REPORT_FD, F_SETFD, FD_CLOEXEC, 0);
     CALL(__NR_fcntl, CANCEL_FD, F_SETFD, FD_CLOEXEC, 0);

@@ -16,9 +16,9 @@ use crate::opening::{OPENING_BYTES, Opening};
 /// Bytes before the payload of a data frame without an opening.
 pub const DATA_HEADER: usize = COMMON + 16;
 /// An answer has no more ranges than this; older ones are left out.
-pub const MOST_RANGES: usize = 32;
+pub const MAX_RANGES: usize = 32;
 /// The longest answer.
-pub const MOST_ANSWER: usize = COMMON + ANSWER_FACTS + RANGE * MOST_RANGES;
+pub const MAX_ANSWER: usize = COMMON + ANSWER_FACTS + RANGE * MAX_RANGES;
 
 const COMMON: usize = 16;
 /// What an answer says beside ranges, and a range.
@@ -79,7 +79,7 @@ pub struct Answer {
 impl Answer {
     /// Bytes of its frame.
     pub fn frame_length(&self) -> usize {
-        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MOST_RANGES)
+        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MAX_RANGES)
     }
 }
 
@@ -125,7 +125,7 @@ pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize
 
 /// Writes an answer, and gives its length.
 pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
-    let ranges = &answer.ranges[..answer.ranges.len().min(MOST_RANGES)];
+    let ranges = &answer.ranges[..answer.ranges.len().min(MAX_RANGES)];
     let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
     for word in [answer.largest, answer.arrival, answer.held, answer.packets, answer.marked] {
         writer.put(&word.to_be_bytes());
@@ -194,7 +194,7 @@ impl Reader<'_> {
             held: self.word()?,
             packets: self.word()?,
             marked: self.word()?,
-            ranges: Vec::with_capacity(count.min(MOST_RANGES)),
+            ranges: Vec::with_capacity(count.min(MAX_RANGES)),
         };
         for _ in 0..count {
             let below = u64::from(u32::from_be_bytes(self.take()?));
@@ -244,10 +244,10 @@ mod tests {
             }
             let [held, arrival, packets, marked] = words.map(u64::from);
             let mut answer = Answer { largest: 9_999, arrival, held, packets, marked, ranges };
-            let mut buffer = [0; MOST_ANSWER];
+            let mut buffer = [0; MAX_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
             prop_assert_eq!(written, answer.frame_length());
-            answer.ranges.truncate(MOST_RANGES);
+            answer.ranges.truncate(MAX_RANGES);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Answer(Way::Back, answer))));
         }
 

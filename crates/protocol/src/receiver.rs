@@ -1,6 +1,6 @@
 //! The receiving end of one way.
 
-use crate::frame::{Answer, Data, MOST_RANGES};
+use crate::frame::{Answer, Data, MAX_RANGES};
 use crate::ranges::RangeSet;
 
 /// What has arrived. Every call of [`Self::answer`] after data gives an answer: whoever reads the socket asks when it has
@@ -23,7 +23,7 @@ impl Receiver {
         self.is_due = true;
         self.stream.insert(data.offset..data.offset + data.length);
         self.numbers.insert(data.number..data.number + 1);
-        self.numbers.keep(MOST_RANGES);
+        self.numbers.keep(MAX_RANGES);
         if self.largest.is_none_or(|(largest, _)| data.number > largest) {
             self.largest = Some((data.number, arrival));
         }
@@ -72,6 +72,6 @@ mod tests {
         let mut receiver = Receiver::default();
         (0..100).for_each(|step| receiver.on_data(step, &data(2 * step, 0), false));
         let answer = receiver.answer(0).unwrap();
-        assert_eq!((answer.ranges.len(), answer.ranges[0].clone()), (MOST_RANGES, 198..199));
+        assert_eq!((answer.ranges.len(), answer.ranges[0].clone()), (MAX_RANGES, 198..199));
     }
 }

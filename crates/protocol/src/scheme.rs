@@ -13,7 +13,7 @@ use crate::sender::{Segments, Sender};
 pub const UDP_HEADER: u64 = 8;
 
 /// Bytes of the smallest IP packet that every host takes whole (RFC 791, section 3.1).
-pub const SMALLEST_MTU: u16 = 576;
+pub const MIN_MTU: u16 = 576;
 
 /// Why there is no such controller.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum SchemeError {
     #[error("no congestion control over UDP is called `{0}`; there are {known}", known = known())]
     Unknown(String),
     /// Packets too small for their headers and what the first of them says.
-    #[error("an MTU of {0} bytes is too small for these packets; take {SMALLEST_MTU} or more")]
+    #[error("an MTU of {0} bytes is too small for these packets; take {MIN_MTU} or more")]
     Mtu(u16),
     /// A controller that cannot be made.
     #[error(transparent)]
@@ -62,7 +62,7 @@ impl Scheme {
     /// is on where the controller answers marks (RFC 3168, section 6.1.2), unless it is said otherwise.
     ///
     /// # Errors
-    /// There is no such controller, its rate is none, or packets are below [`SMALLEST_MTU`].
+    /// There is no such controller, its rate is none, or packets are below [`MIN_MTU`].
     pub fn named(name: &str, mtu: u16, version: IpVersion, ecn: Option<bool>) -> Result<Self, SchemeError> {
         check_mtu(mtu)?;
         let segment = u64::from(mtu) - overhead(version);
@@ -75,7 +75,7 @@ impl Scheme {
     /// Controllers of this factory, for packets of at most `mtu` bytes.
     ///
     /// # Errors
-    /// Packets below [`SMALLEST_MTU`].
+    /// Packets below [`MIN_MTU`].
     pub fn new(
         factory: Arc<dyn Factory + Send>,
         mtu: u16,
@@ -116,7 +116,7 @@ impl Scheme {
 }
 
 fn check_mtu(mtu: u16) -> Result<(), SchemeError> {
-    if mtu < SMALLEST_MTU { Err(SchemeError::Mtu(mtu)) } else { Ok(()) }
+    if mtu < MIN_MTU { Err(SchemeError::Mtu(mtu)) } else { Ok(()) }
 }
 
 /// Bytes of an IP packet that are not payload.

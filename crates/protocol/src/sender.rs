@@ -18,7 +18,7 @@ use crate::report::RttTotals;
 /// `kPacketThreshold` (RFC 9002, section 6.1.1) at the beginning; it grows to what reordering asks for, as RFC 8985, section
 /// 7 has it, up to that of Linux (`tcp_max_reordering`).
 const PACKET_THRESHOLD: u64 = 3;
-const MOST_PACKET_THRESHOLD: u64 = 300;
+const MAX_PACKET_THRESHOLD: u64 = 300;
 /// `kGranularity` (RFC 9002, section 6.1.2).
 const GRANULARITY: Duration = Duration::from_milliseconds(1);
 /// The same for probe time-outs: a thread of a busy machine may wake so late.
@@ -30,13 +30,13 @@ const PROBES: u32 = 2;
 /// No time-out that gives up what is in flight comes earlier than this after the last packet (Linux's `TCP_RTO_MIN`).
 const MINIMUM_TIMEOUT: Duration = Duration::from_milliseconds(200);
 /// A time-out doubles at most so often.
-const MOST_DOUBLINGS: u32 = 10;
+const MAX_DOUBLINGS: u32 = 10;
 /// What a receiver says of the time between a packet and its answer is believed up to here, in nanoseconds; no round-trip
 /// time is shorter than a clock can tell.
-const LONGEST_HELD: u64 = 1_000_000_000;
-const SHORTEST_RTT: Duration = Duration::from_nanoseconds(1);
+const MAX_HELD: u64 = 1_000_000_000;
+const MIN_RTT: Duration = Duration::from_nanoseconds(1);
 /// What a rate of the controller misses because the thread woke late is made up for, up to so much.
-const MOST_LATE: Duration = Duration::from_milliseconds(100);
+const MAX_LATE: Duration = Duration::from_milliseconds(100);
 /// Of a window that is spread over its round trip no more leaves together than ten packets (RFC 9002, section 7.7), or, as
 /// threads do not wake more precisely, a millisecond's worth.
 const BURST: u64 = 10;
@@ -333,7 +333,7 @@ impl Sender {
     fn pace(&mut self, now: Time, bytes: Bytes) {
         let rate = self.controller.pacing_rate();
         if let Some(rate) = rate {
-            return self.pacer.on_sent(now, rate.transmission_time(bytes), MOST_LATE);
+            return self.pacer.on_sent(now, rate.transmission_time(bytes), MAX_LATE);
         }
         let gap = self.window_rate().map_or(Duration::ZERO, |rate| rate.transmission_time(bytes));
         self.pacer.on_sent(now, gap, BURST_TIME.max(gap * BURST));
@@ -369,8 +369,8 @@ impl Sender {
         self.probes = 0;
         self.largest = self.largest.max(Some(answer.largest));
         let newest = arrived.newest.as_ref().filter(|(number, _)| *number == answer.largest);
-        let held = Duration::from_nanoseconds(answer.held.min(LONGEST_HELD));
-        let rtt = newest.map(|(_, packet)| (arrival - packet.sent).saturating_sub(held).max(SHORTEST_RTT));
+        let held = Duration::from_nanoseconds(answer.held.min(MAX_HELD));
+        let rtt = newest.map(|(_, packet)| (arrival - packet.sent).saturating_sub(held).max(MIN_RTT));
         let one_way_delay = newest.map(|(_, packet)| self.one_way_delay(packet.sent, answer.arrival));
         if let Some(rtt) = rtt {
             self.round_trip.update(rtt);
@@ -423,7 +423,7 @@ impl Sender {
             self.delivery.on_delivered(now, payload.end - payload.start);
             arrived.packets += 1;
             arrived.payload += self.acknowledged.insert(payload);
-            let distance = (largest + 1 - number).min(MOST_PACKET_THRESHOLD);
+            let distance = (largest + 1 - number).min(MAX_PACKET_THRESHOLD);
             self.packet_threshold = self.packet_threshold.max(distance);
             if outcome == Outcome::Spurious {
                 self.controller.on_spurious(now);
@@ -529,7 +529,7 @@ impl Sender {
         }
         let initial = INITIAL_RTT + INITIAL_RTT * 2;
         let base = self.round_trip.timeout(TIMEOUT_GRANULARITY, Duration::ZERO).unwrap_or(initial);
-        let span = base * (1 << self.expiries.min(MOST_DOUBLINGS));
+        let span = base * (1 << self.expiries.min(MAX_DOUBLINGS));
         let floor = if self.expiries == 0 { Duration::ZERO } else { MINIMUM_TIMEOUT };
         Some(self.last_sent + span.max(floor))
     }

@@ -109,15 +109,15 @@ pub(crate) fn finite<'a>(name: &str, values: &'a [f64]) -> PyResult<&'a [f64]> {
 }
 
 /// The longest time that picoseconds in 64 bits hold, a little over 213 days, seconds.
-const LONGEST_SIMULATED: f64 = 1.8e7;
+const MAX_SIMULATED: f64 = 1.8e7;
 
 /// A span of the time of links and simulations.
 pub(crate) fn simulated(name: &str, seconds: f64) -> PyResult<trialwise_units::Duration> {
-    if (0.0..=LONGEST_SIMULATED).contains(&seconds) {
+    if (0.0..=MAX_SIMULATED).contains(&seconds) {
         return Ok(trialwise_units::Duration::from_seconds(seconds));
     }
     Err(PyValueError::new_err(format!(
-        "{name} is {seconds}: it must be a time in seconds, from 0 to {LONGEST_SIMULATED:e}"
+        "{name} is {seconds}: it must be a time in seconds, from 0 to {MAX_SIMULATED:e}"
     )))
 }
 

@@ -19,12 +19,12 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// So many orders or shuffles are looked at, at most.
-const MOST_DRAWS: usize = 1_000_000_000;
+const MAX_DRAWS: usize = 1_000_000_000;
 /// And so many values, or pairs of them, in all of these together: that takes minutes, which nothing interrupts.
-const MOST_STEPS: u128 = 100_000_000_000;
+const MAX_STEPS: u128 = 100_000_000_000;
 /// Values of which every order is looked at, at most: they have 479,001,600.
-const MOST_ORDERED: usize = 12;
-const MOST_THREADS: usize = 1024;
+const MAX_ORDERED: usize = 12;
+const MAX_THREADS: usize = 1024;
 
 /// Quantile at `fraction` (type 7) of `values[start:end]` for each pair of `starts` and `ends`.
 #[entry]
@@ -178,19 +178,19 @@ fn term_exceedances(
 /// As many as were asked for, or as there are processors.
 pub(crate) fn threads_of(asked: Option<Whole>) -> PyResult<usize> {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(|| Ok(processors()), |threads| threads.within("threads", 1..=MOST_THREADS))
+    asked.map_or_else(|| Ok(processors()), |threads| threads.within("threads", 1..=MAX_THREADS))
 }
 
 /// The draws that are asked for; each takes so many steps.
 fn draws(shuffles: Option<Whole>, seed: u64, steps: usize) -> PyResult<kernels::Draws> {
-    let most = usize::try_from(MOST_STEPS / steps.max(1) as u128).unwrap_or(MOST_DRAWS).min(MOST_DRAWS);
+    let most = usize::try_from(MAX_STEPS / steps.max(1) as u128).unwrap_or(MAX_DRAWS).min(MAX_DRAWS);
     let count = shuffles.map(|shuffles| shuffles.within("shuffles", 0..=most)).transpose()?;
     Ok(count.map_or(kernels::Draws::Every, |count| kernels::Draws::Shuffles { count, seed }))
 }
 
 fn orders_of(values: &[f64], shuffles: Option<Whole>, seed: u64, steps: usize) -> PyResult<kernels::Draws> {
     let draws = draws(shuffles, seed, steps)?;
-    if matches!(draws, kernels::Draws::Every) && values.len() > MOST_ORDERED {
+    if matches!(draws, kernels::Draws::Every) && values.len() > MAX_ORDERED {
         return Err(too_many_orders(&format!("{} values", values.len())));
     }
     Ok(draws)
@@ -198,11 +198,11 @@ fn orders_of(values: &[f64], shuffles: Option<Whole>, seed: u64, steps: usize) -
 
 fn too_many_orders(what: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{what} have more than {MOST_DRAWS} orders: shuffles says how many are drawn"
+        "{what} have more than {MAX_DRAWS} orders: shuffles says how many are drawn"
     ))
 }
 
-/// Whether the trials of cells of these sizes have no more than [`MOST_DRAWS`] arrangements: the product of binomials, each of
+/// Whether the trials of cells of these sizes have no more than [`MAX_DRAWS`] arrangements: the product of binomials, each of
 /// which grows by whole steps.
 fn are_few(sizes: &[usize]) -> bool {
     let (mut trials, mut arrangements) = (0_u128, 1_u128);
@@ -210,7 +210,7 @@ fn are_few(sizes: &[usize]) -> bool {
         for chosen in 1..=*size as u128 {
             trials += 1;
             arrangements = arrangements * trials / chosen;
-            if arrangements > MOST_DRAWS as u128 {
+            if arrangements > MAX_DRAWS as u128 {
                 return false;
             }
         }

@@ -14,7 +14,7 @@ pub(crate) const CLASSES: usize = 8;
 pub(crate) const CONTROL: usize = 0;
 
 /// Bytes of the largest header that a controller adds.
-const LARGEST_FEEDBACK: u64 = 42;
+const MAX_FEEDBACK: u64 = 42;
 /// Bytes of a pause frame.
 pub(crate) const PAUSE_BYTES: u64 = 43;
 
@@ -45,7 +45,7 @@ impl IngressLimits {
         let headroom = match settings.mode {
             Mode::Compatible => three_delays,
             Mode::Clean => {
-                let packet = settings.segment.get() + settings.header.get() + LARGEST_FEEDBACK;
+                let packet = settings.segment.get() + settings.header.get() + MAX_FEEDBACK;
                 three_delays.max(rate.bytes_in(delay * 2).get() + 3 * packet + PAUSE_BYTES)
             }
         };

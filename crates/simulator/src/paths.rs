@@ -6,27 +6,27 @@ use crate::index::{HostId, PortId, SwitchId};
 use crate::routing::Addresses;
 
 /// Switches of a path that is remembered; packets of a longer one ask the routes at each switch.
-const MOST_SWITCHES: usize = 8;
+const MAX_SWITCHES: usize = 8;
 /// No number of a port.
 const UNKNOWN: u8 = u8::MAX;
 
 /// The port that each switch takes, by its number among the ports of that switch: of data, then of what the receiver
 /// sends back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path([u8; 2 * MOST_SWITCHES]);
+pub(crate) struct Path([u8; 2 * MAX_SWITCHES]);
 
 impl Path {
     /// Every switch has to be asked.
-    pub(crate) const UNKNOWN: Self = Self([UNKNOWN; 2 * MOST_SWITCHES]);
+    pub(crate) const UNKNOWN: Self = Self([UNKNOWN; 2 * MAX_SWITCHES]);
     /// The step that data begin with, and the one that replies do.
     pub(crate) const DATA: u8 = 0;
-    pub(crate) const REPLY: u8 = MOST_SWITCHES as u8;
+    pub(crate) const REPLY: u8 = MAX_SWITCHES as u8;
 
     /// The path of this flow while all links work.
     pub(crate) fn new(fabric: &Fabric, flow: &Flow) -> Self {
         let there = flow.addresses;
         let mut path = Self::UNKNOWN;
-        let (data, replies) = path.0.split_at_mut(MOST_SWITCHES);
+        let (data, replies) = path.0.split_at_mut(MAX_SWITCHES);
         follow(fabric, (flow.source, flow.destination), || there, data);
         follow(fabric, (flow.destination, flow.source), || there.reversed(), replies);
         path
@@ -164,7 +164,7 @@ mod tests {
         let fabric = Fabric::new(topology).unwrap();
         let asked = FlowSpecification::new(0, NodeId::new(0), NodeId::new(1), Bytes::new(1), Time::ZERO);
         let path = Path::new(&fabric, &Flow::new(&asked, (HostId::new(0), HostId::new(1)), 0, 3));
-        assert!((0..2 * MOST_SWITCHES as u8).all(|step| path.port(step).is_none()));
+        assert!((0..2 * MAX_SWITCHES as u8).all(|step| path.port(step).is_none()));
         let line = Rate::from_megabits_per_second(100_000);
         let algorithm = Algorithm::named("hpcc", line).unwrap();
         let outcome = simulate(&fabric, &Settings::for_line_rate(line), &algorithm, &[asked]).unwrap();

@@ -20,19 +20,19 @@ pub(crate) struct Routes {
 const COUNT_SHIFT: u32 = 22;
 const PLACE_MASK: u32 = (1 << COUNT_SHIFT) - 1;
 /// Ports that a route can name, and ways among which a node can choose.
-const MOST_PORTS: usize = 1 << COUNT_SHIFT;
+const MAX_PORTS: usize = 1 << COUNT_SHIFT;
 /// Links of which every port can be named.
-pub(crate) const MOST_LINKS: usize = MOST_PORTS / 2 - 1;
-const MOST_WAYS: usize = 1 << (32 - COUNT_SHIFT);
+pub(crate) const MAX_LINKS: usize = MAX_PORTS / 2 - 1;
+const MAX_WAYS: usize = 1 << (32 - COUNT_SHIFT);
 /// Entries of the table: half a gigabyte.
-const MOST_ENTRIES: usize = 1 << 27;
+const MAX_ENTRIES: usize = 1 << 27;
 
 /// Refuses a topology whose routes do not fit, before anything is allocated for them.
 pub(crate) fn check_size(topology: &Topology, ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
     let (nodes, hosts) = (topology.is_switch.len(), topology.hosts().count());
     let ways = ports.iter().map(Vec::len).max().unwrap_or(0);
     let fits =
-        nodes.saturating_mul(hosts) <= MOST_ENTRIES && topology.links.len() <= MOST_LINKS && ways < MOST_WAYS;
+        nodes.saturating_mul(hosts) <= MAX_ENTRIES && topology.links.len() <= MAX_LINKS && ways < MAX_WAYS;
     if fits { Ok(()) } else { Err(TopologyError::TooLarge { nodes, hosts }) }
 }
 

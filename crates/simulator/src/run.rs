@@ -17,7 +17,7 @@ use crate::settings::{Dropping, Settings};
 use crate::source::{FlowSource, List, Recording};
 
 /// Payload and headers of a packet stay below this.
-const LARGEST_SEGMENT: u64 = 65_000;
+const MAX_SEGMENT: u64 = 65_000;
 
 /// Why a trial cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -201,7 +201,7 @@ fn claim<'a>(trials: &'a [Trial], next: &AtomicUsize) -> Option<(usize, &'a Tria
 fn check_settings(fabric: &Fabric, settings: &Settings) -> Result<(), SimulationError> {
     let setting = |name, value, allowed| Err(SimulationError::Setting { name, value, allowed });
     let segment = settings.segment.get();
-    if !(1..=LARGEST_SEGMENT).contains(&segment) {
+    if !(1..=MAX_SEGMENT).contains(&segment) {
         return setting("segment", segment, "a packet carries from 1 to 65000 bytes");
     }
     let overhead = settings.header.get().max(settings.acknowledgement.get());

@@ -4,7 +4,7 @@ use trialwise_units::Rate;
 
 use crate::index::NodeId;
 use crate::quantity::{QuantityError, parse_duration, parse_rate};
-use crate::routing::MOST_LINKS;
+use crate::routing::MAX_LINKS;
 use crate::topology::{Link, Topology, TopologyError};
 
 /// What the first line says.
@@ -126,9 +126,8 @@ fn next_line<'a>(
 /// Refuses more than can be numbered before anything is allocated for it. Of a connected network, nodes are at most one more
 /// than links.
 fn check_counts(line: usize, nodes: u32, links: u32) -> Result<(), TopologyError> {
-    if nodes as usize > MOST_LINKS + 1 || links as usize > MOST_LINKS {
-        let problem =
-            format!("{nodes} nodes and {links} links are too many: there may be {MOST_LINKS} links");
+    if nodes as usize > MAX_LINKS + 1 || links as usize > MAX_LINKS {
+        let problem = format!("{nodes} nodes and {links} links are too many: there may be {MAX_LINKS} links");
         return Err(TopologyError::Line { line, problem });
     }
     Ok(())

@@ -11,7 +11,7 @@ const SLOTS: usize = 1 << 14;
 const WORDS: usize = SLOTS / 64;
 const GROUPS: usize = WORDS / 64;
 /// A longer list refuses what belongs behind these.
-const LONGEST_WALK: usize = 16;
+const MAX_WALK: usize = 16;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl<T: Copy + Ord> Wheel<T> {
     /// The same in a list whose first value comes before.
     fn insert_behind(&mut self, first: u32, value: T) -> bool {
         let mut previous = first;
-        for _ in 0..LONGEST_WALK {
+        for _ in 0..MAX_WALK {
             let next = self.nodes[previous as usize].next;
             if next == NONE || value < self.nodes[next as usize].value {
                 self.nodes[previous as usize].next = self.take(Node { value, next });
@@ -206,7 +206,7 @@ mod tests {
         let mut wheel = Wheel::new(16);
         wheel.advance(160);
         assert!(!wheel.insert(159, 159) && !wheel.insert(160 + 16 * TURN, 160 + 16 * TURN));
-        assert!((0..LONGEST_WALK).all(|_| wheel.insert(160, 1)));
+        assert!((0..MAX_WALK).all(|_| wheel.insert(160, 1)));
         assert!(wheel.insert(160, 2) && !wheel.insert(160, 3) && wheel.insert(160, 0));
         assert!(wheel.insert(160 + 16 * (TURN - 1), 3));
     }

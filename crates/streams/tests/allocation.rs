@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use trialwise_allocations::{Counting, by_this_thread};
 use trialwise_streams::client::{Client, Point};
-use trialwise_streams::config::{Config, Destination, LEAST_BUFFER};
+use trialwise_streams::config::{Config, Destination, MIN_BUFFER};
 use trialwise_streams::protocol::{ElementType, FieldType, Value, Vector};
 
 #[global_allocator]
@@ -33,7 +33,7 @@ fn allocations(point: &Point, injects: usize) -> (u64, usize) {
 #[test]
 fn injects_take_no_memory_whether_or_not_there_is_room() {
     let mut config = Config::new("node", "domain", Destination::File("/dev/null".into()));
-    config.buffer_bytes = LEAST_BUFFER;
+    config.buffer_bytes = MIN_BUFFER;
     let mut client = Client::new("app", &config).unwrap();
     let vector = FieldType::Vector;
     let fields = [

@@ -7,9 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::recorded;
-use trialwise_streams::config::{
-    Config, ConfigError, DEFAULT_BUFFER, Destination, Disposition, LEAST_BUFFER,
-};
+use trialwise_streams::config::{Config, ConfigError, DEFAULT_BUFFER, Destination, Disposition, MIN_BUFFER};
 use trialwise_streams::filter::Window;
 use trialwise_streams::protocol::Content;
 
@@ -73,7 +71,7 @@ fn without_options_a_file_is_named_after_the_program() {
     assert!(config.collects[0].destination.to_string().starts_with("file:app_2"));
     assert_eq!((config.collects[0].content, config.window), (Content::Text, Window::Samples(1)));
     assert_eq!((config.buffer_bytes, config.instrumentation), (DEFAULT_BUFFER, Duration::from_secs(1)));
-    assert_eq!(read("--oml-bufsize 2048", &[]).buffer_bytes, LEAST_BUFFER);
+    assert_eq!(read("--oml-bufsize 2048", &[]).buffer_bytes, MIN_BUFFER);
     assert_eq!(read("--oml-collect h", &[]).collects[0].content, Content::Binary);
 }
 

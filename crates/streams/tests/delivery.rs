@@ -18,7 +18,7 @@ use common::client::{
 };
 use common::{Found, Owned, damages, decode_all, rows};
 use trialwise_streams::client::{Client, InjectError, Point};
-use trialwise_streams::config::{Config, Destination, LEAST_BUFFER};
+use trialwise_streams::config::{Config, Destination, MIN_BUFFER};
 use trialwise_streams::protocol::{Content, DamageKind, FieldType, Value};
 
 #[test]
@@ -46,7 +46,7 @@ fn every_row_of_many_threads_arrives_once_or_is_counted() {
 #[test]
 fn losses_are_sent_in_band_and_show_as_gaps() {
     let (mut config, path) = file("losses");
-    config.buffer_bytes = LEAST_BUFFER;
+    config.buffer_bytes = MIN_BUFFER;
     let mut client = Client::new("app", &config).unwrap();
     let point = client.point("m", &TRIPLE).unwrap();
     let inject = |number: i32| point.inject(&triple(0, number));
@@ -290,7 +290,7 @@ fn short_runs(runs: i32) {
     let (path, mut config) = (scratch("short"), config(Destination::Stdout));
     config.collects[0].destination = Destination::File(path.clone());
     config.collects[0].content = Content::Binary;
-    config.buffer_bytes = LEAST_BUFFER;
+    config.buffer_bytes = MIN_BUFFER;
     let mut by_threads: HashMap<i32, u64> = HashMap::new();
     for run in 0..runs {
         let threads = 2 + run % 15;

@@ -7,7 +7,7 @@ mod common;
 use common::{Found, found, owned};
 use proptest::prelude::*;
 use trialwise_streams::native::{
-    Frame, FrameDecoder, FrameError, LONGEST_FRAME, PREFACE, Receiver, ReceiverError, Request, RowDecoder,
+    Frame, FrameDecoder, FrameError, MAX_FRAME, PREFACE, Receiver, ReceiverError, Request, RowDecoder,
     Sender, SenderError,
 };
 use trialwise_streams::protocol::{Content, Encoder, Header, Schema, Value, Vector};
@@ -279,7 +279,7 @@ fn what_is_no_native_connection_is_told_at_once() {
     let mut long = PREFACE.to_vec();
     long.extend_from_slice(&[2, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     assert_eq!(refused(&long), FrameError::TooLong(u32::MAX as usize).into());
-    assert!(LONGEST_FRAME < u32::MAX as usize);
+    assert!(MAX_FRAME < u32::MAX as usize);
     let with_header = |header: &[u8]| {
         let mut bytes = PREFACE.to_vec();
         Frame::Hello { session: SESSION, base: 1, token: b"", header }.write(&mut bytes);

@@ -8,9 +8,9 @@ use trialwise_units::{Bytes, Duration};
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::{GRAMMAR, Load};
-use trialwise_protocol::scheme::{SMALLEST_MTU, known};
+use trialwise_protocol::scheme::{MIN_MTU, known};
 
-const LARGEST_MTU: u16 = 1500;
+const MAX_MTU: u16 = 1500;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ Options of send:
   --interval TIME   between samples                                      [10ms]
   --timeout TIME    give up when nothing answers for so long             [5s]
   --buffer SIZE     send buffer of the socket                            [tcp: tuned by the kernel; udp: 4MiB]
-  --mtu BYTES       udp: the largest IP packet, {SMALLEST_MTU} to {LARGEST_MTU}                    [1500]
+  --mtu BYTES       udp: the largest IP packet, {MIN_MTU} to {MAX_MTU}                    [1500]
   --ecn on|off      udp: whether packets may be marked (ECT(0))          [on where the controller answers marks]
 
 Exit codes: 0 done, also when SIGTERM, SIGINT or --time ended it; 1 it failed; 2 usage.
@@ -170,11 +170,11 @@ fn positive(name: &str, span: Option<Duration>) -> Result<Option<Duration>, Erro
 }
 
 fn mtu(bytes: Option<u16>) -> Result<u16, Error> {
-    let mtu = bytes.unwrap_or(LARGEST_MTU);
-    if (SMALLEST_MTU..=LARGEST_MTU).contains(&mtu) {
+    let mtu = bytes.unwrap_or(MAX_MTU);
+    if (MIN_MTU..=MAX_MTU).contains(&mtu) {
         return Ok(mtu);
     }
-    Err(usage(format!("--mtu {mtu}: it must be from {SMALLEST_MTU} to {LARGEST_MTU}")))
+    Err(usage(format!("--mtu {mtu}: it must be from {MIN_MTU} to {MAX_MTU}")))
 }
 
 fn switch(text: &str) -> Result<bool, Error> {

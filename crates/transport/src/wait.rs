@@ -8,11 +8,11 @@ use trialwise_units::{Duration, Time};
 
 /// No sleep between packets is shorter: each wake costs a processor some 20 µs, and comes some 50 µs late; meanwhile
 /// packets gather, and leave together.
-const SHORTEST_SLEEP: Duration = Duration::from_microseconds(50);
+const MIN_SLEEP: Duration = Duration::from_microseconds(50);
 
 /// Until when to wait for what is to happen at `time`: not at all for what is due.
 pub(crate) fn gather(now: Time, time: Time) -> Time {
-    if time <= now { now } else { time.max(now + SHORTEST_SLEEP) }
+    if time <= now { now } else { time.max(now + MIN_SLEEP) }
 }
 
 /// SIGTERM and SIGINT, kept from ending the program so that it can end well. Dropping it restores what was before.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Digits that are kept of a number; what lies beyond decides nothing among 64 bits.
 const KEPT: u32 = 20;
 /// Powers of ten that a number may have, beyond which it is zero or too large.
-const LARGEST_POWER: i32 = 60;
+const MAX_POWER: i32 = 60;
 
 /// `digits` times ten to the power of `power`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +51,10 @@ impl Decimal {
     /// The product, halves rounded up; none beyond 64 bits.
     pub(crate) fn times(self, factor: u64) -> Option<u64> {
         let product = self.digits * u128::from(factor);
-        if product == 0 || self.power < -LARGEST_POWER {
+        if product == 0 || self.power < -MAX_POWER {
             return Some(0);
         }
-        if self.power > LARGEST_POWER {
+        if self.power > MAX_POWER {
             return None;
         }
         let power = self.power.unsigned_abs();

@@ -22,7 +22,7 @@ from trialwise.store.records import Session, TrialRow
 
 _TAIL_LINES = 20
 _TAIL_BYTES = 8192
-_MOST_ENVIRONMENT = 4 << 20
+_MAX_ENVIRONMENT = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[Sessi
 
 def _environment(folder: Path, name: str) -> Mapping[str, object]:
     try:
-        found: object = json.loads(read_foreign(folder / name, _MOST_ENVIRONMENT, within=folder))
+        found: object = json.loads(read_foreign(folder / name, _MAX_ENVIRONMENT, within=folder))
     except (AnalysisError, ValueError, RecursionError):
         return {}
     return cast("dict[str, object]", found) if isinstance(found, dict) else {}

@@ -16,7 +16,7 @@ Values = Mapping[str, Sequence[float]]
 """Numbers of trials, by treatment."""
 
 _CONFIDENCE = 95.0
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def equal_words(n: int, *, repeats: bool) -> str:
@@ -79,12 +79,12 @@ def tail_notes(metric: str, values: Values, *, what: str = "trial") -> Iterator[
     """A sentence for each treatment whose trials (or `what` the values are of) have a heavy tail, for the first few of them."""
     found = {treatment: st.tail_note(each, what=what) for treatment, each in values.items() if len(each) > 1}
     heavy = [(treatment, note) for treatment, note in found.items() if note]
-    yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MOST_NAMED])
-    if more := heavy[_MOST_NAMED:]:
+    yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MAX_NAMED])
+    if more := heavy[_MAX_NAMED:]:
         yield f"{metric}: so it is with {counted(len(more), 'more treatment')}"
 
 
 def _of(treatments: Sequence[str]) -> str:
     named = [name for name in treatments if name != "-"]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f" of {', '.join(named[:_MOST_NAMED])}{more}" if named else ""
+    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+    return f" of {', '.join(named[:_MAX_NAMED])}{more}" if named else ""

@@ -13,8 +13,8 @@ from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Method, Metric
 
-_MOST_TRIALS = 16
-_MOST_POINTS = 300
+_MAX_TRIALS = 16
+_MAX_POINTS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ def _choice(sampled: Sequence[tuple[Observation, st.Convergence | None]]) -> lis
     for index, (seen, _) in enumerate(sampled):
         first.setdefault(seen.treatment, index)
     unsteady = [index for index, (_, test) in enumerate(sampled) if test is not None and not test.converged]
-    return list(dict.fromkeys([*first.values(), *unsteady, *range(len(sampled))]))[:_MOST_TRIALS]
+    return list(dict.fromkeys([*first.values(), *unsteady, *range(len(sampled))]))[:_MAX_TRIALS]
 
 
 def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, method: Method) -> TrialTrace:
     times = np.arange(len(seen.values), dtype=np.float64) if seen.times is None else seen.times
-    edges = np.unique(np.linspace(0, len(times), min(len(times), _MOST_POINTS) + 1).astype(np.int64))[:-1]
+    edges = np.unique(np.linspace(0, len(times), min(len(times), _MAX_POINTS) + 1).astype(np.int64))[:-1]
     starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)
     batches = np.asarray(test.batches if test else (), dtype=np.float64)
     return TrialTrace(

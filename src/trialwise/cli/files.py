@@ -10,7 +10,7 @@ from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
 from trialwise.whole_files import whole_file
 
 STANDARD = Path("-")
-LARGEST_TEXT = 640 * MEBIBYTE
+MAX_TEXT = 640 * MEBIBYTE
 """Bytes, as of a trace."""
 
 
@@ -57,11 +57,11 @@ def read_text(path: Path) -> tuple[str, str]:
     name = "standard input" if path == STANDARD else str(path)
     try:
         if path == STANDARD:
-            content = sys.stdin.buffer.read(LARGEST_TEXT + 1)
-            if len(content) > LARGEST_TEXT:
-                raise too_large(Path(name), LARGEST_TEXT, TrialwiseError)
+            content = sys.stdin.buffer.read(MAX_TEXT + 1)
+            if len(content) > MAX_TEXT:
+                raise too_large(Path(name), MAX_TEXT, TrialwiseError)
         else:
-            content = read_foreign(path, LARGEST_TEXT, pipe=True, error=TrialwiseError)
+            content = read_foreign(path, MAX_TEXT, pipe=True, error=TrialwiseError)
         return content.decode("utf-8"), name
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

@@ -45,12 +45,12 @@ REDRAW_SECONDS = 0.2
 """At most so often is the bar drawn; short trials are not held up by it."""
 WIDTH_SECONDS = 1.0
 """At most so often are the widths computed anew."""
-MOST_WIDTHS = 6
+MAX_WIDTHS = 6
 NEWS = 0.25
 """A forecast is news for a log when it has changed by so much."""
 LINE_SECONDS = 10.0
 """Minimum interval between lines about finished trials in a log, in seconds; the last trial has its line in any case."""
-MOST_OPEN = 6
+MAX_OPEN = 6
 """So many claims that are still open are shown."""
 
 
@@ -98,7 +98,7 @@ class Lines:
         if event.total is not None and abs(event.total - self._announced) > NEWS * self._announced:
             self._announced = event.total
             what = "trials are the pilot" if event.pilot else "trials in all are expected"
-            for text in (f"{event.total} {what}", *event.texts[:MOST_OPEN]):
+            for text in (f"{event.total} {what}", *event.texts[:MAX_OPEN]):
                 self._console.print(f"{time_text(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
@@ -215,10 +215,10 @@ class Bar:
         bar = ProgressBar(total=max(self._course.total, 1), completed=self._course.done, width=24)
         line.add_row(bar, _OneLine(" · ".join(parts)))
         # What is open ends with its forecast, which a narrow terminal must not cut off.
-        opened = [Text(text) for text in self._open[:MOST_OPEN]]
-        further = len(self._open) - MOST_OPEN
+        opened = [Text(text) for text in self._open[:MAX_OPEN]]
+        further = len(self._open) - MAX_OPEN
         more = [f"and {further} more open"] if further > 0 else []
-        widths = [width_text(width) for width in self._shown[:MOST_WIDTHS]]
+        widths = [width_text(width) for width in self._shown[:MAX_WIDTHS]]
         return Group(line, *map(_OneLine, self._hands.values()), *opened, *map(_OneLine, [*more, *widths]))
 
 

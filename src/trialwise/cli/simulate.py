@@ -29,7 +29,7 @@ _LOOKS = 2000
 """A picture has so many looks at queues and rates at most, and half of them at least, however long the trial takes."""
 _LINES = 4
 _ENDINGS = (".svg", ".pdf", ".png")
-_LARGEST_SEED = 2**64 - 1
+_MAX_SEED = 2**64 - 1
 
 
 def simulate(
@@ -258,7 +258,7 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
     from trialwise.trials import simulating
     from trialwise.trials.exceptions import reason_of, traceback_of
 
-    if not 0 <= seed <= _LARGEST_SEED:
+    if not 0 <= seed <= _MAX_SEED:
         raise TrialwiseError(f"--seed {seed}: seeds are whole numbers from 0 to 2^64 - 1")
     with StatusLine("simulating") as patience:
         started = time.perf_counter()

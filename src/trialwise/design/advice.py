@@ -18,10 +18,10 @@ from trialwise.experiment.sources import PathSource, ReturnSource, StreamSource,
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.rules import RULES
 
-LEAST_CONFIDENCE = 75.0
+MIN_CONFIDENCE = 75.0
 """TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
 
-MOST_OF_THE_SPAN = 0.9
+MAX_OF_THE_SPAN = 0.9
 
 CONCLUSIONS: Mapping[Order, str] = {
     "random": "each round in an order of its own: what runs before a trial, and drift, can be told from the treatments",
@@ -75,10 +75,10 @@ def _without_objectives(experiment: Experiment, sizing: Sizing) -> Iterator[str]
 def _confidences(experiment: Experiment) -> Iterator[str]:
     for metric in experiment.metrics:
         objectives = [*metric.kpis, *([metric.variability] if metric.variability else [])]
-        for low in sorted({each.confidence for each in objectives if each.confidence < LEAST_CONFIDENCE}):
+        for low in sorted({each.confidence for each in objectives if each.confidence < MIN_CONFIDENCE}):
             yield (
                 f"{metric.name}: a confidence of {low:g} % is wrong more often than one time in four; "
-                f"{LEAST_CONFIDENCE:g} % is the least that TriScale advises (section 6)"
+                f"{MIN_CONFIDENCE:g} % is the least that TriScale advises (section 6)"
             )
 
 
@@ -172,7 +172,7 @@ def _spacing(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -
             f"the rounds of a series take {duration_text(taken)}, longer than the span of {duration_text(span)}: "
             "they will run back to back, and late"
         )
-    elif taken > MOST_OF_THE_SPAN * span:
+    elif taken > MAX_OF_THE_SPAN * span:
         yield (
             f"the rounds of a series take {duration_text(taken)} of the span of {duration_text(span)}, "
             "so their start times are hardly random; give a longer span"

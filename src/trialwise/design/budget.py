@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trialwise.design.advice import LEAST_CONFIDENCE
+from trialwise.design.advice import MIN_CONFIDENCE
 from trialwise.design.sizing import Need, Sizing, rounds_needed
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.experiment.model import Experiment, Kpi, Variability
@@ -129,7 +129,7 @@ def _score_fit(need: Need, series: int, experiment: Experiment) -> Fit:
 
 def _nearest_fit(need: Need, fits: Callable[[float, float], bool], *, upwards: bool) -> Fit:
     wanted = need.objective
-    confidence = _largest(lambda level: fits(wanted.percentile, level), LEAST_CONFIDENCE, wanted.confidence)
+    confidence = _largest(lambda level: fits(wanted.percentile, level), MIN_CONFIDENCE, wanted.confidence)
     extreme = wanted.percentile if upwards else 100 - wanted.percentile
     percentile = _largest(
         lambda value: fits(value if upwards else 100 - value, wanted.confidence), 50.0, extreme

@@ -62,7 +62,7 @@ class Plan:
         return plan_digest(self.experiment)
 
 
-MOST_TRIALS = 1_000_000
+MAX_TRIALS = 1_000_000
 """A plan with more trials is not laid out."""
 
 
@@ -72,13 +72,13 @@ def make_plan(experiment: Experiment) -> Plan:
     Raises
     ------
     PlanError
-        There would be more than `MOST_TRIALS`, or there is no room for what is to be known.
+        There would be more than `MAX_TRIALS`, or there is no room for what is to be known.
     """
     sizing = size(experiment)
     stopping_plan(experiment, sizing, None)
-    if (number := count_trials(experiment, sizing)) > MOST_TRIALS:
+    if (number := count_trials(experiment, sizing)) > MAX_TRIALS:
         raise PlanError(
-            f"{experiment.name}: the plan has {number} trials; at most {MOST_TRIALS} can be laid out",
+            f"{experiment.name}: the plan has {number} trials; at most {MAX_TRIALS} can be laid out",
             hint=_how_to_have_fewer(experiment),
         )
     return Plan(experiment, sizing, treatments(experiment), tuple(_numbered(experiment, sizing)))

@@ -26,11 +26,11 @@ from trialwise.experiment.stopping import (
 )
 from trialwise.rules import ANYTIME, RULES
 from trialwise.statistics import samples_needed
-from trialwise.statistics.sequential.blocks import FEWEST_BLOCKS
+from trialwise.statistics.sequential.blocks import MIN_BLOCKS
 from trialwise.statistics.simulation.importance import BATCH
 
-MOST_COMPARISONS = 5000
-FEWEST_FRESH = 10
+MAX_COMPARISONS = 5000
+MIN_FRESH = 10
 """Of a mean: as `two_stage_size` has it."""
 FIRST_LOOK = ANYTIME.start
 """Trials before the bounds on a mean that hold at any time: as `mean_confidence_sequence` has it."""
@@ -68,9 +68,9 @@ def comparisons(experiment: Experiment) -> tuple[tuple[str, str], ...]:
     known = treatments(experiment)
     base = experiment.design.base
     number = len(known) if base else len(known) * (len(known) - 1) // 2
-    if number > MOST_COMPARISONS:
+    if number > MAX_COMPARISONS:
         raise PlanError(
-            f"{experiment.name}: {number} comparisons are more than {MOST_COMPARISONS}",
+            f"{experiment.name}: {number} comparisons are more than {MAX_COMPARISONS}",
             hint='compare with one level: base = "factor=level"',
         )
     if base is None:
@@ -94,7 +94,7 @@ def fewest_of(goal: Goal) -> int:
     """How many units an interval of the goal takes at least, both bounds finite."""
     of = goal.stop.of
     if of == "mean" or goal.metric.estimand == "pooled":
-        return FEWEST_FRESH
+        return MIN_FRESH
     return samples_needed(of, goal.stop.confidence, sides="two")
 
 
@@ -151,16 +151,14 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
     if rule.judges_once:
         return _whole(
             experiment,
-            pilot + max([FEWEST_FRESH if design.stop == "verdict" else 2, *fewest]),
+            pilot + max([MIN_FRESH if design.stop == "verdict" else 2, *fewest]),
             by_series=by_series,
         )
     batch = batch_of(experiment)
     if rule.starts_at_pilot:
         return _whole(experiment, design.pilot * batch, by_series=by_series)
     looked = design.stop == "verdict" or any(is_monitored(goal, design) for goal in goals(experiment))
-    first = (
-        FEWEST_BLOCKS * SOBOL_BLOCK if experiment.is_sobol else 2 if by_series or not looked else rule.start
-    )
+    first = MIN_BLOCKS * SOBOL_BLOCK if experiment.is_sobol else 2 if by_series or not looked else rule.start
     return _whole(experiment, max([first * batch, *fewest]), by_series=by_series)
 
 

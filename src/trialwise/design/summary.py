@@ -12,7 +12,7 @@ from trialwise.design.advice import CONCLUSIONS, advice
 from trialwise.design.budget import Budget, plan_budget
 from trialwise.design.orders import OrderOfRound
 from trialwise.design.plan import (
-    MOST_TRIALS,
+    MAX_TRIALS,
     PlannedTrial,
     count_trials,
     first_rounds,
@@ -227,7 +227,7 @@ def summarise(
         ),
         time=None if times is None else _time(experiment, sizing, times),
         budget=None if budget is None or times is None else plan_budget(experiment, sizing, times, budget),
-        trials=None if count > MOST_TRIALS else _trials(experiment, sizing, rounds_shown),
+        trials=None if count > MAX_TRIALS else _trials(experiment, sizing, rounds_shown),
         lanes=tuple(
             _lane(lane, experiment, sizing, rounds_shown)
             for lane in lanes or _lanes_to_be(experiment.workers, count)
@@ -250,7 +250,7 @@ def _lane(lane: WorkerPlan, experiment: Experiment, sizing: Sizing, rounds: int 
     numbers = chain.from_iterable(range(first, last + 1) for first, last in lane.blocks)
     trials = (
         None
-        if count > MOST_TRIALS
+        if count > MAX_TRIALS
         else tuple(
             dataclasses.replace(trial, number=number)
             for number, trial in zip(numbers, _trials(own, sizing, rounds), strict=False)

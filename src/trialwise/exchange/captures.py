@@ -25,7 +25,7 @@ _HEAD = 256
 _ROOM = 64
 """Bytes of these that headers of the link may take."""
 _AT_ONCE = 25_000
-_MOST_PACKETS = 100_000_000
+_MAX_PACKETS = 100_000_000
 _PCAP = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -51,7 +51,7 @@ _VLAN = (0x8100, 0x88A8, 0x9100, 0x9200)
 """IEEE 802.1Q and 802.1ad, and what switches used for stacked tags before it."""
 _PPPOE, _MPLS = 0x8864, (0x8847, 0x8848)
 _PPP_IP = (0x0021, 0x0057)
-_MOST_LABELS = 8
+_MAX_LABELS = 8
 _PORTS = (6, 17, 33, 132, 136)
 """TCP, UDP, DCCP, SCTP and UDP-Lite: the ports are the first four bytes of each."""
 _EXTENSIONS = (0, 43, 60, 135, 139, 140)
@@ -149,14 +149,14 @@ def read_capture(path: Path) -> Capture:
             raise AnalysisError(f"{path}: cannot be read: {reason}") from error
     with content:
         try:
-            packets = islice(_packets(path, content), _MOST_PACKETS + 1)
+            packets = islice(_packets(path, content), _MAX_PACKETS + 1)
             found = np.fromiter(packets, np.dtype((np.int64, 5))).astype(np.int64, copy=False)
         except (IndexError, OverflowError, struct.error) as error:
             hint = "record it again; `tcpdump -r FILE -w COPY` may save what is whole"
             raise AnalysisError(f"{path}: the capture is damaged", hint=hint) from error
-        if len(found) > _MOST_PACKETS:
+        if len(found) > _MAX_PACKETS:
             hint = "cut it: `editcap -c 10000000 FILE PART`"
-            raise AnalysisError(f"{path}: holds more than {_MOST_PACKETS} packets", hint=hint)
+            raise AnalysisError(f"{path}: holds more than {_MAX_PACKETS} packets", hint=hint)
         return _decoded(path, content, found)
 
 
@@ -334,7 +334,7 @@ def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
         start = np.where(of_link, behind, start)
     for number, behind in _UNTYPED.items():
         kind, start = np.where(link == number, _ANY_IP, kind), np.where(link == number, behind, start)
-    for _ in range(_MOST_LABELS):  # tags stand one behind the other
+    for _ in range(_MAX_LABELS):  # tags stand one behind the other
         tagged = np.isin(kind, _VLAN)
         kind, start = np.where(tagged, _word(heads, start + 2), kind), start + 4 * tagged
     pppoe = kind == _PPPOE
@@ -345,7 +345,7 @@ def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
     kind = np.where(in_ppp, np.where(np.isin(protocol, _PPP_IP), _ANY_IP, protocol), kind)
     start = start + 2 * in_ppp
     labelled = np.isin(kind, _MPLS)
-    for _ in range(_MOST_LABELS):  # until the bottom of the stack, RFC 3032, 2.1
+    for _ in range(_MAX_LABELS):  # until the bottom of the stack, RFC 3032, 2.1
         bottom = _byte(heads, start + 2) & 1 == 1
         kind, start = np.where(labelled & bottom, _ANY_IP, kind), start + 4 * labelled
         labelled &= ~bottom
@@ -391,7 +391,7 @@ def _transport(packets: Bytes, four: Mask, there: Numbers) -> tuple[Numbers, Num
     later = four & (_word(packets, 6) & 0x1FFF > 0)
     name = np.zeros((packets.shape[0], 4), np.uint8)
     name[:, 2:] = np.where(four[:, None], packets[:, 4:6], 0)
-    for _ in range(_MOST_LABELS):
+    for _ in range(_MAX_LABELS):
         open_ = ~four & ~later & (place + 8 <= there)
         fragment = open_ & (protocol == _FRAGMENT)
         later = later | (fragment & (_word(packets, place + 2) >> 3 > 0))

@@ -16,7 +16,7 @@ from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 from trialwise.experiment.model import Better
 
-_MOST_MEASURE = 64
+_MAX_MEASURE = 64
 """So long may the name of a measure be."""
 
 
@@ -216,7 +216,7 @@ def bencher_document(found: Comparison) -> dict[str, Json]:
     document: dict[str, dict[str, Json]] = {}
     for row in found.rows:
         name = found.b if row.treatment == "-" else row.treatment
-        document.setdefault(name, {})[row.metric.name[:_MOST_MEASURE]] = _measure(row, found.confidence)
+        document.setdefault(name, {})[row.metric.name[:_MAX_MEASURE]] = _measure(row, found.confidence)
     return dict(document)
 
 

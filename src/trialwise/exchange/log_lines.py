@@ -22,14 +22,14 @@ Times = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Forms = Mapping[str, str]
 """What lines look like, by their kind: words in capitals are numbers, those in brackets may be missing."""
-LARGEST_LOG = 512 * MEBIBYTE
+MAX_LOG = 512 * MEBIBYTE
 """Bytes: more than a minute of 1 Gbit/s in full packets."""
 _AT_ONCE = 16 * MEBIBYTE
 _NUMBERS = {"TIME": r"\d+(?:\.\d*)?", "DELAY": r"-?\d+(?:\.\d*)?"}
 _COUNT = r"\d+"
 _LARGEST = {"TIME": 9e12, "DELAY": 9e12, "SIZE": 2**32 - 1, "FLOW": 2**16 - 1, "UID": 2.0**63 - 1024}
 """What a number may be at most, by its word; milliseconds (285 years), bytes; every other count 2^53."""
-_LARGEST_COUNT = 2**53
+_MAX_COUNT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def read_log(path: Path, forms: Forms, what: str, *, within: Path | None = None)
     Parameters
     ----------
     path
-        The log, of at most `LARGEST_LOG` bytes.
+        The log, of at most `MAX_LOG` bytes.
     forms
         What its lines look like.
     what
@@ -76,7 +76,7 @@ def read_log(path: Path, forms: Forms, what: str, *, within: Path | None = None)
     AnalysisError
         The file cannot be read, or a line has none of the forms, or numbers too large to be what they should be.
     """
-    content = _whole_lines(read_foreign(path, LARGEST_LOG, within=within), forms)
+    content = _whole_lines(read_foreign(path, MAX_LOG, within=within), forms)
     try:
         parts = [_part(lines, forms) for lines in _in_parts(content)]
     except _MalformedError:
@@ -219,7 +219,7 @@ def _is_sound(word: str, column: pl.Series) -> npt.NDArray[np.bool_]:
 
 
 def _largest(name: str) -> float:
-    return _LARGEST.get(name, _LARGEST_COUNT)
+    return _LARGEST.get(name, _MAX_COUNT)
 
 
 def _pattern(forms: Forms) -> re.Pattern[str]:

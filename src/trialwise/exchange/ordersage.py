@@ -29,8 +29,8 @@ _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cyc
          "branch-misses")  # fmt: skip
 """What `perf stat` counts unless told otherwise."""
 _LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
-_MOST_SCRIPTS = 1000
-_LARGEST_SCRIPT = 1 << 20
+_MAX_SCRIPTS = 1000
+_MAX_SCRIPT = 1 << 20
 _HINT = "run the script yourself where you trust it, and give what it prints: --commands FILE"
 
 
@@ -98,7 +98,7 @@ def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
     return OrderSage(config, found.folder, tuple(tests))
 
 
-_MOST_RUNS = 500_000
+_MAX_RUNS = 500_000
 """Of each order: an experiment has at most a million rounds."""
 
 
@@ -106,9 +106,9 @@ def experiment_text(source: OrderSage, file: Path) -> str:
     """The experiment file, with comments, that does what OrderSage does; `file` is where it will stand."""
     config = source.config
     runs = config.get("n_runs", 10)
-    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= _MOST_RUNS:
+    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= _MAX_RUNS:
         raise PlanError(
-            f"config.py: n_runs must be a whole number from 1 to {_MOST_RUNS}; given: {shown(runs)}"
+            f"config.py: n_runs must be a whole number from 1 to {_MAX_RUNS}; given: {shown(runs)}"
         )
     seed = config.get("seed")
     directory = os.path.relpath(source.folder.resolve(), file.resolve().parent)
@@ -191,8 +191,8 @@ def _setup(source: OrderSage, directory: str) -> str:
 def _is_named(home: str, folder: Path) -> bool:
     """Return True if a script of the tests names a folder below the home folder, as ~/NAME or $HOME/NAME."""
     names = [home.replace("~", tilde, 1).encode() for tilde in ("~", "$HOME", "${HOME}")]
-    for path in itertools.islice(sorted(folder.rglob("*")), _MOST_SCRIPTS):
-        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST_SCRIPT:
+    for path in itertools.islice(sorted(folder.rglob("*")), _MAX_SCRIPTS):
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _MAX_SCRIPT:
             text = path.read_bytes()
             if any(name in text for name in names):
                 return True

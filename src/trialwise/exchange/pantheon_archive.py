@@ -20,17 +20,17 @@ from trialwise.exchange.pantheon_folder import is_pantheon_file, largest_file, p
 from trialwise.foreign_files import MEBIBYTE, megabytes, open_foreign
 
 ENDINGS = (".tar.xz", ".tar.gz", ".tar.bz2", ".txz", ".tgz", ".tbz2", ".tar")
-MOST_BYTES = 16 * 2**30
+MAX_BYTES = 16 * 2**30
 """Of what an archive holds, unpacked: an archive that says more is refused before that much is read."""
-MOST_RESULTS = 4 * 2**30
+MAX_RESULTS = 4 * 2**30
 """Of the files of results in it, which are unpacked."""
-MOST_MEMBERS = 200_000
-MOST_RATIO = 250
+MAX_MEMBERS = 200_000
+MAX_RATIO = 250
 """Unpacked to packed size of an archive that holds more than `_FREE`: logs of packets come to 50 at most, and bombs to thousands."""
 _FREE = 64 * MEBIBYTE
 _PADDING = 2**20
 """Bytes after the last member, more than any program writes."""
-_MOST_AT_ONCE = 2 * MEBIBYTE
+_MAX_AT_ONCE = 2 * MEBIBYTE
 _HEAD = 6
 _Packed = lzma.LZMAFile | gzip.GzipFile | bz2.BZ2File
 _Content = BinaryIO | _Packed
@@ -47,7 +47,7 @@ def is_packed(path: Path) -> bool:
     return path.name.lower().endswith(ENDINGS)
 
 
-def packed_trials(path: Path, name: str, most: int = MOST_BYTES) -> TrialSet:
+def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
     """The runs of all schemes of a packed folder (`pantheon_trials`).
 
     What is needed is unpacked to the system's folder for temporary files, under names of our own choice, and removed again:
@@ -109,7 +109,7 @@ class _Sparing:
         self.seek, self.tell = content.seek, content.tell
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _MOST_AT_ONCE:
+        if not 0 <= size <= _MAX_AT_ONCE:
             raise tarfile.ReadError(f"a header of {size} bytes")
         return self._content.read(size)
 
@@ -117,7 +117,7 @@ class _Sparing:
 def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> PurePosixPath | None:
     """Copy the members that hold results into a folder; where in the archive they are, None without any."""
     source: PurePosixPath | None = None
-    left = MOST_RESULTS
+    left = MAX_RESULTS
     for member in _wanted(path, archive, most):
         place = PurePosixPath(member.name)
         if source not in (None, place.parent):
@@ -144,10 +144,10 @@ def _wanted(path: Path, archive: tarfile.TarFile, most: int) -> Iterator[tarfile
         size += member.size
         if size > most:
             raise _too_much(path, f"more than {most / 2**30:.3g} GiB")
-        if size > max(_FREE, MOST_RATIO * packed):
+        if size > max(_FREE, MAX_RATIO * packed):
             raise _too_much(path, f"{megabytes(size)} in {megabytes(packed)}, as no logs of packets do")
-        if count > MOST_MEMBERS:
-            raise _too_much(path, f"more than {MOST_MEMBERS} files")
+        if count > MAX_MEMBERS:
+            raise _too_much(path, f"more than {MAX_MEMBERS} files")
         if member.isreg() and is_pantheon_file(PurePosixPath(member.name).name):
             yield member
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.log_lines import LARGEST_LOG
+from trialwise.exchange.log_lines import MAX_LOG
 from trialwise.exchange.pantheon_log import read_link_as_merged, read_merged_log
 from trialwise.exchange.pantheon_runs import (
     Metadata,
@@ -35,10 +35,10 @@ from trialwise.foreign_files import MEBIBYTE, open_foreign, read_foreign
 
 PERF, METADATA = "pantheon_perf.json", "pantheon_metadata.json"
 THROUGHPUT, DELAY, LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 """In a folder: a test of a thousand runs of every scheme leaves fewer."""
-LARGEST_PERF = 64 * MEBIBYTE
-_LARGEST_METADATA = MEBIBYTE
+MAX_PERF = 64 * MEBIBYTE
+_MAX_METADATA = MEBIBYTE
 _MERGED = b"# init timestamp"
 
 
@@ -76,7 +76,7 @@ def is_pantheon_file(name: str) -> bool:
 
 def largest_file(name: str) -> int:
     """How many bytes a file of this name is read of at most."""
-    return {PERF: LARGEST_PERF, METADATA: _LARGEST_METADATA}.get(name, LARGEST_LOG)
+    return {PERF: MAX_PERF, METADATA: _MAX_METADATA}.get(name, MAX_LOG)
 
 
 def pantheon_trials(folder: Path, name: str) -> TrialSet:
@@ -174,7 +174,7 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
         It cannot be read, or is none.
     """
     try:
-        return PERF_FORM.validate_json(read_foreign(path, LARGEST_PERF, within=within))
+        return PERF_FORM.validate_json(read_foreign(path, MAX_PERF, within=within))
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"] if part != "[key]")
@@ -239,9 +239,9 @@ def _names(folder: Path) -> list[str]:
     names: list[str] = []
     for path in folder.iterdir():
         names.append(path.name)
-        if len(names) > MOST_FILES:
+        if len(names) > MAX_FILES:
             raise AnalysisError(
-                f"{folder}: there are more than {MOST_FILES} files",
+                f"{folder}: there are more than {MAX_FILES} files",
                 hint="move those of one test to a folder of their own",
             )
     return sorted(names)
@@ -253,7 +253,7 @@ def _metadata(folder: Path) -> tuple[Metadata, list[str]]:
     if not path.exists() and not path.is_symlink():
         return Metadata(), []
     try:
-        return Metadata.model_validate_json(read_foreign(path, _LARGEST_METADATA, within=folder)), []
+        return Metadata.model_validate_json(read_foreign(path, _MAX_METADATA, within=folder)), []
     except AnalysisError as error:
         return Metadata(), [error.message]
     except ValidationError as error:

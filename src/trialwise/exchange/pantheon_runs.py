@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from trialwise.exchange.pantheon_statistics import PantheonStatistics
 
-LEAST_SHARE = 0.8
+MIN_SHARE = 0.8
 """Of the runtime that departures have to span."""
 _LOG = re.compile(r"(.+)_datalink_run([0-9]{1,9})\.log", re.DOTALL)
 _LINK = "_mm"
@@ -85,7 +85,7 @@ def why_ignored(found: PantheonStatistics, runtime: float | None) -> str | None:
         return "nothing came out"
     if found.total.loss is None:
         return "nothing went in"
-    if runtime is not None and found.duration < LEAST_SHARE * runtime:
+    if runtime is not None and found.duration < MIN_SHARE * runtime:
         return f"its departures span {found.duration:.4g} s of {runtime:.4g} s"
     return "all that came out did so at one instant" if not found.duration else None
 

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 """Statements of a script that are followed."""
 LONGEST = 64 * 1024
 """Characters that a text of a script may grow to."""
@@ -133,7 +133,7 @@ class _Reader:
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
             self.steps += 1
-            if self.steps > MOST_STEPS:
+            if self.steps > MAX_STEPS:
                 raise NotUnderstoodError(statement.lineno)
             self._statement(statement)
 
@@ -168,7 +168,7 @@ class _Reader:
         found: list[object] = []
         for value in cast("list[object]", over):
             self.steps += 1
-            if self.steps > MOST_STEPS:
+            if self.steps > MAX_STEPS:
                 raise NotUnderstoodError(target.lineno)
             self._assign(target, value)
             found.append(self._value(item))

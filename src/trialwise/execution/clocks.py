@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from trialwise.experiment.quantity import duration_text
 
-LEAST_SLEEP = 0.5
+MIN_SLEEP = 0.5
 """Seconds between the two monotonic clocks that count as sleep."""
-LEAST_STEP = 0.1
+MIN_STEP = 0.1
 FASTEST_SLEW = 0.001
 """adjtimex(2) slews the clock by at most 500 parts per million; what is beyond twice that was a step."""
 
@@ -40,8 +40,8 @@ def disturbance(before: Clocks, after: Clocks) -> str | None:
     slept = lasted - (after.monotonic - before.monotonic)
     step = after.realtime - before.realtime - lasted
     told: list[str] = []
-    if slept > LEAST_SLEEP:
+    if slept > MIN_SLEEP:
         told.append(f"the machine slept for {duration_text(slept)}")
-    if abs(step) > LEAST_STEP + FASTEST_SLEW * lasted:
+    if abs(step) > MIN_STEP + FASTEST_SLEW * lasted:
         told.append(f"the clock was set {'forward' if step > 0 else 'back'} by {duration_text(abs(step))}")
     return "; ".join(told) or None

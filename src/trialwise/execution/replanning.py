@@ -30,7 +30,7 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import CLOSED
 from trialwise.store.records import Event, TrialRow
 
-_LONGEST_DIFFERENCE = 60
+_MAX_DIFFERENCE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def difference_of(before: str, after: str, name: str = EXPERIMENT) -> str:
             n=1,
         )
     )
-    more = len(lines) - _LONGEST_DIFFERENCE
-    return "\n".join(lines[:_LONGEST_DIFFERENCE] + ([f"… {more} more lines"] if more > 0 else []))
+    more = len(lines) - _MAX_DIFFERENCE
+    return "\n".join(lines[:_MAX_DIFFERENCE] + ([f"… {more} more lines"] if more > 0 else []))
 
 
 def _reclaim(began: Began, ledger: Ledger) -> None:

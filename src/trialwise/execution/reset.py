@@ -24,7 +24,7 @@ from trialwise.trials.command import nowhere
 from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ending, start_beside
 
-MOST_OF_A_TEMPLATE = 1000
+MAX_OF_A_TEMPLATE = 1000
 """Files and folders of a template that are compared."""
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
@@ -109,7 +109,7 @@ def reset_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) 
         yield from files_beside(words, folder, {})
     if reset.directory and reset.directory.template:
         inside = (folder / reset.directory.template).rglob("*")
-        yield from (NamedFile(path, "input") for path in islice(inside, MOST_OF_A_TEMPLATE) if path.is_file())
+        yield from (NamedFile(path, "input") for path in islice(inside, MAX_OF_A_TEMPLATE) if path.is_file())
 
 
 def reset_commands(

@@ -31,7 +31,7 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 
-_MOST_ENVIRONMENT = 4 << 20
+_MAX_ENVIRONMENT = 4 << 20
 """Bytes of the record of a session's environment."""
 CLOCK_STEP = 0.02
 """Seconds: times of files follow the kernel's tick, which lies behind the clock."""
@@ -329,7 +329,7 @@ def recorded_identity(directory: ExperimentDirectory, session: Session) -> Ident
     """
     try:
         file = directory.path / session.environment
-        recorded = read_foreign(file, _MOST_ENVIRONMENT, within=directory.path, error=StoreError)
+        recorded = read_foreign(file, _MAX_ENVIRONMENT, within=directory.path, error=StoreError)
         return Identity.from_json(json.loads(recorded))
     except (ValueError, RecursionError) as error:
         raise StoreError("the environment of the session before cannot be read") from error

@@ -68,9 +68,9 @@ class Draw(Section):
 
 FactorTable = Annotated[list[Level] | Draw, ByShape(items=Levels, table=Draw)]
 
-MOST_TREATMENTS = 100_000
+MAX_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
-LARGEST_DRAWN = 2**53
+MAX_DRAWN = 2**53
 """Up to here doubles hold every whole number."""
 
 
@@ -106,12 +106,12 @@ def _check_levels(name: str, levels: Sequence[Level], problems: Problems) -> Non
 
 
 def check_treatments(factors: Sequence[Factor], problems: Problems) -> None:
-    """Note a problem where the levels combine to more treatments than `MOST_TREATMENTS`."""
+    """Note a problem where the levels combine to more treatments than `MAX_TREATMENTS`."""
     number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, FixedFactor))
-    if number > MOST_TREATMENTS:
+    if number > MAX_TREATMENTS:
         problems.add(
             ("factors",),
-            f"the levels combine to {number} treatments; at most {MOST_TREATMENTS} can be planned",
+            f"the levels combine to {number} treatments; at most {MAX_TREATMENTS} can be planned",
             "have fewer levels, or draw a factor at random for each round: { draw = [ … ] }",
         )
 
@@ -149,7 +149,7 @@ def _drawn_from_range(name: str, draw: Range, problems: Problems) -> DrawnFactor
     if draw.scale == "log" and draw.low <= 0:
         problems.add((*key, "low"), f"must be above 0 on a log scale; given: {draw.low}")
     integer = isinstance(draw.low, int) and isinstance(draw.high, int)
-    if integer and max(-draw.low, draw.high) > LARGEST_DRAWN:
+    if integer and max(-draw.low, draw.high) > MAX_DRAWN:
         problems.add(
             key, f"whole numbers are drawn between -2^53 and 2^53; given: {draw.low} and {draw.high}"
         )

@@ -13,7 +13,7 @@ from trialwise.experiment.file.sections import made_of
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import Problems
 
-_MOST_FLOWS = 1000
+_MAX_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:")
 """Links that name files are checked where they are run: an experiment can be read where its files are not."""
 
@@ -95,5 +95,5 @@ def _check_flows(flows: tuple[trials.PathFlow, ...], runtime: float, problems: P
                 "start it earlier, or make trial.runtime longer",
             )
             break
-    if len(flows) > _MOST_FLOWS:
-        problems.add(("trial", "flows"), f"{len(flows)} flows; at most {_MOST_FLOWS} can be run")
+    if len(flows) > _MAX_FLOWS:
+        problems.add(("trial", "flows"), f"{len(flows)} flows; at most {_MAX_FLOWS} can be run")

@@ -14,7 +14,7 @@ from trialwise.experiment.file.positions import Key
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 60
-_LONGEST_DECIMAL = 2048
+_MAX_DECIMAL = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _quoted(text: str) -> str:
 
 def _number(value: object) -> str:
     """A number; in hexadecimal where it has too many digits for Python to write them."""
-    return hex(value) if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL else str(value)
+    return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_DECIMAL else str(value)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

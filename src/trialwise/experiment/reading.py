@@ -13,9 +13,9 @@ from trialwise.experiment.building import build
 from trialwise.experiment.file.checking import checked
 from trialwise.experiment.file.positions import key_lines
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.text import LARGEST_FILE, read_text
+from trialwise.experiment.text import MAX_FILE, read_text
 
-__all__ = ["LARGEST_FILE", "parse_experiment", "read_experiment", "read_text"]
+__all__ = ["MAX_FILE", "parse_experiment", "read_experiment", "read_text"]
 
 _PLACE = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", re.DOTALL)
 _OUR_WORDS = (

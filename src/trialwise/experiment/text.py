@@ -10,7 +10,7 @@ from pathlib import Path
 from trialwise.errors import PlanError
 from trialwise.foreign_files import absent, is_url, read_foreign
 
-LARGEST_FILE = 4 * 1024 * 1024
+MAX_FILE = 4 * 1024 * 1024
 _UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
@@ -27,7 +27,7 @@ def read_text(path: Path, *, within: Path | None = None) -> str:
     Raises
     ------
     PlanError
-        When it cannot be read, is larger than `LARGEST_FILE`, or is no text.
+        When it cannot be read, is larger than `MAX_FILE`, or is no text.
     """
     content = _content(path, within)
     if content.startswith(_UTF_16_OR_32):
@@ -65,8 +65,8 @@ def _content(path: Path, within: Path | None) -> bytes:
         raise PlanError(f"{path}: cannot be read: {reason}") from error
     if stat.S_ISDIR(found.st_mode):
         raise PlanError(f"{path}: this is a directory", hint="name a file, such as experiment.toml")
-    if stat.S_ISREG(found.st_mode) and found.st_size > LARGEST_FILE:
-        raise PlanError(f"{path}: larger than {LARGEST_FILE} bytes; this is not an experiment file")
+    if stat.S_ISREG(found.st_mode) and found.st_size > MAX_FILE:
+        raise PlanError(f"{path}: larger than {MAX_FILE} bytes; this is not an experiment file")
     # A pipe is for whoever names one on the command line, as `<(…)`; one that lies in a folder waits for a writer for ever.
     pipe = path.parts[1:2] in (("dev",), ("proc",))
-    return read_foreign(path, LARGEST_FILE, within=within, pipe=pipe, error=PlanError)
+    return read_foreign(path, MAX_FILE, within=within, pipe=pipe, error=PlanError)

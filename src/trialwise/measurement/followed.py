@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("=cxxxI")
 """Before each record: its kind, and the number of bytes that follow."""
 _TOTALS = struct.Struct("=qq")
-_MOST_WORDS = 32768
-_MOST_MAPPINGS = 4 << 20
+_MAX_WORDS = 32768
+_MAX_MAPPINGS = 4 << 20
 _PASSING = ("/proc/", "/sys/", "/memfd:", "/dev/mqueue/")
 """Below these nothing is a file that somebody made and changes; what else is below /dev but no regular file is left out anyway."""
 _IN_MEMORY = "/dev/shm/"  # noqa: S108  what is mapped from here may be the program's own memory
@@ -108,9 +108,9 @@ def _notes_of(process: int) -> bytes:
     try:
         links = [os.fsencode(os.readlink(f"{folder}/{name}")) for name in ("exe", "cwd")]
         with open(f"{folder}/cmdline", "rb") as file:
-            words = file.read(_MOST_WORDS)
+            words = file.read(_MAX_WORDS)
         with open(f"{folder}/maps", "rb") as file:
-            lines = [line.split(None, 5) for line in file.read(_MOST_MAPPINGS).splitlines()]
+            lines = [line.split(None, 5) for line in file.read(_MAX_MAPPINGS).splitlines()]
     except OSError:  # it has ended, or is another user's
         return b""
     mapped = {

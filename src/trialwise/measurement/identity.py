@@ -19,7 +19,7 @@ from trialwise.measurement.file_identity import Role
 Scope = Literal["measured", "computed"]
 """Trials that are measured depend on all of it; trials that are computed on the contents of files and on the build."""
 
-MOST_TOLD = 6
+MAX_TOLD = 6
 """Changes that are told; the others are counted."""
 _LONGEST = 60
 
@@ -160,8 +160,8 @@ def told(changes: Iterable[Change]) -> str | None:
     texts = list(dict.fromkeys(change.text for change in changes))
     if not texts:
         return None
-    more = len(texts) - MOST_TOLD
-    return "; ".join(texts[:MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    more = len(texts) - MAX_TOLD
+    return "; ".join(texts[:MAX_TOLD]) + (f"; and {more} more" if more > 0 else "")
 
 
 def replaced(

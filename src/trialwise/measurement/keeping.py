@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 LARGEST = 16 << 20
 """Bytes of the files of a trial that are kept, what stood there before included."""
-MOST_FILES = 1000
+MAX_FILES = 1000
 """Files of a trial that are kept."""
-MOST_SEEN = 20_000
+MAX_SEEN = 20_000
 """Files that are looked at, those of earlier trials among them."""
-MOST_WATCHED = 256
+MAX_WATCHED = 256
 """Files of earlier trials that are held open, so that what a trial adds to one is told from the rest."""
-LARGEST_WATCHED = 64 << 20
+MAX_WATCHED_SIZE = 64 << 20
 """Bytes of those files together."""
 _BEFORE = ".before/"
 _ADDED, _HEADING, _BESIDE = "TRIALWISE.added", "TRIALWISE.heading", "TRIALWISE.beside"
@@ -49,7 +49,7 @@ class Keeping:
         for _, path in _files(places):
             self._before[path] = found = signature(path)
             size += 0 if found is None else found[2]
-            if len(self._watched) < MOST_WATCHED and size <= LARGEST_WATCHED:
+            if len(self._watched) < MAX_WATCHED and size <= MAX_WATCHED_SIZE:
                 self._watched[path] = Watched(path, size_limit=LARGEST)
 
     def close(self) -> None:
@@ -76,8 +76,8 @@ class Keeping:
                 written = self._written(path, room)
                 if written.problem is None and len(written.data) + len(written.before) > room:
                     written = Written(problem=f"over the limit of {LARGEST >> 20} MiB for each trial")
-                elif written.problem is None and number >= MOST_FILES:
-                    written = Written(problem=f"over the limit of {MOST_FILES} files for each trial")
+                elif written.problem is None and number >= MAX_FILES:
+                    written = Written(problem=f"over the limit of {MAX_FILES} files for each trial")
                 if written.problem is not None:
                     left_out.append(f"{name}: {written.problem}")
                     continue
@@ -90,7 +90,7 @@ class Keeping:
         if path in self._watched:
             return self._watched[path].written()
         if path in self._before:
-            return Written(problem=f"more than {MOST_WATCHED} files stood there before the trial")
+            return Written(problem=f"more than {MAX_WATCHED} files stood there before the trial")
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:  # noqa: PTH123
@@ -156,7 +156,7 @@ def _files(places: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for place in places:
         for name, path in _below(place[0], place[1]):
-            if len(seen) >= MOST_SEEN:
+            if len(seen) >= MAX_SEEN:
                 return
             if path not in seen:
                 seen.add(path)

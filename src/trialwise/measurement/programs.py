@@ -44,7 +44,7 @@ _STARTERS = frozenset(
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ENDS = frozenset({";", ";;", "&", "&&", "|", "||", "(", ")", "{", "}", "then", "do", "else", "!"})
 """Tokens of a shell behind which a command begins."""
-MOST_OF_A_SCRIPT = 1 << 18
+MAX_OF_A_SCRIPT = 1 << 18
 """Bytes of a script for a shell that are looked at."""
 _DEEPEST = 3
 """Scripts that name one another."""
@@ -100,7 +100,7 @@ def _shell_script(path: Path) -> str | None:
         with open(path, "rb", opener=without_waiting) as file:
             if file.read(2) != b"#!":
                 return None
-            text = file.read(MOST_OF_A_SCRIPT).decode(errors="surrogateescape")
+            text = file.read(MAX_OF_A_SCRIPT).decode(errors="surrogateescape")
     except OSError:
         return None
     first, _, rest = text.partition("\n")

@@ -38,7 +38,7 @@ def claims(analysis: Analysis) -> tuple[Claim, ...]:
     return (*writer.about_metrics(), *writer.remarks())
 
 
-_MOST_SINGLE = 12
+_MAX_SINGLE = 12
 """Single trials that are spoken of one by one."""
 
 
@@ -76,7 +76,7 @@ class _Writer:
     def _single(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
         """What each trial gave, where a treatment has but one in a series, made of samples: nothing else speaks of them."""
         counts = Counter((trial.treatment, trial.series) for trial in found.trials)
-        if len(found.trials) > _MOST_SINGLE or max(counts.values(), default=2) > 1:
+        if len(found.trials) > _MAX_SINGLE or max(counts.values(), default=2) > 1:
             return
         for place, trial in enumerate(found.trials):
             if trial.samples > 1 and trial.value is not None:

@@ -13,7 +13,7 @@ from trialwise.report.points import factor_names, labels
 from trialwise.report.tables import metric_scale
 from trialwise.report.units import Scale
 
-MOST_SERIES = 6
+MAX_SERIES = 6
 """With more series than this, an overview would be wider than a terminal; the full tables serve then."""
 
 

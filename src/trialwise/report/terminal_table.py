@@ -10,7 +10,7 @@ from itertools import zip_longest
 from trialwise.visible import cell_width, visible
 
 _GAP = 2
-_LONGEST_WORD = 20
+_MAX_WORD = 20
 """Longer words without a digit are folded where a table is too wide; a number never is."""
 
 
@@ -130,7 +130,7 @@ def _least(rows: Sequence[Sequence[str]], right: Collection[int]) -> dict[int, i
 
 def _word_width(word: str) -> int:
     width = cell_width(word)
-    return width if any(map(str.isdigit, word)) else min(width, _LONGEST_WORD)
+    return width if any(map(str.isdigit, word)) else min(width, _MAX_WORD)
 
 
 def _blocks(least: dict[int, int], naming: int, room: int) -> list[list[int]] | None:

@@ -11,15 +11,15 @@ from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.tables import metric_scale, moment, treatment_cell, yes_no
 from trialwise.report.units import Scale
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Of more trials, so many have a row: with seven metrics these take 0.2 MB of a page."""
 
 
 def _cut(there: int, form: str, option: str) -> str:
     """Where the other rows are, as the end of a caption; empty where all are in the table."""
     return (
-        f": the first {MOST_ROWS} of {there:,}; trialwise analyze {option} has all as {form}"
-        if there > MOST_ROWS
+        f": the first {MAX_ROWS} of {there:,}; trialwise analyze {option} has all as {form}"
+        if there > MAX_ROWS
         else ""
     )
 
@@ -47,7 +47,7 @@ def trial_table(analysis: Analysis) -> Table:
             ),
         ),
         rows=tuple(
-            _trial_row(analysis, scales, places, key, trials[key]) for key in sorted(trials)[:MOST_ROWS]
+            _trial_row(analysis, scales, places, key, trials[key]) for key in sorted(trials)[:MAX_ROWS]
         ),
         numeric={0, 3, *range(5, 5 + len(analysis.metrics))},
     )
@@ -109,7 +109,7 @@ def _convergence(found: MetricAnalysis, at: str) -> Table:
             "tolerance %",
             "what it says",
         ),
-        rows=tuple(islice(_convergence_rows(found, at), MOST_ROWS)),
+        rows=tuple(islice(_convergence_rows(found, at), MAX_ROWS)),
         numeric={0, 2, 4, 5, 6, 7},
         remarks={8},
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trialwise.schemes.scheme import Scheme
 
 PREFIX = "python:"
-_LARGEST_MODULE = 4 * MEBIBYTE
+_MAX_MODULE = 4 * MEBIBYTE
 _LOADS: Mapping[str, str] = {
     "bulk": "bulk",
     "rate": "rate:{amount}bit/s",
@@ -79,7 +79,7 @@ def class_read(name: str, folder: Path) -> Callable[..., object]:
     """
     _, class_name = _parts(name)
     path = module_file(name, folder)
-    text = read_foreign(path, _LARGEST_MODULE, error=PlanError) if path.is_file() else None
+    text = read_foreign(path, _MAX_MODULE, error=PlanError) if path.is_file() else None
     if text is None:
         raise _no_file(name, path)
     try:

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 from trialwise.statistics.checks import Array
 
 _SAMPLES = 1999
-_MOST_VALUES = 2_000_000
-_FEWEST_SAMPLES = 399
+_MAX_VALUES = 2_000_000
+_MIN_SAMPLES = 399
 _SEED = 19_650_611
 _SAME = 1e-9
 """Of the range: values that are no further apart are one value, but for the rounding of sums."""
@@ -47,7 +47,7 @@ def rounded_tail(
     of as many values are drawn and rounded alike. `statistics` gives that of each row in ascending order.
     """
     mean, deviation = _fitted(ordered, step)
-    count = min(_SAMPLES, max(_FEWEST_SAMPLES, _MOST_VALUES // ordered.size))
+    count = min(_SAMPLES, max(_MIN_SAMPLES, _MAX_VALUES // ordered.size))
     random = np.random.Generator(np.random.PCG64DXSM(_SEED))
     drawn = random.normal(mean, deviation, (count, ordered.size))
     rows = np.sort(np.rint((drawn - ordered[0]) / step), axis=1)

@@ -17,7 +17,7 @@ LOG_PAGES = 200
 """After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
 LOG_BYTES = 1024 * 1024
 """What is set aside for the log: a little more than these pages."""
-LARGEST_VALUE = 64 << 20
+MAX_VALUE = 64 << 20
 """Bytes of the largest text that SQLite reads or makes: whoever wrote a ledger may have given a column a default of a gigabyte."""
 STEPS, STEPS_OF_A_BYTE = 50_000_000, 50
 """Instructions of SQLite's virtual machine that one question may take: so many, and so many more for each byte of the files.
@@ -71,7 +71,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
             timeout=10,
             check_same_thread=False,
         )
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
             connection.execute(f"PRAGMA {setting}")
     except ERRORS as error:

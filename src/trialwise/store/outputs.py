@@ -18,7 +18,7 @@ FOLDER = "outputs"
 LARGEST = 1 << 20
 """Bytes of each output that are kept whole; of a longer one half of that from its beginning, and from its end."""
 
-LARGEST_FILES = 64 << 20
+MAX_FILES = 64 << 20
 """Bytes that are read of an archive of files; what is packed into one stays well below."""
 
 
@@ -59,7 +59,7 @@ def files_file(number: int, attempt: int, archive: bytes) -> tuple[str, bytes]:
 
 def read_files(folder: Path, number: int, attempt: int) -> bytes | None:
     """Read the archive (tar) of the files that were kept of a trial; None where there is none, or it cannot be read."""
-    return _unpacked(folder, _files_name(number, attempt), LARGEST_FILES)
+    return _unpacked(folder, _files_name(number, attempt), MAX_FILES)
 
 
 def shortened(text: bytes, part: int) -> bytes:

@@ -32,7 +32,7 @@ Entry = tuple[int, int, str, Array, Array | None]
 """Number, attempt, source, values, times (or None): a row of a segment."""
 Wanted = tuple[str, int, int, str]
 """Where samples stand: file below the directory, number, attempt, source."""
-MOST_VALUES = 200_000_000
+MAX_VALUES = 200_000_000
 """Values, elements of lists counted, of files that are read together."""
 TOGETHER = 500
 """Files that are read at once: a tenth of the time of one after another, and little memory."""
@@ -166,13 +166,13 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def require_room(paths: list[str]) -> None:
-    """Refuse more values than `MOST_VALUES`: a column or a list of one number takes no room in a file, and much in memory."""
+    """Refuse more values than `MAX_VALUES`: a column or a list of one number takes no room in a file, and much in memory."""
     values = 0
     for path in paths:
         with open_foreign(Path(path), error=StoreError) as file:
             values += values_of(file)
-    if values > MOST_VALUES:
-        raise ValueError(f"{values} values, more than the {MOST_VALUES} that are read at once")
+    if values > MAX_VALUES:
+        raise ValueError(f"{values} values, more than the {MAX_VALUES} that are read at once")
 
 
 @contextmanager

@@ -29,7 +29,7 @@ TiltMethod: TypeAlias = Literal["cross-entropy", "weighted", "defensive"]
 Progress: TypeAlias = Callable[[str, int, int], object]
 """Told the name of a tilt, how many steps are done, and how many there are."""
 
-MOST_FLOWS = 1000.0
+MAX_FLOWS = 1000.0
 """Flows of a trial in the mean, above which no mixture is looked for: at 440 the best is worth 1.3, at 4,400 nothing."""
 _SURROGATE = 2000
 """Cycles of the fluid model from which the gain of a tilt is told."""
@@ -156,8 +156,8 @@ class TiltSearch:
         return gain, warnings
 
     def _defensive(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt | None]:
-        if self._mean_flows > MOST_FLOWS:
-            reason = f"a trial has {about(self._mean_flows)} flows in the mean: above {MOST_FLOWS:g} no weights are worth anything"
+        if self._mean_flows > MAX_FLOWS:
+            reason = f"a trial has {about(self._mean_flows)} flows in the mean: above {MAX_FLOWS:g} no weights are worth anything"
             return self._choice(factors, None, "defensive mixture", 1.0, 1.0, (), [reason]), None
         cycles = self._options.cycles or _CHOICE
         fewest = ceil(_TAIL / ((1 - self._percentile / 100) * self._mean_flows))

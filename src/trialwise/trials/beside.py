@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _LAST_ERRORS = 1 << 16
-_LONGEST_PAUSE = 0.02
+_MAX_PAUSE = 0.02
 
 
 class Beside:
@@ -95,4 +95,4 @@ class Beside:
             left = pause if deadline is None else min(pause, max(0.0, deadline - time.monotonic()))
             if select.select([] if cancel is None else [cancel], [], [], left)[0]:
                 self.cancelled = True
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)

@@ -15,8 +15,8 @@ from trialwise.trials.list_statistics import ListControls, level_of, statistic_o
 
 Watch = Callable[[int, int, float], object]
 """Told how many lists of how many are drawn, and how many seconds the others will take; what it raises ends the drawing."""
-MOST_LISTS = 1_000_000
-MOST_STEPS = 4_000_000_000
+MAX_LISTS = 1_000_000
+MAX_STEPS = 4_000_000_000
 """Some 20 s of one core, whatever a list costs."""
 _FIRST = 64
 """Lists that tell what one costs."""
@@ -86,7 +86,7 @@ def drawn_means(
     """
     random = np.random.Generator(np.random.PCG64DXSM(seed))
     cost = _cost(lists, trial, _seeds(random, _FIRST), fluid=fluid)
-    count = int(min(MOST_LISTS, max(2, MOST_STEPS / cost)))
+    count = int(min(MAX_LISTS, max(2, MAX_STEPS / cost)))
     first = _seeds(random, max(2, int(_SHARE_FOR_LEVELS * count)))
     controls = [_controls(metric, lists, trial, first, fluid=fluid) for metric in metrics]
     statistics = [statistic for each in controls for statistic in each.statistics]

@@ -18,7 +18,7 @@ from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
 from trialwise.trials.trial_counts import number, share
 
 COLUMNS = ("start_ns", "size_bytes")
-MOST_FLOWS = 1_000_000
+MAX_FLOWS = 1_000_000
 _LARGEST = 2**63 - 1
 Integers = npt.NDArray[np.int64]
 
@@ -107,8 +107,8 @@ def drawn(
     """
     span = min(duration, arrivals.span or duration)
     expected = arrivals.rate_on(capacity) * span
-    if expected > MOST_FLOWS:
-        raise ValueError(f"{about(expected)} flows would arrive in {span:g} s; at most {MOST_FLOWS} can")
+    if expected > MAX_FLOWS:
+        raise ValueError(f"{about(expected)} flows would arrive in {span:g} s; at most {MAX_FLOWS} can")
     count = int(rng.poisson(expected))
     if count == 0:
         raise ValueError(

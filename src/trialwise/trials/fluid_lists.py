@@ -21,7 +21,7 @@ from trialwise.trials.simulating import congestion_of
 Seeds = npt.NDArray[np.uint64]
 _STEPS_A_FLOW, _STEPS_A_LIST = 20, 60
 """What drawing a flow and sharing one link costs, and a list beside its flows, in steps of the max-min model: some 5 ns each."""
-_STEPS_A_CHUNK, _MOST_IN_CHUNK = 20_000_000, 20_000
+_STEPS_A_CHUNK, _MAX_IN_CHUNK = 20_000_000, 20_000
 """A tenth of a second: who waits sees how far it is, and no more lists than these are held at a time."""
 
 
@@ -101,6 +101,6 @@ class FluidLists:
         self, seeds: Seeds, statistics: Sequence[Statistic], steps_a_list: float
     ) -> Iterator[ListTable]:
         """`table` of all seeds, so many lists at a time as cost a tenth of a second."""
-        together = max(1, min(_MOST_IN_CHUNK, int(_STEPS_A_CHUNK / steps_a_list)))
+        together = max(1, min(_MAX_IN_CHUNK, int(_STEPS_A_CHUNK / steps_a_list)))
         for first in range(0, len(seeds), together):
             yield self.table(seeds[first : first + together], statistics)

@@ -19,7 +19,7 @@ MARKER = "TRIALWISE_TRIAL"
 GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""
 _PAUSE = 0.002
-_LONGEST_EXEC = 0.2
+_MAX_EXEC = 0.2
 """Seconds; a process whose file system answers later than that is not found."""
 
 
@@ -86,7 +86,7 @@ def environment_of(process: int) -> list[bytes]:
 
     The kernel tells an empty environment while a process is in the middle of execve(2): it is asked again then.
     """
-    deadline = time.monotonic() + _LONGEST_EXEC
+    deadline = time.monotonic() + _MAX_EXEC
     while True:
         try:
             with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123

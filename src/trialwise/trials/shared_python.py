@@ -29,10 +29,10 @@ from trialwise.trials.marked import MARKER
 from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 
-MOST_PROCESSES = 64
+MAX_PROCESSES = 64
 """So many processes at most wait side by side, one for each treatment."""
 
-_MOST_PROGRAMS = 200
+_MAX_PROGRAMS = 200
 """Programs started in one call that are looked at."""
 _PROGRAMS = "trial.call: what the function starts is not followed in a shared process: a change of such a program begins no series"
 
@@ -56,9 +56,9 @@ class SharedPythonKind(PythonKind):
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError as kind `python` does, and where there would be too many processes."""
         number = len({_key(experiment, values) for values in factors})
-        if number > MOST_PROCESSES:
+        if number > MAX_PROCESSES:
             raise PlanError(
-                f'trial.process: "shared" keeps a process for each of {number} treatments; at most {MOST_PROCESSES} wait side by side',
+                f'trial.process: "shared" keeps a process for each of {number} treatments; at most {MAX_PROCESSES} wait side by side',
                 hint="have fewer levels, draw a factor, or leave process out",
             )
         super().check(experiment, factors)
@@ -145,7 +145,7 @@ def _seen(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _started(programs: Sequence[tuple[list[str], str, str | None]]) -> Iterator[NamedFile]:
     """Name the files of the programs that the function started."""
-    for words, directory, path in programs[:_MOST_PROGRAMS]:
+    for words, directory, path in programs[:_MAX_PROGRAMS]:
         yield from files_beside(words, Path(directory), {} if path is None else {"PATH": path})
 
 

@@ -15,7 +15,7 @@ from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
 from trialwise.measurement.list_controls import KnownMeans
-from trialwise.trials.drawn_means import MOST_LISTS, MOST_STEPS, ListMeans, Watch, drawn_means
+from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
 from trialwise.trials.fluid_lists import FluidLists, ListTable
 from trialwise.trials.list_statistics import ListControls, is_modelled
 from trialwise.trials.simulating import filled
@@ -155,7 +155,7 @@ class KnownWorkloads:
     def _key(self, draw: _Draw, trial: SimulationTrial) -> str:
         """The name of all that the means depend on: the draw, the metrics, files, and this version."""
         asked = [(one.source, one.measure, one.estimand, one.convention) for one in self._metrics]
-        known = __version__, MOST_LISTS, MOST_STEPS, self._seed, draw, asked
+        known = __version__, MAX_LISTS, MAX_STEPS, self._seed, draw, asked
         digest = sha256(repr(known).encode())
         for name in files_named(trial):
             digest.update((self._experiment.folder / name).read_bytes())

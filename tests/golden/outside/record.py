@@ -54,8 +54,8 @@ VOLATILE = {
     "median_runtime",
 }
 """Keys whose values differ between runs and machines; that they are there is kept."""
-MOST_SEEDS = 1000
-MOST_ITEMS = 12
+MAX_SEEDS = 1000
+MAX_ITEMS = 12
 """Of longer lists the first two items and a hash are kept."""
 
 SIMULATION = """
@@ -215,7 +215,7 @@ def steady(found: Any) -> Any:
     match found:
         case dict():
             return {key: "…" if key in VOLATILE else steady(value) for key, value in found.items()}
-        case list() if len(found) > MOST_ITEMS:
+        case list() if len(found) > MAX_ITEMS:
             whole = json.dumps([steady(each) for each in found], sort_keys=True)
             return {
                 "items": len(found),
@@ -290,7 +290,7 @@ def plans(folder: Path) -> dict[str, Any]:
         except TrialwiseError:
             continue
         sizing = size(experiment)
-        trials = itertools.islice(first_rounds(experiment, sizing, MOST_SEEDS), MOST_SEEDS)
+        trials = itertools.islice(first_rounds(experiment, sizing, MAX_SEEDS), MAX_SEEDS)
         lines = [
             f"{each.number} {each.series} {each.round} {each.treatment} {each.order} {each.seed}"
             for each in trials

@@ -239,7 +239,7 @@ max_trials = 3000
 @pytest.fixture
 def few_lists(monkeypatch):
     """A known mean is as known from a few thousand lists, here."""
-    monkeypatch.setattr(drawn_means, "MOST_LISTS", 20_000)
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 20_000)
 
 
 class FluidTrials:

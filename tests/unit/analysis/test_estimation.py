@@ -136,7 +136,7 @@ def test_treatments_with_other_flows_are_not_paired(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["workload", "fluid"])
 def test_controls_give_both_intervals(directory: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawn_means, "MOST_LISTS", 20_000)
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 20_000)
     found = one(estimation(directory, controls=kind), "mean_fct")
     assert found.controlled is not None, found.controls_note
     result = found.controlled.result

@@ -243,7 +243,7 @@ def test_the_experiment_of_a_directory_is_no_link(begun: Callable[[str, Path], P
 
 def test_samples_of_more_values_than_are_read_are_refused(sampled: Path, monkeypatch: pytest.MonkeyPatch):
     assert study.analyse(sampled)
-    monkeypatch.setattr("trialwise.store.samples.MOST_VALUES", 8)
+    monkeypatch.setattr("trialwise.store.samples.MAX_VALUES", 8)
     with pytest.raises(StoreError, match="9 values, more than the 8"):
         list(
             read_many(
@@ -353,7 +353,7 @@ def test_records_of_more_flows_than_are_read_are_refused(flows: Path, monkeypatc
     directory = ExperimentDirectory(flows)
     with closing(directory.ledger()) as ledger:
         rows = ledger.trials("finished")
-    monkeypatch.setattr("trialwise.store.samples.MOST_VALUES", 8)
+    monkeypatch.setattr("trialwise.store.samples.MAX_VALUES", 8)
     with pytest.raises(AnalysisError, match="values, more than the 8"):
         read_flows(directory, rows)
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from trialwise.design.plan import MOST_TRIALS, count_trials, first_rounds, make_plan
+from trialwise.design.plan import MAX_TRIALS, count_trials, first_rounds, make_plan
 from trialwise.design.sizing import size
 from trialwise.errors import PlanError
 
@@ -97,7 +97,7 @@ def test_first_rounds_are_the_beginning_of_the_plan(make):
 
 def test_a_plan_that_is_too_large_is_refused(make):
     experiment = make(design="rounds = 1000000\nseries = 1000000")
-    assert count_trials(experiment, size(experiment)) > MOST_TRIALS
+    assert count_trials(experiment, size(experiment)) > MAX_TRIALS
     with pytest.raises(PlanError, match="3000000000000 trials"):
         make_plan(experiment)
 

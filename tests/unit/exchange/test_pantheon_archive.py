@@ -173,14 +173,14 @@ def test_every_file_of_results_has_its_own_bound(tmp_path, monkeypatch):
     path = endless(tmp_path / "x.tar", "x/pantheon_metadata.json", (1 << 20) + 1, "w:")
     with pytest.raises(AnalysisError, match=r"pantheon_metadata\.json of 1 MiB, which is more than is read"):
         read_trials(path)
-    monkeypatch.setattr(pantheon_archive, "MOST_RESULTS", 1000)
+    monkeypatch.setattr(pantheon_archive, "MAX_RESULTS", 1000)
     path = packed(tmp_path / "x.tar.gz", *(member(f"x/s_datalink_run{k}.log", b"1" * 300) for k in range(4)))
     with pytest.raises(AnalysisError, match=r"s_datalink_run3\.log of"):
         read_trials(path)
 
 
 def test_an_archive_of_very_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(pantheon_archive, "MOST_MEMBERS", 5)
+    monkeypatch.setattr(pantheon_archive, "MAX_MEMBERS", 5)
     path = packed(tmp_path / "x.tar.gz", *(member(f"x/{k}") for k in range(6)))
     with pytest.raises(AnalysisError, match="more than 5 files"):
         read_trials(path)

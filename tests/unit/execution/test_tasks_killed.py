@@ -65,7 +65,7 @@ def test_a_process_that_is_killed_from_outside_while_it_is_idle_or_not_is_replac
 def test_processes_that_are_killed_while_they_send_cost_no_trial(
     tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(in_flight, "MOST_LOSSES", 10**6)  # none of these trials is to blame
+    monkeypatch.setattr(in_flight, "MAX_LOSSES", 10**6)  # none of these trials is to blame
     task_trials.write(tmp_path, rounds=20)
     run("one", DrawnKind(size=LARGE), jobs=1)
     over = threading.Event()

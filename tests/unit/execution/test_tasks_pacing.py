@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialwise.execution.tasks.pacing import BATCH_SECONDS, MOST_TOGETHER, Pacing
+from trialwise.execution.tasks.pacing import BATCH_SECONDS, MAX_TOGETHER, Pacing
 
 
 def paced(trial: float) -> Pacing:
@@ -25,7 +25,7 @@ def test_while_nothing_is_known_trials_travel_alone():
         (5.0, 2, 1),
         (0.01, 10_000, 1000),
         (0.06, 10_000, 166),
-        (0.0, 2, MOST_TOGETHER),
+        (0.0, 2, MAX_TOGETHER),
     ],
 )
 def test_batches_take_long_enough_for_their_journey_and_for_one_scheduler(

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.execution.tasks.in_flight import MOST_LOSSES, Window
+from trialwise.execution.tasks.in_flight import MAX_LOSSES, Window
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
 
@@ -40,7 +40,7 @@ def test_any_order_of_return_and_any_losses_give_the_plan_order(
         while (window.has_lost or window.remaining) and len(flights) < 5:
             flights.append(window.hand_out(size, 0.0))
         places = flights.pop(chance.randrange(len(flights)))
-        if chance.random() < loss and all(losses[place] + 1 < MOST_LOSSES for place in places):
+        if chance.random() < loss and all(losses[place] + 1 < MAX_LOSSES for place in places):
             for place in places:
                 losses[place] += 1
             assert window.lose(places) == []
@@ -72,7 +72,7 @@ def test_it_knows_since_when_the_first_of_those_that_are_out_is_out():
 
 def test_a_trial_that_is_lost_too_often_is_given_back_as_hopeless_and_keeps_its_place():
     window = Window(rows(2))
-    for _ in range(MOST_LOSSES - 1):
+    for _ in range(MAX_LOSSES - 1):
         assert window.lose(window.hand_out(1, 0.0)) == []
     assert window.lose(window.hand_out(1, 0.0)) == [0]
     window.come_back([0], [TrialOutcome("failed", None, 9.0)])

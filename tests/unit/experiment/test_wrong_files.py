@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.errors import PlanError
-from trialwise.experiment.reading import LARGEST_FILE, parse_experiment, read_experiment
+from trialwise.experiment.reading import MAX_FILE, parse_experiment, read_experiment
 
 CASES = Path(__file__).with_name("wrong_files.txt")
 REST = {
@@ -119,7 +119,7 @@ def test_name_with_nul(tmp_path):
         (good().encode("utf-16-le"), "FILE: byte 1 is NUL; this is not a text file"),
         (
             b"#" * 5_000_000,
-            f"FILE: larger than {LARGEST_FILE} bytes; this is not an experiment file",
+            f"FILE: larger than {MAX_FILE} bytes; this is not an experiment file",
         ),
         (
             b"a = " + b"[" * 100_000,

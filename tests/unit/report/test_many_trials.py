@@ -9,9 +9,9 @@ import pytest
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.document import plain
-from trialwise.report.figures.drawn_trials import MOST_DRAWN, drawn_trials, drawn_words, some, trial_rows
+from trialwise.report.figures.drawn_trials import MAX_DRAWN, drawn_trials, drawn_words, some, trial_rows
 from trialwise.report.html import html_report
-from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
+from trialwise.report.trial_tables import MAX_ROWS, convergence_tables, trial_table
 
 COUNT = 30_000
 
@@ -57,7 +57,7 @@ def test_of_many_trials_a_random_part_and_all_extremes_are_drawn(large: Analysis
     found = large.metrics[0]
     drawn = drawn_trials(found)
     treatments = {trial.treatment for trial in found.trials}
-    assert MOST_DRAWN <= len(drawn) <= MOST_DRAWN + 2 * len(treatments)
+    assert MAX_DRAWN <= len(drawn) <= MAX_DRAWN + 2 * len(treatments)
     assert len(trial_rows(found)) == len(drawn)
     numbers = [trial.number for trial in drawn]
     assert numbers == sorted(set(numbers))
@@ -68,24 +68,22 @@ def test_of_many_trials_a_random_part_and_all_extremes_are_drawn(large: Analysis
 
 def test_the_random_part_is_spread_over_all() -> None:
     places = np.array(some(range(COUNT)))
-    assert len(np.unique(places)) == MOST_DRAWN
+    assert len(np.unique(places)) == MAX_DRAWN
     counts, _ = np.histogram(places, bins=10, range=(0, COUNT))
     # Of 2,000 in ten equal parts each holds 200, with a standard deviation of 13.
-    assert np.abs(counts - MOST_DRAWN / 10).max() < 60
+    assert np.abs(counts - MAX_DRAWN / 10).max() < 60
 
 
 def test_of_few_trials_all_are_drawn_and_nothing_is_said(analysis: Analysis) -> None:
     found = analysis.metrics[0]
     assert drawn_trials(found) == [trial for trial in found.trials if trial.value is not None]
     assert drawn_words(found) == ""
-    few = dataclasses.replace(
-        analysis, metrics=(dataclasses.replace(found, trials=found.trials[:MOST_ROWS]),)
-    )
+    few = dataclasses.replace(analysis, metrics=(dataclasses.replace(found, trials=found.trials[:MAX_ROWS]),))
     assert "the first" not in plain(trial_table(few).caption)
 
 
 def test_tables_of_trials_have_the_first_rows(large: Analysis) -> None:
     table = trial_table(large)
-    assert len(table.rows) == MOST_ROWS
+    assert len(table.rows) == MAX_ROWS
     assert [row[0] for row in table.rows[:3]] == ["1", "2", "3"]
-    assert all(len(table.rows) <= MOST_ROWS for table in convergence_tables(large))
+    assert all(len(table.rows) <= MAX_ROWS for table in convergence_tables(large))

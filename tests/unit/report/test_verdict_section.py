@@ -28,7 +28,7 @@ from trialwise.report import comparison_words as words
 from trialwise.report.document import Document, Figures, Note, Table, plain
 from trialwise.report.documents import stopping as stops
 from trialwise.report.documents import verdicts
-from trialwise.report.documents.verdicts import MOST_PAIRS, shown_pairs
+from trialwise.report.documents.verdicts import MAX_PAIRS, shown_pairs
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import estimate_of
@@ -119,7 +119,7 @@ def test_of_many_treatments_those_with_the_best_are_shown_and_the_rest_counted()
     [shown] = shown_pairs(view)
     assert shown.against == "k=0"
     assert (shown.total, len(shown.rows)) == (1770, 59)
-    assert len(shown.rows) <= MOST_PAIRS
+    assert len(shown.rows) <= MAX_PAIRS
     closest = [abs(row.summary.percent_difference) for row in shown.rows]
     assert closest == sorted(closest)
     assert plain(found.answer).startswith("1770 comparisons: ")

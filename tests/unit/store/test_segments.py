@@ -72,7 +72,7 @@ def test_a_trial_that_a_segment_lacks_is_named(tmp_path):
 
 def test_lists_of_more_elements_than_are_read_are_refused(tmp_path, monkeypatch):
     wanted = written(tmp_path, (3, 100, 2, 4))
-    monkeypatch.setattr(samples, "MOST_VALUES", 99)
+    monkeypatch.setattr(samples, "MAX_VALUES", 99)
     with pytest.raises(StoreError, match="values, more than the 99"):
         list(samples.read_many(tmp_path, wanted[1:2]))
     assert [len(values) for values, _ in samples.read_many(tmp_path, wanted[:1])] == [3]

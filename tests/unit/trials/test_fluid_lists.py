@@ -59,7 +59,7 @@ FEW = 400
 
 @pytest.fixture(autouse=True)
 def few_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawn_means, "MOST_LISTS", FEW)
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", FEW)
 
 
 def experiment_of(text: str = TEXT):
@@ -219,7 +219,7 @@ def test_any_number_of_threads_and_any_chunk_give_the_same_bits(monkeypatch: pyt
 
 
 def test_dear_lists_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawn_means, "MOST_STEPS", 10_000)
+    monkeypatch.setattr(drawn_means, "MAX_STEPS", 10_000)
     found = KnownWorkloads(experiment_of()).known_means(metric_of("p90"), "workload", FACTORS)
     assert found is not None
     assert 2 <= found.lists < FEW

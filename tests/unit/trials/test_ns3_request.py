@@ -12,7 +12,7 @@ from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import SimulationTrial, Workload
 from trialwise.trials.ns3 import installation
-from trialwise.trials.ns3.request import MOST_FLOWS, ns3_request, ns3_settings
+from trialwise.trials.ns3.request import MAX_FLOWS, ns3_request, ns3_settings
 
 DUMBBELL = "dumbbell:2x2,10Gbit/s,1us,40Gbit/s"
 
@@ -98,11 +98,11 @@ def test_links_that_lose_packets_are_refused(tmp_path: Path) -> None:
 def test_flows_and_routes_that_ns3_cannot_take_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="flow 7 goes from node 0 to node 0"):
         request(DUMBBELL, "7,0,0,5000,0")
-    many = [f"{number},0,2,1000,{number}" for number in range(MOST_FLOWS + 1)]
+    many = [f"{number},0,2,1000,{number}" for number in range(MAX_FLOWS + 1)]
     with pytest.raises(PlanError, match="64001 flows") as refused:
         request(DUMBBELL, *many)
     assert "shorten" in str(refused.value)
-    assert len(request(DUMBBELL, *many[1:])["flows"]) == MOST_FLOWS
+    assert len(request(DUMBBELL, *many[1:])["flows"]) == MAX_FLOWS
     chain = tmp_path / "chain.txt"
     links = [(0, 2), (1, 257), *((node, node + 1) for node in range(2, 257))]
     chain.write_text(

@@ -7,7 +7,7 @@ use crate::loader::connection::read_header;
 use crate::status::Watched;
 
 /// Longest row that is passed on; with it a frame stays below what the native protocol takes.
-const LONGEST_ROW: usize = 4 << 20;
+const MAX_ROW: usize = 4 << 20;
 
 /// One connection.
 pub(super) struct Framer {
@@ -55,7 +55,7 @@ const NATIVE: u8 = 2;
 impl Framer {
     /// Begins with a connection's header; nothing where that cannot be read.
     pub(super) fn new(rows: Relayed, text: &[u8], limits: Limits) -> Option<Self> {
-        let limits = Limits { header: usize::MAX / 2, row: limits.row.min(LONGEST_ROW), ..limits };
+        let limits = Limits { header: usize::MAX / 2, row: limits.row.min(MAX_ROW), ..limits };
         let decoder = read_header(text, limits)?;
         let header = decoder.header().clone();
         let rows = match rows {

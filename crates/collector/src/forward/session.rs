@@ -16,9 +16,9 @@ use trialwise_streams::tls::Channel;
 use super::{Shared, Upstream};
 use crate::wire::{Wire, is_lasting};
 
-/// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
+/// The first pause before another attempt; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// An address that does not answer is given up after so long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A collector that owes an answer for so long is taken for dead.
@@ -177,7 +177,7 @@ async fn live(state: Rc<State>) {
             return; // the leave was a courtesy
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::columns;
 /// Longest name that PostgreSQL keeps, in bytes.
 const LONGEST: usize = 63;
 /// Columns of a table at most.
-const MOST_COLUMNS: usize = 1600;
+const MAX_COLUMNS: usize = 1600;
 /// Bytes of a row without what can be stored apart, at most.
 const WIDEST: usize = 8160;
 /// Columns that every table has in PostgreSQL.
@@ -90,7 +90,7 @@ pub(super) fn fits(schema: &Schema) -> bool {
         let (width, alignment) = width(field.field_type);
         sum.next_multiple_of(alignment) + width
     });
-    count <= MOST_COLUMNS && width <= WIDEST
+    count <= MAX_COLUMNS && width <= WIDEST
 }
 
 fn column_names(schema: &Schema) -> Vec<String> {

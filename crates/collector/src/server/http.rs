@@ -13,7 +13,7 @@ use crate::status::openmetrics;
 /// What requests begin with; no header of OML does.
 const METHODS: [&[u8]; 2] = [b"GET /", b"POST /"];
 /// Longest head of a request that is read.
-const LONGEST_HEAD: usize = 8 << 10;
+const MAX_HEAD: usize = 8 << 10;
 /// A request has so long to come.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -33,7 +33,7 @@ pub(super) fn is_request(first: &[u8]) -> Option<bool> {
 /// Answers one request.
 pub(super) async fn serve(mut source: Source, context: &Context, mut head: Vec<u8>) -> Result<(), Refusal> {
     let rest = async {
-        while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < LONGEST_HEAD {
+        while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_HEAD {
             if !source.read_anyway(context, |piece| head.extend_from_slice(piece)).await {
                 break;
             }

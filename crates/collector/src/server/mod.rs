@@ -31,9 +31,9 @@ use crate::wire::{Wire, is_lasting};
 /// Bytes read at a time; one buffer serves all connections of the thread.
 const PIECE: usize = 128 << 10;
 /// Longest name of a sender that is taken, in bytes.
-const LONGEST_SENDER: usize = 1024;
+const MAX_SENDER: usize = 1024;
 /// Longest header that is taken, in bytes, whatever the limits say: it has to fit in one record of the spool.
-const LONGEST_HEADER: usize = 4 << 20;
+const MAX_HEADER: usize = 4 << 20;
 /// A connection has so long for its TLS and its header, while there is room in the spool.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
 /// At the end, what clients sent already is read for so long at most.

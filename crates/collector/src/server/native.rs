@@ -7,14 +7,14 @@ use std::time::Duration;
 use trialwise_streams::native::{Receiver, ReceiverError, Relayed, Request, SessionId};
 use trialwise_streams::protocol::Header;
 
-use super::{Context, LAST_READ, LONGEST_HEADER, LONGEST_SENDER, Source};
+use super::{Context, LAST_READ, MAX_HEADER, MAX_SENDER, Source};
 use crate::clock::now_micros;
 use crate::counters::Refusal;
 use crate::spool::record::Body;
 use crate::status::Guard;
 
 /// A client that leaves so many bytes of acknowledgements unread is cut off.
-const LONGEST_OUTPUT: usize = 64 << 10;
+const MAX_OUTPUT: usize = 64 << 10;
 
 /// Clocks are compared so often.
 const COMPARISON: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ async fn converse(source: &mut Source, peer: &mut Peer<'_>) -> Result<(), Leave>
         }
         peer.acknowledge(progress.borrow_and_update().durable);
         peer.write(source);
-        if peer.output.len() > LONGEST_OUTPUT {
+        if peer.output.len() > MAX_OUTPUT {
             return Err(Leave::Superseded);
         }
         if *source.stop.borrow() {
@@ -165,7 +165,7 @@ impl Peer<'_> {
         let elsewhere = spool.session(&session).is_some_and(|known| known.domain != header.domain);
         let mut text = Vec::new();
         header.write(&mut text);
-        let long = header.sender_id.len() > LONGEST_SENDER || text.len() > LONGEST_HEADER;
+        let long = header.sender_id.len() > MAX_SENDER || text.len() > MAX_HEADER;
         let refusal = if self.in_the_open {
             Some((Refusal::Tls, IN_THE_OPEN))
         } else if !allowed || elsewhere {

@@ -2,14 +2,14 @@
 
 use trialwise_streams::protocol::{Advance, Decoder, Header, Limits};
 
-use super::{Context, LAST_READ, LONGEST_HEADER, LONGEST_SENDER, Source};
+use super::{Context, LAST_READ, MAX_HEADER, MAX_SENDER, Source};
 use crate::counters::Refusal;
 use crate::spool::record::Body;
 
 /// Serves a connection whose first bytes are `first`.
 pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>) -> Result<(), Refusal> {
     let limits = context.config.limits;
-    let limits = Limits { header: limits.header.min(LONGEST_HEADER), ..limits };
+    let limits = Limits { header: limits.header.min(MAX_HEADER), ..limits };
     let mut reading = Reading { decoder: Decoder::new(limits), bytes: first, taken: 0 };
     let header = loop {
         match reading.header() {
@@ -25,7 +25,7 @@ pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>)
     if !context.config.access.allows(&header.domain, None) {
         return Err(Refusal::Access);
     }
-    if header.sender_id.len() > LONGEST_SENDER {
+    if header.sender_id.len() > MAX_SENDER {
         return Err(Refusal::Header);
     }
     source.settle(context).await?;

@@ -13,7 +13,7 @@ use crate::loader::store::Origin;
 /// Columns that every table has (OML.md section 8).
 const OWN_DEFINITIONS: &str = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL";
 /// SQLite's own bound on columns (`SQLITE_MAX_COLUMN`).
-const MOST_COLUMNS: usize = 2000;
+const MAX_COLUMNS: usize = 2000;
 
 /// One table of rows.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Table {
 
 /// Whether SQLite can hold such a table.
 pub(super) fn fits(schema: &Schema) -> bool {
-    schema.fields.len() + OWN_COLUMNS.len() <= MOST_COLUMNS
+    schema.fields.len() + OWN_COLUMNS.len() <= MAX_COLUMNS
 }
 
 const fn column_type(field_type: FieldType) -> &'static str {

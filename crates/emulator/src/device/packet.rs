@@ -22,7 +22,7 @@ const BLOCK: usize = 1 << 16;
 const RING: usize = SLOT * SLOTS;
 
 /// Most pieces of a frame, with the headers that come before.
-const MOST_PIECES: usize = 72;
+const MAX_PIECES: usize = 72;
 
 /// The socket and its ring, from which frames come.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub(super) fn write(socket: &OwnedFd, pieces: &[IoSlice<'_>]) -> io::Result<()> 
     headers[VNET + 6..VNET + 12].copy_from_slice(b"\x02twnea");
     let version_6 = first[VNET] >> 4 == 6;
     headers[VNET + 12..].copy_from_slice(if version_6 { &VERSION_6 } else { &VERSION_4 });
-    let mut all = [IoSlice::new(&[]); MOST_PIECES];
+    let mut all = [IoSlice::new(&[]); MAX_PIECES];
     all[0] = IoSlice::new(&headers);
     all[1] = IoSlice::new(&first[VNET..]);
     all[2..=pieces.len()].copy_from_slice(&pieces[1..]);

@@ -9,7 +9,7 @@ use crate::packet::{Packet, Tally};
 use crate::queue::codel::{CoDelParameters, Controller, ECN, INTERVAL, Source, TARGET};
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::{Arguments, MOST_BYTES};
+use crate::spec::arguments::{Arguments, MAX_BYTES};
 use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
@@ -134,7 +134,7 @@ impl<P: Packet> FqCoDel<P> {
     /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1).
     pub fn new(mut parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
         // With none, no turn would ever come.
-        parameters.quantum = parameters.quantum.clamp(Bytes::new(1), MOST_BYTES);
+        parameters.quantum = parameters.quantum.clamp(Bytes::new(1), MAX_BYTES);
         let chain = Chain { head: NONE, tail: NONE, tally: Tally::default() };
         let flow = Flow { chain, deficit: 0, is_listed: false, controller: Controller::default() };
         let count = parameters.flows.max(1) as usize;
@@ -234,7 +234,7 @@ impl<P: Packet> Queue<P> for FqCoDel<P> {
 }
 
 /// Queues that are kept at most.
-const MOST_FLOWS: u32 = 65_536;
+const MAX_FLOWS: u32 = 65_536;
 
 /// `fq_codel:packets=10240,target=5ms,interval=100ms`
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -265,8 +265,8 @@ impl Declared for FqCoDelSpec {
         let flows = arguments.count("flows")?.unwrap_or(default.flows.into());
         let parameters = FqCoDelParameters {
             codel: CoDelParameters::read(arguments, default.codel)?,
-            flows: u32::try_from(flows).ok().filter(|flows| *flows <= MOST_FLOWS).ok_or_else(|| {
-                arguments.bad("flows", format!("more than {MOST_FLOWS} queues are not kept; write 1024"))
+            flows: u32::try_from(flows).ok().filter(|flows| *flows <= MAX_FLOWS).ok_or_else(|| {
+                arguments.bad("flows", format!("more than {MAX_FLOWS} queues are not kept; write 1024"))
             })?,
             quantum: arguments
                 .bounded(

@@ -5,7 +5,7 @@ use trialwise_units::{Bytes, Rate, Time};
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 use crate::queue::{Queue, Waiting};
-use crate::spec::arguments::MOST_BYTES;
+use crate::spec::arguments::MAX_BYTES;
 
 const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
 
@@ -69,7 +69,7 @@ impl<P: Packet, Q: Queue<P>> ConstantRate<P, Q> {
     pub fn new(rate: Rate, overhead: Bytes, queue: Q) -> Self {
         Self {
             bits_per_second: rate.bits_per_second(),
-            overhead: overhead.min(MOST_BYTES),
+            overhead: overhead.min(MAX_BYTES),
             queue,
             sending: None,
         }

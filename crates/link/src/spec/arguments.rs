@@ -8,7 +8,7 @@ use trialwise_units::{Bytes, Duration, parse_fraction};
 use crate::spec::{SpecError, words};
 
 /// Of bytes that are added up again and again, this many at most.
-pub(crate) const MOST_BYTES: Bytes = Bytes::new(u32::MAX as u64);
+pub(crate) const MAX_BYTES: Bytes = Bytes::new(u32::MAX as u64);
 
 /// The keys and values that follow a name.
 pub(crate) struct Arguments<'a> {
@@ -87,8 +87,8 @@ impl<'a> Arguments<'a> {
         given: Option<Bytes>,
         what: &str,
     ) -> Result<Option<Bytes>, SpecError> {
-        if given.is_some_and(|bytes| bytes > MOST_BYTES) {
-            return Err(self.bad(key, format!("more than {} bytes are not {what}", MOST_BYTES.get())));
+        if given.is_some_and(|bytes| bytes > MAX_BYTES) {
+            return Err(self.bad(key, format!("more than {} bytes are not {what}", MAX_BYTES.get())));
         }
         Ok(given)
     }

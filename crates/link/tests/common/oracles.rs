@@ -4,7 +4,7 @@ use trialwise_link::{ByteConvention, LinkSpec, Packet, RateSpec, Series, Trace};
 use trialwise_units::{Bytes, Duration, Seed, Time};
 
 /// Packets of a rate that is tried: its trace is not made where it would take long.
-const MOST_PACKETS: u128 = 100_000;
+const MAX_PACKETS: u128 = 100_000;
 
 /// A trace file, or a series of delays or probabilities: what is written of a trace is read as the same.
 pub(crate) fn traces(bytes: &[u8]) {
@@ -39,7 +39,7 @@ pub(crate) fn links(bytes: &[u8]) {
     let packets = u128::from(
         link.capacity().map_or(0, |rate| rate.bytes_in(Duration::from_milliseconds(60_000)).get()),
     ) / 1500;
-    if packets > MOST_PACKETS || has_long_phases(lines) {
+    if packets > MAX_PACKETS || has_long_phases(lines) {
         return;
     }
     let Ok(mut built) = link.build::<Full>(Time::ZERO, Seed::new(1), Some(Duration::from_milliseconds(50)))

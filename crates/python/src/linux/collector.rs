@@ -143,9 +143,9 @@ struct Collector {
 }
 
 /// As many as Linux lets a process have descriptors, whatever its limits.
-const MOST_CONNECTIONS: usize = 1 << 30;
+const MAX_CONNECTIONS: usize = 1 << 30;
 /// Bytes.
-const LONGEST_ROW: usize = 1 << 30;
+const MAX_ROW: usize = 1 << 30;
 
 #[entry]
 #[pymethods]
@@ -195,10 +195,10 @@ impl Collector {
         config.access.domains = domain_tokens.unwrap_or_default();
         config.access.oml = allow_oml;
         if let Some(connections) = connections {
-            config.connections = connections.within("connections", 1..=MOST_CONNECTIONS)?;
+            config.connections = connections.within("connections", 1..=MAX_CONNECTIONS)?;
         }
         if let Some(row) = longest_row {
-            config.limits.row = row.within("longest_row", 1..=LONGEST_ROW)?;
+            config.limits.row = row.within("longest_row", 1..=MAX_ROW)?;
         }
         let started = python.detach(|| collector::Collector::start(config));
         let running = started.map_err(|error| exception(python, &error))?;

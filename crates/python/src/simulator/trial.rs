@@ -15,7 +15,7 @@ use super::{Pairs, refused};
 use crate::border::Whole;
 
 /// Numbers that a series may hold.
-const MOST_NUMBERS: usize = 1 << 26;
+const MAX_NUMBERS: usize = 1 << 26;
 
 /// Refuse what `simulate` would refuse, without running anything; flows may come later.
 ///
@@ -124,7 +124,7 @@ fn simulate(
         ports.into_iter().map(PortId::new).collect(),
         watched_flows.into_iter().map(FlowId::new).collect(),
     );
-    let most = (MOST_NUMBERS / (1 + 2 * columns + 3 * watched)).max(2);
+    let most = (MAX_NUMBERS / (1 + 2 * columns + 3 * watched)).max(2);
     let series = series.at_most(most_looks.map_or(Ok(most), |looks| looks.within("most_looks", 2..=most))?);
     let mut watch = Watch::new(series, progress, failure);
     let outcome =

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trialwise_units::{Bytes, Time};
 
-use super::{FlowListError, LARGEST, LARGEST_START, check_new, class, node, port, quoted, whole};
+use super::{FlowListError, LARGEST, MAX_START, check_new, class, node, port, quoted, whole};
 use crate::flow::FlowSpecification;
 use crate::index::NodeId;
 use crate::metrics::FlowRecord;
@@ -85,7 +85,7 @@ fn put<T>(place: &mut T, found: Result<T, String>) -> Result<(), String> {
 }
 
 fn start(flow: &mut FlowSpecification, name: &'static str, text: &str) -> Result<(), String> {
-    put(&mut flow.start, whole(name, text, LARGEST_START).map(Time::from_nanoseconds))
+    put(&mut flow.start, whole(name, text, MAX_START).map(Time::from_nanoseconds))
 }
 
 /// The class; none where the cell is empty.

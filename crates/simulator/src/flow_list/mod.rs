@@ -18,7 +18,7 @@ pub use matrix::read_matrix;
 
 /// The largest number that tables of 64 bits with a sign hold, and the start of as many picoseconds (106 days).
 const LARGEST: u64 = i64::MAX as u64;
-const LARGEST_START: u64 = LARGEST / 1000;
+const MAX_START: u64 = LARGEST / 1000;
 /// Characters of a wrong value that a message repeats.
 const SHOWN: usize = 40;
 

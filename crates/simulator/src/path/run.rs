@@ -28,9 +28,9 @@ enum Event {
 }
 
 /// Packets that may be on the path, and that may leave at one instant: 12 Gbit/s over a round trip of a second.
-const MOST_AT_ONCE: u32 = 1 << 20;
+const MAX_AT_ONCE: u32 = 1 << 20;
 /// Packets of a whole trial; their log takes two gigabytes.
-const MOST_PACKETS: u32 = 1 << 26;
+const MAX_PACKETS: u32 = 1 << 26;
 
 /// How many packets there are, so that a flow that nothing holds back ends in words.
 #[derive(Default)]
@@ -44,14 +44,14 @@ struct Traffic {
 impl Traffic {
     /// Whether one more may leave.
     const fn has_room(&self) -> bool {
-        self.inside < MOST_AT_ONCE && self.at_once < MOST_AT_ONCE && self.sent < MOST_PACKETS
+        self.inside < MAX_AT_ONCE && self.at_once < MAX_AT_ONCE && self.sent < MAX_PACKETS
     }
 
     const fn check(&self) -> Result<(), PathError> {
         match self.has_room() {
             true => Ok(()),
-            false if self.sent == MOST_PACKETS => Err(PathError::TooLong(MOST_PACKETS)),
-            false => Err(PathError::Boundless(MOST_AT_ONCE)),
+            false if self.sent == MAX_PACKETS => Err(PathError::TooLong(MAX_PACKETS)),
+            false => Err(PathError::Boundless(MAX_AT_ONCE)),
         }
     }
 }

@@ -5,7 +5,7 @@ use trialwise_simulator::{
 };
 
 /// Links of a topology that is routed: larger ones take long.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// A flow list, or a table of sizes: what is written is read as the same.
 pub(crate) fn flow_lists(bytes: &[u8]) {
@@ -36,7 +36,7 @@ pub(crate) fn topologies(bytes: &[u8]) {
     let Ok((topology, _)) = Topology::from_file(file) else { return };
     let again = Topology::from_hpcc(&topology.to_hpcc()).expect("a file of our own");
     assert_eq!(again, topology);
-    if topology.links.len() <= MOST_LINKS && topology.is_switch.len() <= 4 * MOST_LINKS {
+    if topology.links.len() <= MAX_LINKS && topology.is_switch.len() <= 4 * MAX_LINKS {
         let Ok(fabric) = Fabric::with_route_order(topology, order) else { return };
         let _ = fabric.extremes();
     }

@@ -41,7 +41,7 @@ pub(super) enum Kind {
 /// `OML_STRING_VALUE`.
 pub(super) const STRING: c_int = 3;
 /// Most elements of a vector (OML.md section 12).
-const MOST_ELEMENTS: usize = 65535;
+const MAX_ELEMENTS: usize = 65535;
 
 impl Kind {
     /// The kind that an `OmlValueT` names.
@@ -154,7 +154,7 @@ pub(super) unsafe fn read_string(value: &OmlValueU) -> &[u8] {
 /// As [`Kind::read`] of a vector of such elements.
 unsafe fn read_vector(element: ElementType, memory: &Memory) -> Option<Value<'_>> {
     let (pointer, count) = (memory.pointer, memory.elements);
-    if count > MOST_ELEMENTS || !pointer.cast::<u64>().is_aligned() {
+    if count > MAX_ELEMENTS || !pointer.cast::<u64>().is_aligned() {
         return None;
     }
     // SAFETY: as the caller promises; aligned for the largest element; bools are looked at as bytes first.

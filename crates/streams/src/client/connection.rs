@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::counters::Status;
 use crate::tls::{Channel, TlsError, Trust};
 
-/// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
+/// The first pause before another attempt; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// A connection that held for so long was a good one.
 const LASTING: Duration = Duration::from_secs(1);
 /// An address that does not answer is given up after so long.
@@ -190,7 +190,7 @@ impl Connection {
             self.pause = FIRST_PAUSE;
         }
         self.state = State::Waiting(Some(now + self.pause));
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
     }
 
     /// Says that nothing follows.

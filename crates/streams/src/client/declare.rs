@@ -23,11 +23,11 @@ pub enum DeclareError {
     Taken(String),
     /// Longer than PostgreSQL and OML keep.
     #[error(
-        "stream name {0:?} has more than {LONGEST_STREAM_NAME} bytes; shorten the program's or the point's name"
+        "stream name {0:?} has more than {MAX_STREAM_NAME} bytes; shorten the program's or the point's name"
     )]
     Long(String),
     /// A collector takes only so many of one connection.
-    #[error("a client has {MOST_STREAMS} streams at most")]
+    #[error("a client has {MAX_STREAMS} streams at most")]
     TooMany,
     /// A definition that does not fit in a binary row.
     #[error(
@@ -38,13 +38,13 @@ pub enum DeclareError {
 }
 
 /// Longest name of a stream (OML.md section 9).
-const LONGEST_STREAM_NAME: usize = 63;
+const MAX_STREAM_NAME: usize = 63;
 /// The highest stream of a program's own that OML's packets can name; 255 is for losses.
 const LAST_BINARY_STREAM: u32 = 254;
 /// Streams of one client.
-const MOST_STREAMS: u32 = 4000;
+const MAX_STREAMS: u32 = 4000;
 /// Longest string of a binary row.
-const LONGEST_BINARY_STRING: usize = 254;
+const MAX_BINARY_STRING: usize = 254;
 
 /// A stream and the destinations that get it.
 struct Plan {
@@ -126,7 +126,7 @@ impl Declarations {
             return Err(DeclareError::Taken(name.to_owned()));
         }
         let mut plans = self.plan(name)?;
-        if plans.len() as u64 + u64::from(self.next_stream) > u64::from(MOST_STREAMS) {
+        if plans.len() as u64 + u64::from(self.next_stream) > u64::from(MAX_STREAMS) {
             return Err(DeclareError::TooMany);
         }
         let numbers: Vec<u32> =
@@ -198,7 +198,7 @@ impl Declarations {
         filters: &[FilterChoice],
     ) -> Result<(), DeclareError> {
         let name = format!("{}_{name}", self.app);
-        if name.len() > LONGEST_STREAM_NAME {
+        if name.len() > MAX_STREAM_NAME {
             return Err(DeclareError::Long(name));
         }
         if !is_name(&name) {
@@ -224,7 +224,7 @@ impl Declarations {
         let stage = stage.map_err(|error| DeclareError::Filter(plan.name.clone(), error))?;
         let schema = Schema::new(index, &plan.name, stage.fields().to_vec());
         let schema = schema.map_err(|error| DeclareError::Schema(plan.name.clone(), error))?;
-        if self.started && schema.to_string().len() > LONGEST_BINARY_STRING && self.goes_binary(plan) {
+        if self.started && schema.to_string().len() > MAX_BINARY_STRING && self.goes_binary(plan) {
             return Err(DeclareError::LateDefinition(plan.name.clone()));
         }
         let routes = plan.outlets.iter().map(|&outlet| StreamRoute {

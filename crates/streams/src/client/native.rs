@@ -10,13 +10,13 @@ use super::connection::Connection;
 use super::counters::Route;
 use super::outbox::Kind;
 use super::outlet::Outlet;
-use crate::native::{LONGEST_FRAME, Sender, SessionId};
+use crate::native::{MAX_FRAME, Sender, SessionId};
 use crate::protocol::{Encoder, Header, Schema, Value};
 
 /// Rows are put in frames of about so many bytes.
 const FRAME: usize = 64 << 10;
 /// Of a frame's longest payload, what its number takes.
-const LONGEST_ROW: usize = LONGEST_FRAME - 8;
+const MAX_ROW: usize = MAX_FRAME - 8;
 /// A collector that owes an answer for so long is taken for dead.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -126,7 +126,7 @@ impl Outlet for NativeOutlet {
         let room = self.has_room() || kind == Kind::Definition;
         let written = room
             && self.encoder.write_row(&mut self.filling, schema, seq, time, values.iter().copied()).is_ok()
-            && self.filling.len() - before <= LONGEST_ROW - FRAME;
+            && self.filling.len() - before <= MAX_ROW - FRAME;
         if written {
             self.filling_routes.push(route);
         } else {

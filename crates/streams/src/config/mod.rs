@@ -25,7 +25,7 @@ pub struct Config {
     pub collects: Vec<Collect>,
     /// The window of streams that no file lists.
     pub window: Window,
-    /// Bytes of each thread's ring and of each destination's buffer; at least [`LEAST_BUFFER`].
+    /// Bytes of each thread's ring and of each destination's buffer; at least [`MIN_BUFFER`].
     pub buffer_bytes: usize,
     /// Period of the client's rows about itself, zero for none.
     pub instrumentation: Duration,
@@ -42,7 +42,7 @@ pub struct Config {
 /// Default bytes of a ring: 100,000 rows of three int32, half a second at 200,000 rows/s.
 pub const DEFAULT_BUFFER: usize = 4 << 20;
 /// Scripts written for OML ask for a few KiB; this is used at least.
-pub const LEAST_BUFFER: usize = 64 << 10;
+pub const MIN_BUFFER: usize = 64 << 10;
 
 /// One destination and what goes there.
 #[derive(Clone, Debug, PartialEq)]

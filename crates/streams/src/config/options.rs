@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::file::{self, option};
-use super::{Collect, Config, ConfigError, DEFAULT_BUFFER, Destination, LEAST_BUFFER};
+use super::{Collect, Config, ConfigError, DEFAULT_BUFFER, Destination, MIN_BUFFER};
 use crate::filter::Window;
 use crate::protocol::{Content, is_domain, is_name};
 
@@ -174,7 +174,7 @@ impl Given {
             domain: check_domain(domain.unwrap_or_else(|| app.to_owned()))?,
             collects,
             window: choose_window(self.samples, self.interval)?,
-            buffer_bytes: self.buffer_bytes.unwrap_or(DEFAULT_BUFFER).max(LEAST_BUFFER),
+            buffer_bytes: self.buffer_bytes.unwrap_or(DEFAULT_BUFFER).max(MIN_BUFFER),
             instrumentation: Duration::from_secs(self.instrumentation.unwrap_or(1)),
             token: variable("TRIALWISE_TOKEN").unwrap_or_default(),
             certificate: variable("TRIALWISE_CERTIFICATE").filter(|path| !path.is_empty()).map(PathBuf::from),

@@ -16,16 +16,16 @@ pub struct Histogram {
 }
 
 /// Most bins: the counts have to fit the 65535 elements of a vector.
-const MOST_BINS: usize = 65_533;
+const MAX_BINS: usize = 65_533;
 
 impl Histogram {
     /// # Errors
     /// No bin, too many, or bounds out of order.
     pub fn new(low: f64, high: f64, bins: usize) -> Result<Self, FilterError> {
-        let sound = low.is_finite() && high.is_finite() && low < high && (1..=MOST_BINS).contains(&bins);
+        let sound = low.is_finite() && high.is_finite() && low < high && (1..=MAX_BINS).contains(&bins);
         if !sound {
             let reason =
-                format!("needs finite low < high and 1 to {MOST_BINS} bins, not {low}, {high}, {bins}");
+                format!("needs finite low < high and 1 to {MAX_BINS} bins, not {low}, {high}, {bins}");
             return Err(FilterError::Property { filter: "histogram", reason });
         }
         Ok(Self { low, high, counts: vec![0; bins + 2] })

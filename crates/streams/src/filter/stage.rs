@@ -27,7 +27,7 @@ pub struct FilterChoice {
 }
 
 /// Most windows that end at one stroke (a machine that slept): later ones are left out.
-const MOST_MISSED_WINDOWS: u32 = 1000;
+const MAX_MISSED_WINDOWS: u32 = 1000;
 
 /// Filters the samples of one stream.
 pub struct Stage {
@@ -144,7 +144,7 @@ impl Stage {
     pub fn advance(&mut self, time: f64, emit: &mut dyn FnMut(f64, &[Value<'_>])) {
         let Window::Seconds(seconds) = self.window else { return };
         let mut end = *self.window_end.get_or_insert(time + seconds);
-        for _ in 0..MOST_MISSED_WINDOWS {
+        for _ in 0..MAX_MISSED_WINDOWS {
             if time < end {
                 break;
             }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::SessionId;
 
 /// Longest payload that is taken.
-pub const LONGEST_FRAME: usize = 8 << 20;
+pub const MAX_FRAME: usize = 8 << 20;
 /// type, length, CRC.
 const HEAD: usize = 9;
 /// Longest token of a hello.
-const LONGEST_TOKEN: usize = u16::MAX as usize;
+const MAX_TOKEN: usize = u16::MAX as usize;
 
 /// One frame, borrowed from the bytes that it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub enum FrameError {
     #[error("a frame's checksum is wrong")]
     Checksum,
     /// More than is taken.
-    #[error("a frame of {0} bytes is longer than {LONGEST_FRAME}")]
+    #[error("a frame of {0} bytes is longer than {MAX_FRAME}")]
     TooLong(usize),
     /// No type, or not the contents of its type.
     #[error("frame type {0} is unknown or has wrong contents")]
@@ -129,7 +129,7 @@ impl Frame<'_> {
         match *self {
             Self::Hello { session, base, token, header }
             | Self::Relay { session, base, token, header, .. } => {
-                let token = &token[..token.len().min(LONGEST_TOKEN)];
+                let token = &token[..token.len().min(MAX_TOKEN)];
                 out.extend_from_slice(&session);
                 out.extend_from_slice(&base.to_be_bytes());
                 out.extend_from_slice(&(token.len() as u16).to_be_bytes());
@@ -248,7 +248,7 @@ impl FrameDecoder {
         let rest = &self.buffer[self.start..];
         let Some(head) = rest.get(..HEAD) else { return Ok(None) };
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        if length > LONGEST_FRAME {
+        if length > MAX_FRAME {
             return Err(FrameError::TooLong(length));
         }
         let Some(frame) = rest.get(..HEAD + length) else { return Ok(None) };

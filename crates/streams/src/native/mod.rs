@@ -31,7 +31,7 @@ mod receiver;
 mod rows;
 mod sender;
 
-pub use frame::{Frame, FrameDecoder, FrameError, LONGEST_FRAME, Relayed};
+pub use frame::{Frame, FrameDecoder, FrameError, MAX_FRAME, Relayed};
 pub use receiver::{Receiver, ReceiverError, Request};
 pub use rows::RowDecoder;
 pub use sender::{Sender, SenderError, Sent};

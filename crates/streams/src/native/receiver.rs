@@ -216,7 +216,7 @@ impl Receiver {
 
 /// Reads a header that must be complete.
 fn parse_header(text: &[u8]) -> Result<Header, ReceiverError> {
-    let mut decoder = Decoder::new(Limits { header: super::LONGEST_FRAME, ..Limits::default() });
+    let mut decoder = Decoder::new(Limits { header: super::MAX_FRAME, ..Limits::default() });
     let mut rest = text;
     loop {
         let (taken, found) = decoder.advance(rest)?;

@@ -1,6 +1,6 @@
 //! Rows inside data frames; [`crate::protocol::Encoder::native`] writes them.
 
-use super::frame::LONGEST_FRAME;
+use super::frame::MAX_FRAME;
 use crate::protocol::{Advance, Counters, Decoder, Dialect, Event, Header, HeaderError, Limits};
 
 /// Reads the rows of a session's data frames, in order.
@@ -13,7 +13,7 @@ impl RowDecoder {
     /// # Errors
     /// More streams than a connection may define.
     pub fn new(header: Header) -> Result<Self, HeaderError> {
-        let limits = Limits { row: LONGEST_FRAME, ..Limits::default() };
+        let limits = Limits { row: MAX_FRAME, ..Limits::default() };
         Decoder::for_pieces(limits, Dialect::Native, header).map(Self)
     }
 

@@ -17,9 +17,9 @@ pub(super) const PREFIX: usize = 2 + 5 + 6;
 /// What a stream of four bytes takes more.
 const WIDER: usize = 3;
 /// Bytes of the longest value of a type of fixed length, with its tag.
-pub(super) const LONGEST_SCALAR: usize = 9;
+pub(super) const MAX_SCALAR: usize = 9;
 /// Longest string that a packet can hold (OML.md section 5).
-pub(super) const LONGEST_STRING: usize = 254;
+pub(super) const MAX_STRING: usize = 254;
 
 mod tag {
     pub(super) const LONG: u8 = 0x01;
@@ -371,7 +371,7 @@ fn write_double(out: &mut Vec<u8>, dialect: Dialect, value: f64) {
 }
 
 fn write_string(out: &mut Vec<u8>, dialect: Dialect, text: &[u8]) {
-    if dialect == Dialect::Native && text.len() > LONGEST_STRING {
+    if dialect == Dialect::Native && text.len() > MAX_STRING {
         write_tagged(out, tag::TEXT, &(text.len() as u32).to_be_bytes());
         return out.extend_from_slice(text);
     }
@@ -382,10 +382,10 @@ fn write_string(out: &mut Vec<u8>, dialect: Dialect, text: &[u8]) {
 
 /// At most 254 bytes, cut before a UTF-8 character rather than in it.
 fn cut(text: &[u8]) -> &[u8] {
-    if text.len() <= LONGEST_STRING {
+    if text.len() <= MAX_STRING {
         return text;
     }
     let continues = |&end: &usize| text[end] & 0xc0 == 0x80;
-    let end = (LONGEST_STRING - 3..=LONGEST_STRING).rev().find(|end| !continues(end));
-    &text[..end.unwrap_or(LONGEST_STRING)]
+    let end = (MAX_STRING - 3..=MAX_STRING).rev().find(|end| !continues(end));
+    &text[..end.unwrap_or(MAX_STRING)]
 }

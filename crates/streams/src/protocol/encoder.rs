@@ -14,9 +14,9 @@ const SERVER_SCHEMA_TEXT: usize = 430;
 /// Highest stream that a packet can name.
 const LAST_BINARY_STREAM: u32 = 255;
 /// Elements of the longest vector that a packet can hold.
-const LONGEST_VECTOR: usize = 65_535;
+const MAX_VECTOR: usize = 65_535;
 /// Bytes of the longest blob; what the 32-bit lengths leave after the head.
-const LONGEST_BLOB: usize = (u32::MAX - 1024) as usize;
+const MAX_BLOB: usize = (u32::MAX - 1024) as usize;
 
 /// Writes rows as OML text or binary.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Changes {
 
     fn note(&mut self, content: Content, value: &Value<'_>) {
         match (content, value) {
-            (Content::Binary, Value::String(text)) => self.cut |= text.len() > binary::LONGEST_STRING,
+            (Content::Binary, Value::String(text)) => self.cut |= text.len() > binary::MAX_STRING,
             (Content::Text, Value::String(text)) => self.cut |= memchr::memchr(0, text).is_some(),
             (Content::Text, Value::Double(value)) => self.out_of_range |= value.is_subnormal(),
             (Content::Binary, &Value::Double(value)) => match packed(value) {
@@ -86,7 +86,7 @@ pub enum EncodeError {
         found: usize,
     },
     /// A vector or blob too long for a packet.
-    #[error("a value of stream {0} is too long for a packet (vectors: {LONGEST_VECTOR} elements)")]
+    #[error("a value of stream {0} is too long for a packet (vectors: {MAX_VECTOR} elements)")]
     TooLong(String),
 }
 
@@ -185,8 +185,8 @@ impl Encoder {
 
 fn is_too_long(value: &Value<'_>) -> bool {
     match value {
-        Value::Vector(vector) => vector.len() > LONGEST_VECTOR,
-        Value::Blob(bytes) | Value::String(bytes) => bytes.len() > LONGEST_BLOB,
+        Value::Vector(vector) => vector.len() > MAX_VECTOR,
+        Value::Blob(bytes) | Value::String(bytes) => bytes.len() > MAX_BLOB,
         _ => false,
     }
 }

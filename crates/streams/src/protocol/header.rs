@@ -70,14 +70,14 @@ pub enum HeaderError {
 }
 
 /// Longest domain that is taken, in bytes (a real server cuts at 64).
-const LONGEST_DOMAIN: usize = 128;
+const MAX_DOMAIN: usize = 128;
 
 /// Whether `text` may name a domain, and so a database: no path can be made of it.
 ///
 /// Wider than OML's documented `[-_A-Za-z0-9]+`, because experiment controllers put dots, colons and plus signs
 /// of dates in.
 pub fn is_domain(text: &str) -> bool {
-    text.len() <= LONGEST_DOMAIN
+    text.len() <= MAX_DOMAIN
         && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+:".contains(&byte))
 }

@@ -10,7 +10,7 @@ use super::types::{FieldType, UnknownType};
 pub const METADATA_NAME: &str = "_experiment_metadata";
 
 /// Longest name of a stream or field that is taken, in bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 
 /// One named, typed field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// Whether `text` may name a stream or a field.
 pub fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST_NAME
+    text.len() <= MAX_NAME
         && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

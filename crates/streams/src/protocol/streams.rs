@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::binary::{Dialect, LONGEST_SCALAR, PREFIX, fixed_length};
+use super::binary::{Dialect, MAX_SCALAR, PREFIX, fixed_length};
 use super::schema::Schema;
 
 /// Indexes below this are found without a search; a packet cannot name others.
@@ -41,7 +41,7 @@ impl Streams {
     pub(super) fn may_have_odd_length(&self, index: u32, length: usize) -> bool {
         self.find(index).filter(|stream| stream.fixed_length.is_some()).is_none_or(|stream| {
             let fields = stream.schema.fields.len();
-            (PREFIX + fields..=PREFIX + fields * LONGEST_SCALAR).contains(&length)
+            (PREFIX + fields..=PREFIX + fields * MAX_SCALAR).contains(&length)
         })
     }
 

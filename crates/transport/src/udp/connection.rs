@@ -8,7 +8,7 @@ use trialwise_units::Time;
 use crate::clock::Clock;
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Arrived, Family, Socket};
-use trialwise_protocol::frame::{DATA_HEADER, Data, Frame, MOST_ANSWER, Name, Way, write_answer, write_data};
+use trialwise_protocol::frame::{DATA_HEADER, Data, Frame, MAX_ANSWER, Name, Way, write_answer, write_data};
 use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::sender::Sender;
@@ -90,7 +90,7 @@ impl Connection {
     pub(super) fn answer(&mut self, clock: Clock, socket: &Socket) -> io::Result<()> {
         let Some(answer) = self.receiver.answer(clock.nanoseconds(clock.now())) else { return Ok(()) };
         let way = if self.way == Way::Out { Way::Back } else { Way::Out };
-        let mut buffer = [0; MOST_ANSWER];
+        let mut buffer = [0; MAX_ANSWER];
         let length = write_answer(&mut buffer, self.name, way, &answer);
         socket.send(self.to.as_ref(), &buffer[..length], length, None).map(drop)
     }

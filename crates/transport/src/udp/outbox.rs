@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use crate::udp::socket::{Family, Socket};
 
 /// The kernel takes so many segments (`UDP_MAX_SEGMENTS`), of so many bytes, at once.
-const MOST_PACKETS: usize = 64;
-const MOST_BYTES: usize = 65_000;
+const MAX_PACKETS: usize = 64;
+const MAX_BYTES: usize = 65_000;
 
 /// Packets of equal length, of which the last may be shorter.
 pub(super) struct Outbox {
@@ -26,7 +26,7 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new() -> Self {
-        let bytes = vec![0; MOST_BYTES + 2048];
+        let bytes = vec![0; MAX_BYTES + 2048];
         let (length, sent, segment, packets, longest) = (0, 0, 0, 0, 0);
         Self { bytes, length, sent, segment, packets, longest, is_closed: false, to: None, ect: None }
     }
@@ -42,7 +42,7 @@ impl Outbox {
 
     /// Where the next packet of at most `length` bytes may be written; none where it must wait for [`Self::flush`].
     pub(super) fn slot(&mut self, length: usize) -> Option<&mut [u8]> {
-        let has_room = self.packets < MOST_PACKETS && self.length + length <= MOST_BYTES;
+        let has_room = self.packets < MAX_PACKETS && self.length + length <= MAX_BYTES;
         self.longest = length;
         (has_room && !self.is_closed).then(|| &mut self.bytes[self.length..])
     }

@@ -31,7 +31,7 @@ from trialwise.experiment.against_itself import SIDE, SIDES
 
 QUANTILE = 95.0
 POWER = 90.0
-FEWEST_SPLITS = 20
+MIN_SPLITS = 20
 """Fewer different re-splits have no 95 % quantile."""
 _TIMES = (1, 2, 4, 8)
 _METHOD = (
@@ -199,7 +199,7 @@ def _row(
         detectable=(),
         reason="",
     )
-    if refusal := _refusal(row, distinct(blocks, FEWEST_SPLITS), paired=paired):
+    if refusal := _refusal(row, distinct(blocks, MIN_SPLITS), paired=paired):
         return _Judged(dataclasses.replace(row, reason=refusal), None)
     how = How(arrangement, level, paired)
     random = np.random.default_rng([*seed, len(arrangement)])
@@ -228,10 +228,10 @@ def _refusal(row: CalibrationRow, distinct_splits: int, *, paired: bool) -> str:
     fewest = 2 if paired or row.level == "trial" else 4
     if min(row.n) < 2:
         return f"too few to calibrate from: repeat {row.level}{repeating(row.level)}; each side takes at least two, {fewest} in all"
-    if distinct_splits < FEWEST_SPLITS:
+    if distinct_splits < MIN_SPLITS:
         together = "series" if row.level == "process" else "rounds"
         return (
-            f"{row.trials} trials split in {distinct_splits} different ways, and {FEWEST_SPLITS} are wanted: repeat "
+            f"{row.trials} trials split in {distinct_splits} different ways, and {MIN_SPLITS} are wanted: repeat "
             f"{row.level}{repeating(row.level)}, at least eight in all or six {together} of both sides"
         )
     return ""

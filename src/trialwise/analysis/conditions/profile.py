@@ -14,7 +14,7 @@ from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
 from trialwise.statistics.time.harmonics import HUMAN, NAMED
-from trialwise.statistics.time.noise_spectra import FEWEST_CYCLES
+from trialwise.statistics.time.noise_spectra import MIN_CYCLES
 from trialwise.statistics.time.seasonality import SHIFT_SHARE
 
 if TYPE_CHECKING:
@@ -237,10 +237,10 @@ def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:
 
 
 def _why_untested(name: str, seconds: float, duration: float, n: int) -> str:
-    needed = FEWEST_CYCLES * seconds
+    needed = MIN_CYCLES * seconds
     if duration < needed:
         return (
-            f"a {name} shows from {FEWEST_CYCLES:g} of its cycles on: measure for {length_words(needed)} or longer "
+            f"a {name} shows from {MIN_CYCLES:g} of its cycles on: measure for {length_words(needed)} or longer "
             f"instead of {length_words(duration)}"
         )
     return f"the {n} values are too few or too far apart: measure 20 times or more, and more than twice in each {name}"

@@ -24,7 +24,7 @@ from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import StatisticsError
 from trialwise.statistics.effects.anova import AnovaMethod
-from trialwise.statistics.effects.factorial import MOST_FACTORS
+from trialwise.statistics.effects.factorial import MAX_FACTORS
 
 VALUE = "\0value"
 Columns = dict[str, list[object]]
@@ -83,8 +83,8 @@ def _by_cell(table: pl.DataFrame, names: list[str]) -> Iterator[tuple[tuple[str,
 def _refusal(part: Part, level: Level, cells: Sequence[CellMean]) -> str:
     if not part.factors:
         return "no factor has two levels here"
-    if len(part.factors) > MOST_FACTORS:
-        return f"there are {len(part.factors)} factors, and at most {MOST_FACTORS} are analysed at once: hold some with --by"
+    if len(part.factors) > MAX_FACTORS:
+        return f"there are {len(part.factors)} factors, and at most {MAX_FACTORS} are analysed at once: hold some with --by"
     if all(cell.n == 1 for cell in cells):
         what = "one trial" if level == "trial" else f"one {level}"
         return f"each treatment ran in {what}; repeat every treatment in at least two {plural(level)}{repeating(level)}"

@@ -13,7 +13,7 @@ from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
 
-_FEWEST_TRIALS = 10
+_MIN_TRIALS = 10
 """An interval of fewer trials depends on how far from normal they are, however narrow it would be."""
 
 
@@ -41,7 +41,7 @@ def answer_of(
     whole = next(step for step in reversed(steps) if not step.joined)
     pooled = transient.duration_for(tolerance)
     if metric.estimand != "per_trial":
-        trials = max(ceil(whole.trials * whole.duration / pooled), _FEWEST_TRIALS)
+        trials = max(ceil(whole.trials * whole.duration / pooled), _MIN_TRIALS)
         return Answer(pooled, trials, _found(pooled, trials, whole, "warm-up and cool-down", tolerance))
     settled = _settled(steps, transient, tolerance)
     if settled is None:
@@ -82,7 +82,7 @@ def _as_precise(step: DurationStep, whole: DurationStep) -> int:
     widths = [_relative_width(each.per_trial) for each in (step, whole)]
     if widths[0] is None or not widths[1]:
         return step.trials
-    return max(ceil(step.trials * (widths[0] / widths[1]) ** 2), _FEWEST_TRIALS)
+    return max(ceil(step.trials * (widths[0] / widths[1]) ** 2), _MIN_TRIALS)
 
 
 def _relative_width(found: Estimate | None) -> float | None:

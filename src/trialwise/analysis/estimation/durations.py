@@ -27,7 +27,7 @@ from trialwise.experiment.sources import Source
 
 _PARTS = (0.1, 0.2, 0.5, 1.0)
 _JOINED = (2, 5, 10, 20, 50)
-_FEWEST_JOINED = 5
+_MIN_JOINED = 5
 """Trials put together of which there are to be so many, so that their mean has an interval worth the name."""
 _QUANTITIES = ("fct", "slowdown", "throughput")
 TOLERANCE = 5.0
@@ -210,7 +210,7 @@ def _with_transient(metric: Metric, step: DurationStep, flows: int, inside: floa
 def _longer(trials: st.TrialSamples) -> Iterator[tuple[int, st.TrialSamples]]:
     """Several trials put together, whose warm-up and cool-down count as in one trial of that duration."""
     for number in _JOINED:
-        if len(trials) // number >= _FEWEST_JOINED:
+        if len(trials) // number >= _MIN_JOINED:
             yield number, trials.joined(number)
 
 

@@ -12,14 +12,14 @@ import numpy.typing as npt
 from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import Phases
-from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
+from trialwise.analysis.estimation.trial_values import MIN_BEYOND
 from trialwise.arrays import Array
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import write
-from trialwise.statistics.estimates.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
+from trialwise.statistics.estimates.quantiles import MIN_BEYOND as BEYOND_IN_A_TRIAL
 
-_LEAST_STABLE = 0.1
+_MIN_STABLE = 0.1
 """Of a trial, below which nothing is said of its stable phase."""
 _FAR = 99.0
 """Percentile of completion times that stands for the flows on which a mean rests."""
@@ -102,14 +102,14 @@ def edges_of(
         )
     percentile = _FAR if metric.percentile is None else max(metric.percentile, 100 - metric.percentile)
     cooldown = float(np.percentile(flows.fct[chosen], percentile)) if chosen.any() else 0.0
-    if duration - warmup - cooldown < _LEAST_STABLE * duration:
+    if duration - warmup - cooldown < _MIN_STABLE * duration:
         return (
             f"warm-up and cool-down ({duration_text(warmup)} and {duration_text(cooldown)}) fill the trials: take trials of at least "
             f"{duration_text(2 * (warmup + cooldown))}"
         )
     stable = chosen & (flows.start >= warmup) & (flows.start < duration - cooldown)
     inside, trials = float(stable.sum()), len(flows.rows)
-    if lacking := flows_lacking(inside, metric.percentile, FEWEST_BEYOND):
+    if lacking := flows_lacking(inside, metric.percentile, MIN_BEYOND):
         return f"of the stable phase, {lacking}"
     return Edges(duration, warmup, cooldown, stable, inside / trials, (float(chosen.sum()) - inside) / trials)
 

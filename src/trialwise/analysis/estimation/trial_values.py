@@ -15,7 +15,7 @@ from trialwise.experiment.estimands import estimand_text, measure_text
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.numbers import about, write
 
-FEWEST_BEYOND = 20
+MIN_BEYOND = 20
 """Samples beyond a quantile from which on intervals of differences hold about as often as they say."""
 
 
@@ -68,11 +68,11 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
     for one in store.of(metric):
         counts[one.treatment] = counts.get(one.treatment, 0) + len(one.values)
     share = min(metric.percentile, 100 - metric.percentile) / 100
-    if counts and (beyond := share * min(counts.values())) < FEWEST_BEYOND:
+    if counts and (beyond := share * min(counts.values())) < MIN_BEYOND:
         yield (
-            f"{metric.name}: about {write(beyond, digits=2)} samples lie beyond the quantile and {FEWEST_BEYOND} are "
+            f"{metric.name}: about {write(beyond, digits=2)} samples lie beyond the quantile and {MIN_BEYOND} are "
             "wanted: the verdict may come "
-            f"too soon (with 7 the interval of 95 % holds in 86 %); {FEWEST_BEYOND / beyond:.1f} times the trials lift that"
+            f"too soon (with 7 the interval of 95 % holds in 86 %); {MIN_BEYOND / beyond:.1f} times the trials lift that"
         )
 
 

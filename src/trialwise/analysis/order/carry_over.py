@@ -13,8 +13,8 @@ from trialwise.analysis.order import sentences as say
 from trialwise.analysis.order.results import GroupCarryOver, LastingEffect, Matrix, PairEffect
 from trialwise.analysis.order.trials import RANDOM
 
-_MOST_IN_MATRIX = 40
-_MOST_PERMUTED = 50
+_MAX_IN_MATRIX = 40
+_MAX_PERMUTED = 50
 """Of more analyses permutations cannot show that one stands out among them all."""
 _SWITCHES = 8
 """Orders are interleaved where they change at least once in so many rounds (on average every second one)."""
@@ -55,7 +55,7 @@ def carry_overs(
     loose = table.filter(pl.col("order") == RANDOM)
     names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
     parts = loose.partition_by("metric", "group", maintain_order=True)
-    if len(parts) > _MOST_PERMUTED and permutations is None:
+    if len(parts) > _MAX_PERMUTED and permutations is None:
         permutations = 0
     return tuple(_group(part, names, confidence, margin, permutations) for part in parts)
 
@@ -182,7 +182,7 @@ def _lasting(pair: st.LastingPair) -> LastingEffect:
 
 def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
     there = {pair.treatment for pair in found.pairs} | {pair.predecessor for pair in found.pairs}
-    if len(there) > _MOST_IN_MATRIX:
+    if len(there) > _MAX_IN_MATRIX:
         return None
     names = [name for name in names if name in there]
     known = {(pair.treatment, pair.predecessor): pair for pair in found.pairs}

@@ -13,9 +13,9 @@ from trialwise import statistics as st
 from trialwise.analysis.order.results import OrderAnalysis
 from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 
-MOST_TRIALS = 3000
+MAX_TRIALS = 3000
 """Of more trials, so many are drawn, evenly over time."""
-_MOST_BINS = 60
+_MAX_BINS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Bin:
 class Course:
     """Trials of one metric and group over time.
 
-    A trial's distance is that from the median of its treatment on its worker. `trials` are at most `MOST_TRIALS` of `n`;
+    A trial's distance is that from the median of its treatment on its worker. `trials` are at most `MAX_TRIALS` of `n`;
     `without` have none, as their treatment's median is 0. `positions` are of the rounds in random order alone (in fixed
     order position and treatment are one), `rounds` of all.
     """
@@ -136,8 +136,8 @@ def _distant(part: pl.DataFrame, level: Sequence[str]) -> pl.DataFrame:
 
 
 def _spread(count: int) -> npt.NDArray[np.int64]:
-    """Places of at most `MOST_TRIALS` rows, evenly spread, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_TRIALS)).round().astype(np.int64))
+    """Places of at most `MAX_TRIALS` rows, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, MAX_TRIALS)).round().astype(np.int64))
 
 
 def _bins(part: pl.DataFrame, name: str, confidence: float) -> Iterator[Bin]:
@@ -145,7 +145,7 @@ def _bins(part: pl.DataFrame, name: str, confidence: float) -> Iterator[Bin]:
     if part.is_empty():
         return
     known = part[name].unique().sort()
-    width = -(-known.len() // _MOST_BINS)
+    width = -(-known.len() // _MAX_BINS)
     place = (pl.col(name).rank("dense").cast(pl.Int64) - 1) // width
     for bin_ in part.with_columns(place.alias("bin")).sort("bin").partition_by("bin", maintain_order=True):
         found = st.median_interval(bin_["percent"].to_numpy(), confidence)

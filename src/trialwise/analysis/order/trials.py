@@ -29,9 +29,9 @@ _NAMES = {
     "metric": ("metric",),
 }
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
-MOST_PROBLEMS = 100
-_MOST_ALIKE = 5
-_MOST_CODES = 2**62
+MAX_PROBLEMS = 100
+_MAX_ALIKE = 5
+_MAX_CODES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _numbers(raw: Table, names: Mapping[str, str]) -> Iterator[pl.Series]:
     yield values.values.alias("number")
     yield values.missing.alias("missing")
     places = parsed(raw.frame[names["position"]], said.missing, said.decimal, raw.custom).values
-    yield places.set(~(places.abs() <= LARGEST_PLACE), None).alias("place")
+    yield places.set(~(places.abs() <= MAX_PLACE), None).alias("place")
 
 
 def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
@@ -195,7 +195,7 @@ def order_trials(
     wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
     usable = usable.with_columns(pl.lit(value=True).alias("follows"))
     return OrderTrials(
-        source, _numbered(usable, by_number=True), tuple(wrong[:MOST_PROBLEMS]), len(wrong), tuple(notes)
+        source, _numbered(usable, by_number=True), tuple(wrong[:MAX_PROBLEMS]), len(wrong), tuple(notes)
     )
 
 
@@ -216,13 +216,13 @@ def recorded_trials(
     return OrderTrials(
         source,
         _numbered(table, by_number=False),
-        tuple(problems[:MOST_PROBLEMS]),
+        tuple(problems[:MAX_PROBLEMS]),
         len(problems),
         tuple(notes),
     )
 
 
-LARGEST_PLACE = 2**53
+MAX_PLACE = 2**53
 """Up to here doubles hold every whole number; nothing beyond is a position."""
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
 """What tells rounds apart."""
@@ -235,7 +235,7 @@ def _turn_codes(table: pl.DataFrame) -> pl.Series:
         part = table[name].cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
         part = part - part.min(initial=0)
         width = int(part.max(initial=0)) + 1
-        if size * width >= _MOST_CODES:
+        if size * width >= _MAX_CODES:
             codes, size = np.unique(codes, return_inverse=True)[1], table.height
         codes, size = codes * width + part, size * width
     return pl.Series(codes)
@@ -308,16 +308,16 @@ def _duplicates(table: pl.DataFrame, where: str) -> Iterator[Problem]:
 def _disorder(table: pl.DataFrame, where: str) -> Iterator[Problem]:
     before = pl.col("place").shift(1).over("trial")
     found = table.filter(pl.col("place") < before)
-    for row in found.head(_MOST_ALIKE).iter_rows(named=True):
+    for row in found.head(_MAX_ALIKE).iter_rows(named=True):
         yield Problem(
             row["line"],
             "out of order",
             f"{where} {row['line']}: {_place(row)} comes after a later one; used in its place",
         )
-    more = found.height - _MOST_ALIKE
+    more = found.height - _MAX_ALIKE
     if more > 0:
         text = f"{more} more rows come after later ones of their round; used in their places"
-        yield Problem(found["line"][_MOST_ALIKE], "out of order", text)
+        yield Problem(found["line"][_MAX_ALIKE], "out of order", text)
 
 
 def _gaps(table: pl.DataFrame) -> Iterator[Problem]:

@@ -47,7 +47,7 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import record_name
 
-MOST_SERIES = 16
+MAX_SERIES = 16
 """Trials that are shown over time, unless all are asked for."""
 _CONFIDENCE = 95.0
 _POOLED_STEPS, _TRIAL_STEPS = 200, 40
@@ -82,7 +82,7 @@ def analyse_path(
     found = _Trials(experiment, trial, directory, store)
     read = found.read()
     axes = plane_axes(experiment.metrics)
-    chosen = found.chosen(None if all_trials else MOST_SERIES)
+    chosen = found.chosen(None if all_trials else MAX_SERIES)
     return PathAnalysis(
         runtime=trial.runtime,
         flows=len(trial.flows),

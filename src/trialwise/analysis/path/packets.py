@@ -15,7 +15,7 @@ from trialwise.measurement.packets import Packets, joined
 
 SKETCH = 1000
 """Delays of a trial are kept as so many steps of their distribution: pooled ones are right to a thousandth of a trial's packets."""
-_MOST_BINS = 150
+_MAX_BINS = 150
 _WIDTHS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 
 
@@ -85,7 +85,7 @@ def _numbers(packets: Packets, start: float, stop: float) -> FlowNumbers:
 
 def bin_width(runtime: float) -> float:
     """The width of bins (seconds) so that a trial has 150 of them at most, and is easy to read."""
-    return next((width for width in _WIDTHS if runtime <= width * _MOST_BINS), runtime / _MOST_BINS)
+    return next((width for width in _WIDTHS if runtime <= width * _MAX_BINS), runtime / _MAX_BINS)
 
 
 def flow_series(packets: Packets, number: int, flow: PathFlow, runtime: float) -> FlowSeries:

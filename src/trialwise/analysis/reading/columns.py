@@ -52,7 +52,7 @@ def numbers_of(table: Table, name: str) -> Numbers:
     return Numbers(found.values, found.unit, tuple(notes))
 
 
-_LEAST_STEPS = 256
+_MIN_STEPS = 256
 """So many doubles have to lie between the least and the largest value of a column for its digits to count as kept."""
 
 
@@ -62,7 +62,7 @@ def _refuse_lost_digits(table: Table, name: str, values: pl.Series) -> None:
     if not known.size:
         return
     apart = float(known.max()) - float(known.min())
-    if np.spacing(float(np.abs(known).max())) * _LEAST_STEPS <= apart:
+    if np.spacing(float(np.abs(known).max())) * _MIN_STEPS <= apart:
         return
     if not apart and table.frame[name].filter(values.is_not_null()).n_unique() == 1:
         return

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from trialwise.foreign_files import MEBIBYTE, read_foreign, unpacked_gzip
 
-MOST_BYTES = 1024 * MEBIBYTE
+MAX_BYTES = 1024 * MEBIBYTE
 """Bytes of a file or pipe that is read whole."""
-MOST_UNPACKED = 300 * MEBIBYTE
+MAX_UNPACKED = 300 * MEBIBYTE
 """Bytes of what gzip packed."""
 
 _GZIP = b"\x1f\x8b"
@@ -22,5 +22,5 @@ def content_of(path: Path) -> bytes:
     AnalysisError
         There is no such file, it is a URL, a folder or a device, it cannot be read, or it is larger than the bounds.
     """
-    content = read_foreign(path, MOST_BYTES, pipe=True)
-    return unpacked_gzip(path, content, MOST_UNPACKED) if content.startswith(_GZIP) else content
+    content = read_foreign(path, MAX_BYTES, pipe=True)
+    return unpacked_gzip(path, content, MAX_UNPACKED) if content.startswith(_GZIP) else content

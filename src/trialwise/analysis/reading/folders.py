@@ -13,15 +13,15 @@ from trialwise.analysis.reading.content import content_of
 from trialwise.analysis.reading.foreign import foreign
 from trialwise.errors import AnalysisError, StoreError
 
-_MOST_FILES = 100
-_MOST_BYTES = 4 << 20
+_MAX_FILES = 100
+_MAX_BYTES = 4 << 20
 _PANTHEON = re.compile(r"pantheon_(?:perf|metadata)\.json|.+_(?:datalink|acklink)_run\d+\.log")
 
 
 def folder_error(path: Path) -> StoreError:
     """The refusal of a folder by a command that reads experiment directories and tables."""
     try:
-        kinds = Counter(islice(_kinds(path), _MOST_FILES))
+        kinds = Counter(islice(_kinds(path), _MAX_FILES))
     except OSError as error:
         return StoreError(f"{path}: cannot be read: {error.strerror}")
     if not kinds:
@@ -58,7 +58,7 @@ def _kinds(path: Path) -> Iterator[str]:
                 yield "other folders"
             elif entry.is_file() and _PANTHEON.fullmatch(entry.name):
                 yield "of a Pantheon test"
-            elif entry.is_file() and entry.stat().st_size <= _MOST_BYTES:
+            elif entry.is_file() and entry.stat().st_size <= _MAX_BYTES:
                 yield _kind(Path(entry.path))
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from trialwise.errors import AnalysisError
 
 _HEAD = 8192
-_MOST_JSON = 64 << 20
+_MAX_JSON = 64 << 20
 _AS_TABLE = "write its values as a CSV file with a row for each trial"
 _COMPARED = "`trialwise compare` reads it"
 
@@ -98,7 +98,7 @@ def _xml(begin: bytes) -> Foreign:
 
 def _json(content: bytes) -> Foreign | None:
     try:
-        document = json.loads(content) if len(content) <= _MOST_JSON else None
+        document = json.loads(content) if len(content) <= _MAX_JSON else None
     except (ValueError, RecursionError):
         # A table may begin with a bracket in its header; what begins like an object is none.
         return Foreign("cut off or no whole JSON", "write it anew") if _like_json(content) else None

@@ -11,7 +11,7 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
 from trialwise.foreign_parquet import values_of
 
-MOST_CELLS = 200_000_000
+MAX_CELLS = 200_000_000
 """Rows times columns of a file that is read; compression lets a few bytes claim billions."""
 
 
@@ -21,14 +21,14 @@ def read_parquet(path: Path, content: bytes) -> pl.DataFrame:
     Raises
     ------
     AnalysisError
-        The file is damaged, or has more than `MOST_CELLS` cells.
+        The file is damaged, or has more than `MAX_CELLS` cells.
     """
     with library_errors(path):
         plan = pl.scan_parquet(io.BytesIO(content))
         cells = values_of(io.BytesIO(content)) * len(plan.collect_schema())
-        if cells > MOST_CELLS:
+        if cells > MAX_CELLS:
             raise AnalysisError(
-                f"{path}: holds {cells:,} cells; at most {MOST_CELLS:,} are read",
+                f"{path}: holds {cells:,} cells; at most {MAX_CELLS:,} are read",
                 hint="keep the columns and rows that are wanted",
             )
         return pl.read_parquet(io.BytesIO(content))

@@ -17,7 +17,7 @@ from trialwise.analysis.reading.text import LINE, read_text
 from trialwise.errors import AnalysisError
 from trialwise.foreign_parquet import MAGIC
 
-_MOST_LISTED = 12
+_MAX_LISTED = 12
 _EVIDENCE_ROWS = 1000
 
 
@@ -97,8 +97,8 @@ class Table:
     @property
     def listed(self) -> str:
         """The names of the columns, for messages."""
-        more = " …" if len(self.columns) > _MOST_LISTED else ""
-        return ", ".join(self.columns[:_MOST_LISTED]) + more
+        more = " …" if len(self.columns) > _MAX_LISTED else ""
+        return ", ".join(self.columns[:_MAX_LISTED]) + more
 
     def is_numeric(self, name: str) -> bool:
         """Whether most cells that are not missing are numbers: one wrong cell is an error to name, not another column."""

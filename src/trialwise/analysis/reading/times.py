@@ -445,7 +445,7 @@ def _with_month_and_minute(cells: pl.Series) -> pl.Series:
 
 
 _SHORT_DATES = {4: "%Y", 6: "%y%m%d", 7: "%Y%j", 8: "%y%m%d%H", 10: "%y%m%d%H%M", 12: "%y%m%d%H%M%S"}
-_LEAST_SHORT_DATES = 3
+_MIN_SHORT_DATES = 3
 
 
 def _ask_short_dates(table: Table, name: str) -> None:
@@ -456,7 +456,7 @@ def _ask_short_dates(table: Table, name: str) -> None:
     text = column.cast(pl.String).str.strip_chars()
     cells = text.filter(~is_missing(text, table.dialect.missing))
     pattern = _SHORT_DATES.get(len(cells[0])) if cells.len() else None
-    if pattern is None or cells.n_unique() < _LEAST_SHORT_DATES:
+    if pattern is None or cells.n_unique() < _MIN_SHORT_DATES:
         return
     if not (cells.str.contains(r"^\d+$") & (cells.str.len_chars() == len(cells[0]))).all():
         return

@@ -9,11 +9,11 @@ from math import ceil, inf
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
+from trialwise.analysis.estimation.trial_values import MIN_BEYOND
 from trialwise.analysis.stopping.intervals import Forecast, units_wanted
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
-from trialwise.design.stopping import FEWEST_FRESH, FIRST_LOOK, extent_text
+from trialwise.design.stopping import FIRST_LOOK, MIN_FRESH, extent_text
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Extent, Metric
@@ -68,10 +68,10 @@ class DifferenceClaim:
     def fewest_fresh(self, values: RoundValues, pilot: Sequence[Round]) -> int:
         """Units on each side that a verdict takes at least: so many samples beyond a pooled quantile that its slope can be told."""
         if not self._is_pooled or self.metric.percentile is None:
-            return FEWEST_FRESH
+            return MIN_FRESH
         share = min(self.metric.percentile, 100 - self.metric.percentile) / 100
         each = min(values.samples_of_each(self.metric.name, side, pilot) for side in (self.a, self.b))
-        return max(ceil(FEWEST_BEYOND / (share * each)), FEWEST_FRESH) if each else FEWEST_FRESH
+        return max(ceil(MIN_BEYOND / (share * each)), MIN_FRESH) if each else MIN_FRESH
 
     def pairs(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array]:
         """Both sides unit by unit: rounds, or boots that hold both."""

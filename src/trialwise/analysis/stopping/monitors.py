@@ -24,7 +24,7 @@ from trialwise.experiment.model import Design
 from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
 from trialwise.rules import RULES, RuleName
-from trialwise.statistics.sequential.blocks import FEWEST_BLOCKS
+from trialwise.statistics.sequential.blocks import MIN_BLOCKS
 
 _Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
 _Weighted = st.SequentialImportance | st.SequentialBatches
@@ -224,7 +224,7 @@ def _sequence(goal: Goal, rule: RuleName, start: int | None) -> _Plain:
 def _of_blocks(goal: Goal, rule: RuleName) -> st.SequentialBlocks:
     """Of Sobol samples: the same estimate, of whole blocks."""
     percentile = goal.metric.percentile if goal.metric.estimand == "pooled" else None
-    return st.SequentialBlocks(_sequence(goal, rule, FEWEST_BLOCKS), SOBOL_BLOCK, percentile)
+    return st.SequentialBlocks(_sequence(goal, rule, MIN_BLOCKS), SOBOL_BLOCK, percentile)
 
 
 def _weighted(goal: Goal, rule: RuleName, start: int | None) -> _Weighted:

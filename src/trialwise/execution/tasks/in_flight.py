@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
 
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 """So often is a trial computed whose process or node is lost with it, before it counts as failed."""
 
 
@@ -81,7 +81,7 @@ class Window:
     def lose(self, places: Sequence[int]) -> list[int]:
         """Have places handed out once more, each alone; return those that were lost too often for that, which are out still."""
         self._losses.update(places)
-        hopeless = [place for place in places if self._losses[place] >= MOST_LOSSES]
+        hopeless = [place for place in places if self._losses[place] >= MAX_LOSSES]
         again = [place for place in places if place not in hopeless]
         for place in again:
             del self._out[place]

@@ -10,7 +10,7 @@ LONG_BATCH_SECONDS = 1.0
 """Of batches that take longer, none waits behind another: the next is handed out when one comes back."""
 WINDOW_BATCHES = 4
 """So many batches for each core may be ahead of the record; what a stopping rule does not need of them is thrown away."""
-MOST_TOGETHER = 1000
+MAX_TOGETHER = 1000
 
 
 class Pacing:
@@ -29,7 +29,7 @@ class Pacing:
         if self._trial is None:
             return 1
         wanted = max(BATCH_SECONDS, cores / BATCHES_PER_SECOND) / max(self._trial, 1e-9)
-        return max(1, min(int(wanted), remaining // (2 * cores), MOST_TOGETHER))
+        return max(1, min(int(wanted), remaining // (2 * cores), MAX_TOGETHER))
 
     def in_hand(self, cores: int) -> int:
         """How many batches to have out at once."""

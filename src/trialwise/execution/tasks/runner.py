@@ -17,7 +17,7 @@ from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.tasks.accounting import NodeAccounting
 from trialwise.execution.tasks.executor import Delivery, Executor, ExecutorLostError
-from trialwise.execution.tasks.in_flight import MOST_LOSSES, Window
+from trialwise.execution.tasks.in_flight import MAX_LOSSES, Window
 from trialwise.execution.tasks.pacing import Pacing
 from trialwise.execution.tasks.worker_process import Batch, failures
 from trialwise.experiment.model import Experiment
@@ -30,8 +30,8 @@ POLL_SECONDS = 0.1
 """So long at most is a request to stop overlooked."""
 RECORD_SECONDS = 0.2
 """So old may the oldest trial be that is in order and not on disk: what a power cut costs beside the trials in hand."""
-MOST_PENDING = 1000
-MOST_PENDING_SAMPLES = 1 << 20
+MAX_PENDING = 1000
+MAX_PENDING_SAMPLES = 1 << 20
 """Trials, and samples of them (8 MiB each million), that are recorded together at most."""
 
 
@@ -135,7 +135,7 @@ class TaskRunner:
         places = self._flights.pop(delivery.ticket)
         if delivery.computed is None:
             hopeless = self._window.lose(places)
-            reason = f"{delivery.reason} ({MOST_LOSSES} times)"
+            reason = f"{delivery.reason} ({MAX_LOSSES} times)"
             self._window.come_back(hopeless, failures(len(hopeless), reason))
             return
         computed = delivery.computed
@@ -191,8 +191,8 @@ class TaskRunner:
     def _is_due(self) -> bool:
         return bool(self._pending) and (
             time.monotonic() - self._recorded > RECORD_SECONDS
-            or len(self._pending) >= MOST_PENDING
-            or self._pending_samples >= MOST_PENDING_SAMPLES
+            or len(self._pending) >= MAX_PENDING
+            or self._pending_samples >= MAX_PENDING_SAMPLES
         )
 
     def _record(self) -> None:

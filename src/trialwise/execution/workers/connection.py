@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, Any, cast
 
 CLOSING_SECONDS = 2.0
-_MOST_ERRORS = 64 * 1024
+_MAX_ERRORS = 64 * 1024
 
 
 class DisconnectedError(Exception):
@@ -161,7 +161,7 @@ class Connection:
     def _take_errors(self) -> bool:
         part = os.read(self._err, 1 << 16)
         self._errors += part
-        del self._errors[:-_MOST_ERRORS]
+        del self._errors[:-_MAX_ERRORS]
         if not part:
             time.sleep(0.01)  # its end is readable for ever; that of the output follows
         return bool(part)

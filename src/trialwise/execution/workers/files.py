@@ -16,8 +16,8 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.experiment.model import Workers
 from trialwise.store.directory import LEDGER, LOCK
 
-MOST_FILES = 20_000
-MOST_BYTES = 1 << 30
+MAX_FILES = 20_000
+MAX_BYTES = 1 << 30
 PART = 1 << 20
 _NEVER = (
     ".git",
@@ -49,9 +49,9 @@ def manifest(folder: Path, settings: Workers) -> Manifest:
         path = folder / name
         status = path.stat()
         size += status.st_size
-        if len(found) >= MOST_FILES or size > MOST_BYTES:
+        if len(found) >= MAX_FILES or size > MAX_BYTES:
             raise PlanError(
-                f"{folder}: holds more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB, which would go to every worker",
+                f"{folder}: holds more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB, which would go to every worker",
                 hint="say what is needed with workers.files, or have it cloned with workers.git",
             )
         with path.open("rb") as file:

@@ -20,8 +20,8 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
 
-LEAST_FREE = 64 * 1024 * 1024
-LARGEST_OFFSET = 1.0
+MIN_FREE = 64 * 1024 * 1024
+MAX_OFFSET = 1.0
 """Seconds by which the clock of a worker may be off before that is told."""
 _CLONE = """set -e
 test -d .git || git init -q .
@@ -48,13 +48,13 @@ class Preparation:
         """Reach the worker and look at its room and its clock."""
         self._remote.connect()
         free = int(self._remote.hello["free"])
-        if free < LEAST_FREE:
+        if free < MIN_FREE:
             raise WorkerError(
                 f"{self._name}: the disk is full there: {free >> 20} MiB are free in {self._remote.folder}, "
-                f"{LEAST_FREE >> 20} are needed",
+                f"{MIN_FREE >> 20} are needed",
                 hint="free some space there, or choose another place with workers.folder",
             )
-        if abs(self._remote.clock.shift) > LARGEST_OFFSET:
+        if abs(self._remote.clock.shift) > MAX_OFFSET:
             self._tell(f"{self._remote.clock.text}; times are recorded by our clock")
 
     def provide(self, cancel: int) -> None:

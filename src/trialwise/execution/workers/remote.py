@@ -24,7 +24,7 @@ ANSWER_SECONDS = (5.0, 20.0)
 """How long a worker that is there may take for an answer: as long as the heartbeat, between these."""
 FIRST_SECONDS = 30.0
 """How long a worker that was never reached is tried."""
-LONGEST_PAUSE = 15.0
+MAX_PAUSE = 15.0
 PROBES = 5
 """Questions for the worker's clock after the greeting."""
 
@@ -235,7 +235,7 @@ class Remote:
                 raise WorkerError(f"{why.message}{tried}", hint=why.hint)
             if select.select([self._cancel], [], [], pause)[0]:
                 raise WorkerError(f"{why.message}; not waited for on request", hint="run again to go on")
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_PAUSE)
 
     def _attempt(self) -> Explanation | None:
         """Connect once; what went wrong, or None."""

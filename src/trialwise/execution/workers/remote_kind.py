@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import PlanError, TrialError, WorkerError
-from trialwise.execution.reset import MOST_OF_A_TEMPLATE, reset_commands
+from trialwise.execution.reset import MAX_OF_A_TEMPLATE, reset_commands
 from trialwise.execution.workers.instruments import (
     check_instruments_there,
     instruments_of_task,
@@ -49,7 +49,7 @@ from trialwise.trials.judging import (
 )
 from trialwise.trials.marked import MARKER
 
-MOST_LOSSES = 5
+MAX_LOSSES = 5
 """A trial that was lost so often in one session has failed: it may be what takes the worker down."""
 
 
@@ -163,7 +163,7 @@ class RemoteKind:
             yield {"key": key, "words": list(words), "directory": str(files)}
         emptied = experiment.reset and experiment.reset.directory
         if emptied and (template := emptied.template):
-            most = MOST_OF_A_TEMPLATE
+            most = MAX_OF_A_TEMPLATE
             yield {"key": "reset.template", "words": [], "directory": str(files / template), "most": most}
 
     def _resolved(self, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -238,9 +238,9 @@ class RemoteKind:
 
     def _lost(self, request: TrialRequest, reason: str) -> TrialOutcome:
         self._losses[request.number] += 1
-        if self._losses[request.number] < MOST_LOSSES:
+        if self._losses[request.number] < MAX_LOSSES:
             return TrialOutcome("abandoned", None, time.time(), reason=reason)
-        text = f"was lost {MOST_LOSSES} times ({reason}); it may be what takes the worker down"
+        text = f"was lost {MAX_LOSSES} times ({reason}); it may be what takes the worker down"
         return TrialOutcome("failed", None, time.time(), reason=text)
 
     def _judged(self, request: TrialRequest, report: Report) -> TrialOutcome:

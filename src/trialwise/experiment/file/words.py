@@ -8,7 +8,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-_LARGEST_SHOWN = 10**9
+_MAX_SHOWN = 10**9
 
 
 def allowed(schema: Schema, definitions: Schema) -> str:
@@ -79,11 +79,9 @@ def _between(schema: Schema) -> str:
     if above is not None:
         return f" above {above:g}"
     largest = high if high is not None else below - 1 if below is not None else None
-    if low is None or low < -_LARGEST_SHOWN:
+    if low is None or low < -_MAX_SHOWN:
         return ""
-    return (
-        f" of at least {low}" if largest is None or largest > _LARGEST_SHOWN else f" from {low} to {largest}"
-    )
+    return f" of at least {low}" if largest is None or largest > _MAX_SHOWN else f" from {low} to {largest}"
 
 
 def _either(words: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ _SUMS_AT_THE_END = {
     "sum_received_bidir_reverse": "reverse_receiver",
 }
 """Roles of the sums in iperf3's JSON; those of the other direction are there with --bidir."""
-_LARGEST_DOCUMENT = 256 << 20
+_MAX_DOCUMENT = 256 << 20
 """Characters of a document that are kept."""
 
 
@@ -78,11 +78,11 @@ class Iperf3Reader:
         lines = self._document = self._document or []
         lines.append(line)
         self._length += len(line)
-        if line != "}" and self._length <= _LARGEST_DOCUMENT:
+        if line != "}" and self._length <= _MAX_DOCUMENT:
             return ()
         self._document, self._length = None, 0
         if line != "}":
-            raise ValueError(f"a document of more than {_LARGEST_DOCUMENT} characters")
+            raise ValueError(f"a document of more than {_MAX_DOCUMENT} characters")
         document = json.loads("\n".join(lines))
         began = document.get("start", {}).get("timestamp", {}).get("timesecs")
         intervals = [

@@ -15,7 +15,7 @@ FIRST_ROWS = 10
 """So many rows say what types their fields have,"""
 FIRST_SECONDS = 1.0
 """or those of this time."""
-LONGEST_LINE = 1 << 20
+MAX_LINE = 1 << 20
 """Bytes of a line that is read; longer ones are passed on and counted."""
 
 
@@ -83,7 +83,7 @@ class LineRecorder:
     def overlong(self) -> None:
         """Count a line that was too long to be kept."""
         self.counts.lines += 1
-        self.counts.misfit(self.counts.lines, f"longer than {LONGEST_LINE} bytes")
+        self.counts.misfit(self.counts.lines, f"longer than {MAX_LINE} bytes")
 
     def settle(self) -> None:
         """Fix the types by the rows there are, and inject those."""
@@ -161,7 +161,7 @@ class _Lines:
             self._begun += line
             self.flush(time)
         self._begun += begun
-        if len(self._begun) > LONGEST_LINE:
+        if len(self._begun) > MAX_LINE:
             self._too_long = True
             self._begun.clear()
 

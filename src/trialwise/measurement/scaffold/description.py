@@ -23,7 +23,7 @@ _ALIASES = {
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
-LONGEST_STREAM = 63
+MAX_STREAM = 63
 """Bytes of PROGRAM_POINT, the name of a table (OML.md section 9)."""
 _BITS = {"int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
 
@@ -204,9 +204,9 @@ def _check_point(program: str, point: MeasurementPoint) -> None:
         _check_name("field", field.name)
     _check_unique(f"measurement point {point.name!r}: field", [field.name for field in point.fields])
     stream = f"{program}_{point.name}"
-    if len(stream) > LONGEST_STREAM:
+    if len(stream) > MAX_STREAM:
         raise PlanError(
-            f"{stream!r} is longer than the {LONGEST_STREAM} bytes of a stream's name", hint="shorten a name"
+            f"{stream!r} is longer than the {MAX_STREAM} bytes of a stream's name", hint="shorten a name"
         )
 
 

@@ -230,14 +230,14 @@ def _literal(token: _Token) -> str | int | float:
             return text
 
 
-_LONGEST_NUMBER = 100
+_MAX_NUMBER = 100
 """Characters; longer ones are no number that a program takes, and Python reads whole numbers of 4300 digits at most."""
 
 
 def _number(text: str, line: int | None = None) -> int | float:
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _MAX_NUMBER:
         where = "" if line is None else f"line {line}: "
-        raise PlanError(f"{where}a number of {len(text)} characters; at most {_LONGEST_NUMBER} are read")
+        raise PlanError(f"{where}a number of {len(text)} characters; at most {_MAX_NUMBER} are read")
     return float(text) if "." in text else int(text.replace("_", ""))
 
 

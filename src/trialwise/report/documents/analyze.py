@@ -21,7 +21,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.numbers import Number, counted
-from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
+from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
 from trialwise.report.path_sentences import invalid_sentences, path_lead
 from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table, trials_text
@@ -31,7 +31,7 @@ from trialwise.report.units import standing_alone
 
 _MOST = 12
 """More sentences than this give way to an overview."""
-_MOST_FAILURES = 12
+_MAX_FAILURES = 12
 """Attempts without a result that the overview lists."""
 _TILDE = "~ descriptive only: shown, but it says nothing about further trials, because a test failed"
 _WORDS: dict[Standing, tuple[str, str]] = {
@@ -48,13 +48,13 @@ def document(analysis: Analysis, *, full: bool = False) -> Document:
     is_short = len(sentences) <= _MOST
     if full or is_short:
         evidence += _sentences(sentences)
-    if full or len(analysis.series) > MOST_SERIES:
+    if full or len(analysis.series) > MAX_SERIES:
         evidence += [table.without_remarks for table in result_tables(analysis)]
     else:
         evidence += _overview(analysis, is_explained=is_short)
     if not full and not is_short:
         evidence += _sentences([claim for claim in sentences if claim.standing == "remark"])
-    failures = failure_table(analysis, None if full else _MOST_FAILURES)
+    failures = failure_table(analysis, None if full else _MAX_FAILURES)
     evidence += [] if failures is None else [failures.without_remarks]
     return Document(
         "analyze",

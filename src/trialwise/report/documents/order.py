@@ -59,7 +59,7 @@ CORRECTIONS = {
     "none": "p-values not corrected",
 }
 _TESTS = {"default": "Kruskal-Wallis and Anderson-Darling", "paper": "Kruskal-Wallis"}
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 
 def document(found: OrderAnalysis) -> Document:
@@ -311,4 +311,4 @@ def problems(found: OrderAnalysis) -> Iterator[Block]:
         title = f"Wrong in the data ({found.n_problems}); the rest was used"
         more = found.n_problems - len(found.problems)
         lines = [*(problem.text for problem in found.problems), *([f"and {more} more"] if more else [])]
-        yield from _listed(title, lines, _MOST_PROBLEMS)
+        yield from _listed(title, lines, _MAX_PROBLEMS)

@@ -25,9 +25,9 @@ from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.points import labels
 from trialwise.report.tables import moment
-from trialwise.report.trial_tables import MOST_ROWS
+from trialwise.report.trial_tables import MAX_ROWS
 
-MOST_TRIALS = 400
+MAX_TRIALS = 400
 """So many trials are drawn over time."""
 
 
@@ -76,14 +76,14 @@ def _stopping(verdicts: VerdictSummary | None) -> Iterator[Chapter]:
 def _tables(analysis: Analysis) -> Iterator[Block]:
     yield from path_paper_tables(analysis)
     yield from (table for table in path_tables(analysis) if table.key == "emulator")
-    if (failures := failure_table(analysis, MOST_ROWS)) is not None:
+    if (failures := failure_table(analysis, MAX_ROWS)) is not None:
         yield failures.without_remarks  # exit codes and names of logs are no sentences
 
 
 def _courses(board: PathBoard) -> Iterator[Block]:
     delays = delays_figure(board)
     drawn = [delays] if delays else []
-    shown = sorted(board.path.series[:MOST_TRIALS], key=lambda series: (series.number, series.attempt))
+    shown = sorted(board.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
     for series in shown:
         drawn += over_time_figures(board, series)
     if drawn:

@@ -32,7 +32,7 @@ from trialwise.report.documents import verdicts as comparisons
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.paths import MOST_PLANES, PathBoard, course_figures, plane_figures
+from trialwise.report.figures.paths import MAX_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
@@ -48,7 +48,7 @@ from trialwise.report.plan_tables import (
 )
 from trialwise.report.points import factor_names, labels
 from trialwise.report.tables import independence_tables, kpi_tables
-from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
+from trialwise.report.trial_tables import MAX_ROWS, convergence_tables, trial_table
 
 _MOST = 30
 """Of more remarks, so many are shown."""
@@ -56,7 +56,7 @@ _OPEN = 4
 """More sentences on one objective than this are folded: the table above has their numbers."""
 _LONG = 60
 """A table of more rows is folded."""
-_MOST_TAILS = 30
+_MAX_TAILS = 30
 """Of more attempts without a result, the ends of so many logs are shown."""
 
 
@@ -111,7 +111,7 @@ def _present(*tables: Table | None) -> tuple[Table, ...]:
 
 
 def _plane(analysis: Analysis, path: PathAnalysis, planes: tuple[Figure, ...]) -> Chapter:
-    left_out = sum(bool(plane.trials) for plane in path.planes) - MOST_PLANES
+    left_out = sum(bool(plane.trials) for plane in path.planes) - MAX_PLANES
     more = f"{left_out} further planes are not drawn; their numbers stand in the tables"
     notes = (*path.notes, *([more] if left_out > 0 else []))
     blocks: tuple[Block, ...] = (
@@ -209,12 +209,12 @@ def _environment(analysis: Analysis) -> Iterator[Chapter]:
 
 
 def _failures(analysis: Analysis) -> Iterator[Block]:
-    table = failure_table(analysis, MOST_ROWS)
+    table = failure_table(analysis, MAX_ROWS)
     if table is None:
         yield Note(("No attempt failed, was abandoned or was invalid.",))
         return
     yield table
-    yield from (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MOST_TAILS])
+    yield from (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MAX_TAILS])
 
 
 def _tail(failure: TrialFailure) -> Details:

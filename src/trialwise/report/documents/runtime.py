@@ -41,7 +41,7 @@ _PILOTS = (
     Column("samples", is_numeric=True),
     Column("over", is_numeric=True),
 )
-_MOST_PILOTS = 12
+_MAX_PILOTS = 12
 _LEGEND = (
     "per trial: mean of each trial's own value; pooled: of all flows; few flows: the first over the second, a bias of few flows; "
     "transient: the second over that of the stable phase, of trials put together as warm-up and cool-down weigh at their duration"
@@ -101,7 +101,7 @@ def _pilots(advice: RuntimeAdvice) -> Iterator[Block]:
     order = [] if advice.decided_by is None else [advice.decided_by]
     order += [place for place in range(len(advice.pilots)) if place not in order]
     rows = tuple(_pilot(advice.pilots[place], advice.unit, f"/pilots/{place}") for place in order)
-    yield Table("pilots", ("Pilots",), _PILOTS, rows, most=_MOST_PILOTS)
+    yield Table("pilots", ("Pilots",), _PILOTS, rows, most=_MAX_PILOTS)
     notes = (*((f"not judged: {reason}",) for reason in advice.skipped), *((note,) for note in advice.notes))
     if notes:
         yield Items(notes)

@@ -16,9 +16,9 @@ from trialwise.report.figures.sheets import Sheet
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import counted, percent
 
-MOST_PAIRS = 60
+MAX_PAIRS = 60
 """Of a metric with more pairs, those with one treatment are shown, and of these at most so many."""
-MOST_FIGURES = 6
+MAX_FIGURES = 6
 _STOPPED = (
     "The experiment was ended by a rule that looked at its values. The intervals and verdicts of this part are made for numbers of "
     "trials set beforehand, and after such a rule they hold less often than they say; those under “When to stop” hold."
@@ -108,12 +108,12 @@ def shown_pairs(view: VerdictSummary) -> list[Shown]:
 
 
 def _shown(view: VerdictSummary, rows: Sequence[ComparisonRow]) -> Shown:
-    if len(rows) <= MOST_PAIRS:
+    if len(rows) <= MAX_PAIRS:
         return Shown(tuple(rows), len(rows))
     against = _reference(view, rows)
     own = [row for row in rows if against in view.pairs[row.treatment]]
     own.sort(key=lambda row: (row.difference is None, abs(row.summary.percent_difference)))
-    return Shown(tuple(own[:MOST_PAIRS]), len(rows), against)
+    return Shown(tuple(own[:MAX_PAIRS]), len(rows), against)
 
 
 def _reference(view: VerdictSummary, rows: Sequence[ComparisonRow]) -> str:
@@ -153,10 +153,10 @@ def verdict_figures(
     """Differences of each metric, then ranks; at most six of each."""
     names = pair_names(view, labels)
     found = (differences(one.rows, names) for one in shown_pairs(view))
-    pictures = [picture for picture in found if picture is not None][:MOST_FIGURES]
+    pictures = [picture for picture in found if picture is not None][:MAX_FIGURES]
     compared = (differences_figure(picture, _caption(view, picture), sheets) for picture in pictures)
     called = {name: labels.get(name, name) for pair in view.pairs.values() for name in pair}
-    metrics = view.ranking.metrics[:MOST_FIGURES] if view.ranking else ()
+    metrics = view.ranking.metrics[:MAX_FIGURES] if view.ranking else ()
     ranked = (ranks_figure(ranks(one, called), _RANKS, sheets) for one in metrics)
     for title, drawn in (("Differences and their margin", tuple(compared)), ("Ranks", tuple(ranked))):
         if drawn:

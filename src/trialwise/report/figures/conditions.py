@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.runtime.results import PilotNeed, RuntimeAdvice
     from trialwise.report.points import Row
 
-_MOST_PILOTS = 6
+_MAX_PILOTS = 6
 
 
 def profile_page(profile: Profile, times: Array, values: Array) -> str:
@@ -82,7 +82,7 @@ def simulation_runtime_page(advice: RuntimeAdvice) -> str:
     others = [one for one in advice.durations if one not in deciding]
     named = [one.treatment for one in advice.durations]
     looks = {name: look_of(place) for place, name in enumerate(dict.fromkeys(named))}
-    figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets))
+    figures = list(duration_figures([*deciding, *others][:_MAX_PILOTS], looks, {}, sheets))
     return _page(
         "Duration of a simulated trial",
         runtimes.document(advice, has_tables=False),
@@ -93,7 +93,7 @@ def simulation_runtime_page(advice: RuntimeAdvice) -> str:
 
 def _order(advice: RuntimeAdvice) -> list[int]:
     first = [] if advice.decided_by is None else [advice.decided_by]
-    return (first + [place for place in range(len(advice.pilots)) if place not in first])[:_MOST_PILOTS]
+    return (first + [place for place in range(len(advice.pilots)) if place not in first])[:_MAX_PILOTS]
 
 
 def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:

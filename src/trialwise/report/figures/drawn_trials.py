@@ -10,7 +10,7 @@ import numpy as np
 from trialwise.analysis.results import MetricAnalysis, TrialMetric
 from trialwise.report.points import Row
 
-MOST_DRAWN = 2000
+MAX_DRAWN = 2000
 """Of more trials, so many are drawn: about as many points as can be told apart in a figure."""
 _SEED = 1
 """Of PCG64DXSM: the same trials are drawn in each figure and each time a report is written."""
@@ -18,11 +18,11 @@ Thing = TypeVar("Thing")
 
 
 def some(things: Sequence[Thing]) -> list[Thing]:
-    """All things, or `MOST_DRAWN` of them in their order, chosen at random without replacement."""
-    if len(things) <= MOST_DRAWN:
+    """All things, or `MAX_DRAWN` of them in their order, chosen at random without replacement."""
+    if len(things) <= MAX_DRAWN:
         return list(things)
     rng = np.random.Generator(np.random.PCG64DXSM(_SEED))
-    places: list[int] = np.sort(rng.choice(len(things), MOST_DRAWN, replace=False)).tolist()
+    places: list[int] = np.sort(rng.choice(len(things), MAX_DRAWN, replace=False)).tolist()
     return [things[place] for place in places]
 
 

@@ -24,7 +24,7 @@ TALL = 640
 """Figures higher than this many pixels are scrolled in their place."""
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _LOG_FROM = 20.0
-_FEWEST_TICKS = 4
+_MIN_TICKS = 4
 _FEW_COUNTS = 12
 _CRUSHING = 10.0
 """An interval that reaches so many times as far as all others compresses its axis."""
@@ -128,7 +128,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     for parts, step in (((1,), ceil((last - first) / 8)), ((1, 2, 5), 1), ((1, 1.5, 2, 3, 4, 5, 7), 1)):
         ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
         inside = [tick for tick in ticks if low <= tick <= high]
-        if len(inside) >= _FEWEST_TICKS:
+        if len(inside) >= _MIN_TICKS:
             return inside
     step = 10 ** floor(log10((high - low) / 4))
     step *= next(part for part in (1, 2, 5, 10) if (high - low) / (part * step) <= 6)

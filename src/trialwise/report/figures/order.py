@@ -8,7 +8,7 @@ from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.document import Figures
 from trialwise.report.figures.order_carryover import carry_over_groups, carryover_figures
 from trialwise.report.figures.order_comparison import compared_metrics, comparison_figures
-from trialwise.report.figures.order_parts import MOST_GROUPS, MOST_METRICS, group_text
+from trialwise.report.figures.order_parts import MAX_GROUPS, MAX_METRICS, group_text
 from trialwise.report.figures.order_time import time_figures
 from trialwise.report.figures.sheets import Sheet
 
@@ -30,14 +30,14 @@ def order_figures(
 def left_out(view: OrderSummary) -> Iterator[str]:
     """What is not drawn, and where it stands instead."""
     metrics = compared_metrics(view)
-    if len(metrics) > MOST_METRICS:
+    if len(metrics) > MAX_METRICS:
         yield (
-            f"figures of fixed against random order show {MOST_METRICS} of {len(metrics)} metrics; "
+            f"figures of fixed against random order show {MAX_METRICS} of {len(metrics)} metrics; "
             "the table has all"
         )
-    if len(view.courses) > MOST_GROUPS:
-        yield f"carry-over and trials over time are drawn for {MOST_GROUPS} of {len(view.courses)} groups"
-    for group in carry_over_groups(view)[:MOST_GROUPS]:
+    if len(view.courses) > MAX_GROUPS:
+        yield f"carry-over and trials over time are drawn for {MAX_GROUPS} of {len(view.courses)} groups"
+    for group in carry_over_groups(view)[:MAX_GROUPS]:
         if group.tested and group.matrix is None:
             drawn = (
                 "the pairs that stand out are drawn" if group.pairs else "there is no pair that stands out"

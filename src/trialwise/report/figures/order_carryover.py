@@ -14,7 +14,7 @@ from trialwise.report.figures import marks
 from trialwise.report.figures.board import charted
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.order_parts import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     across,
     group_text,
     names_of,
@@ -26,7 +26,7 @@ from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted, percent
 from trialwise.report.points import Row
 
-_MOST_PAIRS = 20
+_MAX_PAIRS = 20
 _WRITTEN = 8
 """Up to so many treatments the cells of a matrix hold their number."""
 _CELL, _NAMES = 22, 190
@@ -46,7 +46,7 @@ def carryover_figures(
 ) -> Iterator[Figure]:
     """A matrix for each group that is small enough for one, the pairs that stand out for each other."""
     groups = carry_over_groups(view)
-    for place, group in enumerate(groups[:MOST_GROUPS]):
+    for place, group in enumerate(groups[:MAX_GROUPS]):
         of = f": {group_text(group)}" if len(groups) > 1 else ""
         if group.tested and group.matrix is not None:
             yield _matrix(place, group, of, labels, sheets)
@@ -161,7 +161,7 @@ def _matrix_axes(names: Sequence[str]) -> tuple[alt.X, alt.Y]:
 def _pairs(
     place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Figure:
-    rows = [_pair_row(pair, labels) for pair in group.pairs[:_MOST_PAIRS] if pair.percent is not None]
+    rows = [_pair_row(pair, labels) for pair in group.pairs[:_MAX_PAIRS] if pair.percent is not None]
     names = names_of(rows)
     tips = [
         *marks.name_tips("treatment"),

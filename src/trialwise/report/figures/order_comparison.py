@@ -15,13 +15,13 @@ from trialwise.report.document import Figure
 from trialwise.report.figures import marks
 from trialwise.report.figures.board import charted
 from trialwise.report.figures.marks import HEIGHT, Chart
-from trialwise.report.figures.order_parts import MOST_METRICS, across, names_of, order_figure, rows_height
+from trialwise.report.figures.order_parts import MAX_METRICS, across, names_of, order_figure, rows_height
 from trialwise.report.figures.palette import COLOURS
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
 from trialwise.report.points import Row
 
-_MOST_INTERVALS = 12
+_MAX_INTERVALS = 12
 _NAMED = 12
 """Up to so many treatments each have a row with their name; more are a curve over their rank."""
 _SMALLEST = 1e-30
@@ -51,7 +51,7 @@ def comparison_figures(
 ) -> Iterator[Figure]:
     """Five figures for each metric that was measured in both orders."""
     metrics = compared_metrics(view)
-    for place, (metric, tested) in enumerate(list(metrics.items())[:MOST_METRICS]):
+    for place, (metric, tested) in enumerate(list(metrics.items())[:MAX_METRICS]):
         of, end = (f": {metric}", f"-{place}") if len(metrics) > 1 else ("", "")
         one = _Compared(tuple(tested), labels, of, end, sheets)
         yield from (draw(one) for draw in (_p_values, _effect_sizes, _differences, _cases, _intervals))
@@ -215,7 +215,7 @@ def _cases(one: _Compared) -> Figure:
 
 
 def _intervals(one: _Compared) -> Figure:
-    ordered = sorted(one.tested, key=lambda each: -abs(each.shift_percent or 0.0))[:_MOST_INTERVALS]
+    ordered = sorted(one.tested, key=lambda each: -abs(each.shift_percent or 0.0))[:_MAX_INTERVALS]
     rows = [row for each in ordered for row in _interval_rows(each, one.labels)]
     names, domain = names_of(rows), ["fixed", "random"]
     legend = marks.legend(domain)

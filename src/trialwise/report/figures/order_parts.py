@@ -14,7 +14,7 @@ from trialwise.report.figures import marks
 from trialwise.report.figures.marks import Chart
 from trialwise.report.points import Row
 
-MOST_METRICS = MOST_GROUPS = 6
+MAX_METRICS = MAX_GROUPS = 6
 _ROW = 30
 
 

@@ -11,7 +11,7 @@ from trialwise.report.document import Figure
 from trialwise.report.figures import marks
 from trialwise.report.figures.board import charted
 from trialwise.report.figures.marks import HEIGHT
-from trialwise.report.figures.order_parts import MOST_GROUPS, across, group_text, order_figure
+from trialwise.report.figures.order_parts import MAX_GROUPS, across, group_text, order_figure
 from trialwise.report.figures.palette import COLOURS
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
@@ -23,7 +23,7 @@ _ROUNDS = "round, in the order in which they ran"
 def time_figures(view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figure]:
     """Position, drift and trials for each metric and group, where there is more than one place to compare."""
     several = len(view.courses) > 1
-    for place, course in enumerate(view.courses[:MOST_GROUPS]):
+    for place, course in enumerate(view.courses[:MAX_GROUPS]):
         of = f": {group_text(course)}" if several else ""
         if len(course.positions) > 1:
             yield _position(place, course, of, sheets)

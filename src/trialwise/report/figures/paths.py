@@ -27,9 +27,9 @@ _STRIP = 100
 """Pixels of a trial over time in print, where all trials are shown."""
 _NARROWEST, _LOWEST = 280, round(PRINT.flatness * PLANE_HEIGHT)
 """Labels are placed for the width of a plane on a phone, and its height in print; on larger ones they only have more room."""
-MOST_PLANES = 12
+MAX_PLANES = 12
 """So many planes are drawn on the page; the tables have all."""
-MOST_TRIALS = 16
+MAX_TRIALS = 16
 """So many trials are shown over time on the page; all of them are in print."""
 
 
@@ -60,7 +60,7 @@ def treatment_labels(analysis: Analysis) -> dict[str, str]:
 
 def plane_figures(board: PathBoard) -> list[Figure]:
     """The throughput-delay planes, twelve at most; those without a trial are left out."""
-    return [_plane(board, plane, place) for place, plane in enumerate(_drawn(board)[:MOST_PLANES])]
+    return [_plane(board, plane, place) for place, plane in enumerate(_drawn(board)[:MAX_PLANES])]
 
 
 def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figure, Figure]]]:
@@ -281,7 +281,7 @@ def plane_labels(
 
 
 def _over_time(board: PathBoard, what: str) -> Figure | None:
-    shown = sorted(board.path.series[:MOST_TRIALS], key=lambda series: (series.number, series.attempt))
+    shown = sorted(board.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
     if not shown:
         return None
     names = [path_series.series_name(series, board.labels[series.treatment]) for series in shown]

@@ -35,7 +35,7 @@ from trialwise.visible import visible, visible_lines
 Data = dict[str, Any]
 _WIDE = 2 * NARROW + 28
 """Pixels of a figure as wide as a page, beside which two others stand."""
-_MOST_ROWS, _MOST_WARNINGS = 200, 8
+_MAX_ROWS, _MAX_WARNINGS = 200, 8
 
 
 def pdf(document: Document, sheets: Mapping[str, Sheet], title: str) -> bytes:
@@ -57,10 +57,10 @@ def _blocks(blocks: Iterable[Block], sheets: Mapping[str, Sheet]) -> Iterator[Da
     """Blocks one below the other; of many warnings in a row the first ones."""
     for is_warning, run in groupby(blocks, _is_warning):
         members = list(run)
-        for block in members[:_MOST_WARNINGS] if is_warning else members:
+        for block in members[:_MAX_WARNINGS] if is_warning else members:
             yield from _block(block, sheets)
-        if is_warning and len(members) > _MOST_WARNINGS:
-            more = f"… and {counted(len(members) - _MOST_WARNINGS, 'more warning')}"
+        if is_warning and len(members) > _MAX_WARNINGS:
+            more = f"… and {counted(len(members) - _MAX_WARNINGS, 'more warning')}"
             yield {"kind": "note", "standing": "warning", "text": [["text", more]]}
 
 
@@ -108,7 +108,7 @@ def _runs(cell: Cell) -> list[list[str]]:
 
 def _table(table: Table) -> Data:
     """A table whose remarks stand below it as footnotes that rows name by number, each of them once."""
-    rows, hidden = shown_of(table.rows, _MOST_ROWS, full=False)
+    rows, hidden = shown_of(table.rows, _MAX_ROWS, full=False)
     remarked = [place for place, column in enumerate(table.columns) if column.is_remark]
     numbers: dict[str, int] = {}
     marks = [

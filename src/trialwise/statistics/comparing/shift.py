@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from trialwise.statistics.checks import Array
 
-MOST_EXACT = 50
+MAX_EXACT = 50
 """Up to so many values in each sample, ranks come from the exact distribution of Mann and Whitney's U."""
-_MOST_CANDIDATES = 4_000
+_MAX_CANDIDATES = 4_000
 _SKETCH = 24
 """So many values of each sample stand for all where a first guess is wanted."""
 
@@ -47,7 +47,7 @@ def shift_between(first: Array, second: Array, level: float) -> Shift:
     """
     x, y = np.sort(first), np.sort(second)
     pairs = x.size * y.size
-    exact = max(x.size, y.size) <= MOST_EXACT
+    exact = max(x.size, y.size) <= MAX_EXACT
     few, many = sorted((x.size, y.size))
     c = _exact_rank(few, many, (1 - level) / 2) if exact else _normal_rank(few, many, (1 - level) / 2)
     middle = [(pairs + 1) // 2, pairs // 2 + 1]
@@ -103,7 +103,7 @@ def _rank_sums(m: int, n: int) -> Array:
 
 def _differences(x: Array, y: Array, wanted: list[int]) -> list[float]:
     """The differences x - y of these ranks (from 1), both samples sorted, without making all of them where many."""
-    if x.size * y.size <= _MOST_CANDIDATES:
+    if x.size * y.size <= _MAX_CANDIDATES:
         places = [rank - 1 for rank in wanted]
         made = np.partition(np.subtract.outer(x, y).ravel(), places)
         return [float(made[place]) for place in places]
@@ -133,7 +133,7 @@ def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, floa
     # The bracket is open below: well below, so that no rounding puts the smallest difference outside.
     low -= high - low
     rank, below, upto, turn = ranks[0], 0, x.size * y.size, 0
-    while upto - below > _MOST_CANDIDATES:
+    while upto - below > _MAX_CANDIDATES:
         middle = guess if low < guess < high else low + (high - low) / 2
         if not low < middle < high:
             return {rank: high}
@@ -151,7 +151,7 @@ def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, floa
 
 def _interpolated(low: float, high: float, below: int, upto: int, rank: int) -> float:
     """A value beyond the rank, on the side where more differences are, by so many that the next bracket is small."""
-    beyond = _MOST_CANDIDATES // 3
+    beyond = _MAX_CANDIDATES // 3
     aim = rank - below + (beyond if upto - rank > rank - below else -beyond)
     return low + (high - low) * aim / (upto - below)
 

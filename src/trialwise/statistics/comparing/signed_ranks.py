@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from trialwise.statistics.checks import Array
-from trialwise.statistics.comparing.shift import MOST_EXACT, Shift
+from trialwise.statistics.comparing.shift import MAX_EXACT, Shift
 
-_MOST_AVERAGES = 2_000
+_MAX_AVERAGES = 2_000
 """Of more values than that, every k-th in order stands for all: a million averages are enough."""
 
 
@@ -23,10 +23,10 @@ def shift_of_pairs(differences: Array, level: float) -> Shift:
     """
     n = differences.size
     tail = (1 - level) / 2
-    exact = n <= MOST_EXACT
+    exact = n <= MAX_EXACT
     c = _exact_rank(n, tail) if exact else _normal_rank(n, tail)
     averages = _averages(np.sort(differences))
-    place = round(c * averages.size / (n * (n + 1) // 2)) if n > _MOST_AVERAGES else c
+    place = round(c * averages.size / (n * (n + 1) // 2)) if n > _MAX_AVERAGES else c
     return Shift(
         estimate=float(np.median(averages)),
         low=float(averages[place - 1]) if c else None,
@@ -39,7 +39,7 @@ def shift_of_pairs(differences: Array, level: float) -> Shift:
 
 
 def _averages(ordered: Array) -> Array:
-    step = -(-ordered.size // _MOST_AVERAGES)
+    step = -(-ordered.size // _MAX_AVERAGES)
     kept = ordered[step // 2 :: step]
     rows, columns = np.triu_indices(kept.size)
     return np.sort((kept[rows] + kept[columns]) / 2)

@@ -16,8 +16,8 @@ from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.frames import Table, factor_names, labels, numbers
 from trialwise.statistics.scaling import is_constant
 
-MOST_FACTORS = 4
-MOST_CELLS = 1024
+MAX_FACTORS = 4
+MAX_CELLS = 1024
 _ROUNDING = 1e-9
 _LEAST = 1e-140
 Interactions: TypeAlias = int | Literal["all"]
@@ -110,7 +110,7 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
         A column is not there, a response is not a finite number, a level is missing, all responses are the same, a factor
         has one level, or there are more than four factors or too many cells.
     """
-    names = factor_names(factors, MOST_FACTORS)
+    names = factor_names(factors, MAX_FACTORS)
     if response in names:
         raise StatisticsError(f"{response!r} is the response and a factor at once")
     values = numbers(table, response)
@@ -122,10 +122,8 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
             )
     shape = [len(levels) for _, levels in read]
     size = int(np.prod(shape))
-    if size > MOST_CELLS:
-        raise StatisticsError(
-            f"the factors have {size} treatments; at most {MOST_CELLS} are analysed at once"
-        )
+    if size > MAX_CELLS:
+        raise StatisticsError(f"the factors have {size} treatments; at most {MAX_CELLS} are analysed at once")
     if is_constant(values):
         raise StatisticsError(
             f"all {values.size} values of {response!r} are {values[0]:g}: there is nothing to explain"

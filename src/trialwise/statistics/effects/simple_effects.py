@@ -10,7 +10,7 @@ from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import one_of
 from trialwise.statistics.comparing.holm import holm
 from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS, AnovaMethod, AnovaRow, anova
-from trialwise.statistics.effects.factorial import MOST_FACTORS
+from trialwise.statistics.effects.factorial import MAX_FACTORS
 from trialwise.statistics.frames import factor_names, labels, numbers
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def simple_effects(
     StatisticsError
         As in `anova`, where it concerns the table; what is wrong at one level alone is said in its row.
     """
-    names = factor_names([factor, *factor_names(at, MOST_FACTORS)], MOST_FACTORS)
+    names = factor_names([factor, *factor_names(at, MAX_FACTORS)], MAX_FACTORS)
     one_of(method, "method", ("welch", "ordinary", "freedman_lane", "raw_permutation"))
     values = numbers(table, response)
     read = [labels(table, name, values.size) for name in names]

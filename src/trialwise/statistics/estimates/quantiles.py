@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Convention: TypeAlias = Literal["nearest_rank", "linear"]
-FEWEST_BEYOND = 5
+MIN_BEYOND = 5
 """Samples that are to lie beyond a quantile of one trial, on average."""
 
 
@@ -115,13 +115,13 @@ def quantile_refusal(samples: float, percentile: float, *, forced: bool = False)
     p = as_percent(percentile, "percentile")
     share = min(p, 1 - p)
     beyond = float(share) * samples
-    if forced or beyond >= FEWEST_BEYOND:
+    if forced or beyond >= MIN_BEYOND:
         return ""
-    nearest = 100 * FEWEST_BEYOND / samples if samples else 100.0
+    nearest = 100 * MIN_BEYOND / samples if samples else 100.0
     reachable = f"p{write(100 - nearest)} or lower" if p >= Fraction(1, 2) else f"p{write(nearest)} or higher"
     instead = f", {reachable}" if nearest < 50 else ""
     return (
         f"p{float(percentile):g} of a trial with {write(samples)} samples has {write(beyond, digits=2)} samples beyond it and "
-        f"{FEWEST_BEYOND} are wanted; take trials with {ceil(FEWEST_BEYOND / share)} samples{instead}, the pooled quantile of "
+        f"{MIN_BEYOND} are wanted; take trials with {ceil(MIN_BEYOND / share)} samples{instead}, the pooled quantile of "
         "all samples, or force it"
     )

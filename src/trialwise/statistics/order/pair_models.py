@@ -25,7 +25,7 @@ Flags = NDArray[np.bool_]
 Orders = NDArray[np.int64]
 
 Effects = dict[tuple[int, int], float]
-_FEWEST_FREEDOM = 3
+_MIN_FREEDOM = 3
 _FREEDOM_FOR_LEVEL = 10
 _NEGLIGIBLE = 1e-9
 _FEW_ROWS = 64
@@ -107,8 +107,8 @@ class Design:
         self._within = span(self._nuisance - self._means(self._nuisance))
         self.freedom = values.size - self.cells.size - self._within.shape[1]
         self.after = cells.after
-        self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
-        self.shortage = max(0, self.cells.size + _FEWEST_FREEDOM - values.size)
+        self.testable = int(self.after.sum()) >= 2 and self.freedom >= _MIN_FREEDOM
+        self.shortage = max(0, self.cells.size + _MIN_FREEDOM - values.size)
         self._value_sums = np.bincount(self._cell, values)
         self._named: list[int] = np.flatnonzero(~self.after | np.isin(self.cells, named)).tolist()
         self._fit()
@@ -118,7 +118,7 @@ class Design:
         spare = self.values.size - self.cells.size
         if spare - nuisance.shape[1] < _FREEDOM_FOR_LEVEL:
             nuisance = nuisance[:, :1]
-        return nuisance[:, : max(0, min(nuisance.shape[1], spare - _FEWEST_FREEDOM))]
+        return nuisance[:, : max(0, min(nuisance.shape[1], spare - _MIN_FREEDOM))]
 
     def _means(self, columns: Array) -> Array:
         """The mean of each cell, at each of its trials."""

@@ -19,7 +19,7 @@ _AS_STRONG = 0.75
 _MIRRORED = 2
 """Of so many predecessors that are left each is the opposite of the other: both are named, or neither."""
 PERMUTATIONS = 1999
-_MOST_WORK = 3e9
+_MAX_WORK = 3e9
 """Multiplications that permutations may cost; beyond, p-values come from t and Šidák's inequality."""
 
 
@@ -256,7 +256,7 @@ class PairSearch:
 
 def _affordable(models: Sequence[Design]) -> int:
     work = sum(model.values.size * (model.cells.size + 4) for model in models) * PERMUTATIONS
-    return PERMUTATIONS if work <= _MOST_WORK else 0
+    return PERMUTATIONS if work <= _MAX_WORK else 0
 
 
 def _effects(

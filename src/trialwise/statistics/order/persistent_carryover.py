@@ -12,10 +12,10 @@ from trialwise.statistics.order.pair_models import Orders, Shared, centred, leas
 from trialwise.statistics.order.positions import exchangeable, indicators, own_levels, position_blocks, span
 from trialwise.statistics.order.predecessors import History, Trials
 
-_FEWEST_FREEDOM = 10
+_MIN_FREEDOM = 10
 """With fewer degrees of freedom large |t| by chance would hide the pairs of all treatments, with which they share a maximum."""
 _NEGLIGIBLE = 1e-9
-_FEWEST_LEVELS = 3
+_MIN_LEVELS = 3
 """The first position, the last one and those between."""
 _LEFT = 0.5
 """Levels of positions leave at least so much of what a slope over positions leaves of the columns."""
@@ -75,9 +75,9 @@ class LastingDesign:
             fixed = np.hstack([self._fixed, indicators(block)[:, 1:]])
             if float(self._beyond(span(fixed))[1].sum()) >= _LEFT * whole:
                 possible.append((block, positions.size - span(np.hstack([fixed, self._columns])).shape[1]))
-        fewest = min(_FEWEST_LEVELS, np.unique(positions).size)
+        fewest = min(_MIN_LEVELS, np.unique(positions).size)
         possible = [one for one in possible if int(one[0].max()) + 1 >= fewest]
-        for wanted in (_FEWEST_FREEDOM + 1, _FEWEST_FREEDOM):
+        for wanted in (_MIN_FREEDOM + 1, _MIN_FREEDOM):
             for block, freedom in possible:
                 if freedom >= wanted:
                     return block
@@ -86,7 +86,7 @@ class LastingDesign:
     def _with_affordable(self, terms: Sequence[Array]) -> Array:
         """Drift and the level of the round beside the rest, as far as degrees of freedom are left for them."""
         spare = self.values.size - span(np.hstack([self._fixed, self._columns])).shape[1]
-        terms = terms[: max(0, min(len(terms), spare - _FEWEST_FREEDOM))]
+        terms = terms[: max(0, min(len(terms), spare - _MIN_FREEDOM))]
         return np.column_stack([self._fixed, *terms])
 
     def _fit(self) -> None:
@@ -94,8 +94,8 @@ class LastingDesign:
         self.freedom = self.values.size - self._all.shape[1]
         self._base = base = span(np.hstack([self._fixed, self._columns[:, self._named]]))
         self._left, self._sizes, self.estimable = self._beyond(base)
-        self.testable = self.cells.size >= 2 and self.freedom >= _FEWEST_FREEDOM
-        self.shortage = max(0, _FEWEST_FREEDOM - self.freedom)
+        self.testable = self.cells.size >= 2 and self.freedom >= _MIN_FREEDOM
+        self.shortage = max(0, _MIN_FREEDOM - self.freedom)
         self._floor = 1e-12 * (float(np.abs(self.values).max(initial=0.0)) or 1.0)
         self._unexplained = self.values - self._all @ (self._all.T @ self.values)
         self._exchanged = exchangeable(self._unexplained, (self._all**2).sum(axis=1), self.block)

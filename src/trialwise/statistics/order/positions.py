@@ -10,14 +10,14 @@ from scipy.special import chdtrc, fdtrc
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
 
-_MOST_LEVELS = 16
+_MAX_LEVELS = 16
 """A treatment has so many levels of its own at most; more positions are put together."""
 _ROUNDS = 100
 _SETTLED = 1e-4
 """Of a standard deviation: levels that move by less are found."""
 _REJECTED = 4.685
 """Standard deviations from which on a value does not count: Tukey's biweight with 95 % of the efficiency of plain means."""
-_LEAST_WEIGHT = 1e-9
+_MIN_WEIGHT = 1e-9
 """So that there is a mean where all values are that far off."""
 _POLISHED = 10
 """Times that a median polish goes over treatments and positions."""
@@ -71,7 +71,7 @@ class PositionLevels:
         differ = self._differ(levels, 0), self._differ(levels, 1)
         for _ in range(_ROUNDS):
             sizes = np.abs(scores - centres[treatment.codes] - levels[position.codes])
-            weights = np.maximum(1 - (sizes / _REJECTED) ** 2, 0.0) ** 2 + _LEAST_WEIGHT
+            weights = np.maximum(1 - (sizes / _REJECTED) ** 2, 0.0) ** 2 + _MIN_WEIGHT
             centres = _means(scores - levels[position.codes], treatment, weights)
             before, levels = levels, _means(scores - centres[treatment.codes], position, weights)
             levels -= np.average(levels, weights=position.counts)
@@ -144,7 +144,7 @@ def position_blocks(positions: Array) -> Iterator[Indices]:
     """
     codes = np.unique(positions, return_inverse=True)[1].astype(np.int64)
     count = int(codes.max(initial=-1)) + 1
-    for blocks in range(min(count, _MOST_LEVELS), 0, -1):
+    for blocks in range(min(count, _MAX_LEVELS), 0, -1):
         yield _blocks(count, blocks)[codes]
 
 

@@ -14,7 +14,7 @@ from trialwise.statistics.checks import Array, Indices, as_many_values, as_value
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-FEWEST_TRIALS = 2
+MIN_TRIALS = 2
 
 
 class NoSamplesError(StatisticsError):
@@ -87,10 +87,8 @@ class Clusters:
 
 def require_enough(trials: int, samples: int) -> None:
     """Raise StatisticsError where there are fewer than two trials, or no samples."""
-    if trials < FEWEST_TRIALS:
-        raise StatisticsError(
-            f"there are {trials} trials; at least {FEWEST_TRIALS} are needed for an interval"
-        )
+    if trials < MIN_TRIALS:
+        raise StatisticsError(f"there are {trials} trials; at least {MIN_TRIALS} are needed for an interval")
     if not samples:
         raise NoSamplesError
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FEWEST = 200
 """Trials from which on the interval of the residuals is trusted: they are spiky, almost all small and a few large."""
 _SHARE_OF_PLAIN = 0.1
-_FEWEST_AT_ALL = 10
+_MIN_AT_ALL = 10
 """Residual degrees of freedom below which no regression is made."""
 SPIKE = 0.2
 """Share of the variance left from which on one trial is too much: others like it have not come yet."""
@@ -179,9 +179,9 @@ def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Ar
     columns = raw[:, None] if raw.ndim == 1 else raw
     if columns.ndim != 2 or columns.shape[0] != n:
         raise StatisticsError(f"x has the shape {raw.shape}; one row for each of {n} trials is wanted")
-    if n - columns.shape[1] - 1 < _FEWEST_AT_ALL:
+    if n - columns.shape[1] - 1 < _MIN_AT_ALL:
         raise StatisticsError(
-            f"{columns.shape[1]} control variates take at least {columns.shape[1] + 1 + _FEWEST_AT_ALL} trials; there are {n}"
+            f"{columns.shape[1]} control variates take at least {columns.shape[1] + 1 + _MIN_AT_ALL} trials; there are {n}"
         )
     checked = [as_values(column, f"x[:, {at}]") for at, column in enumerate(columns.T)]
     means = as_values(np.atleast_1d(np.asarray(known_means)), "known_means")

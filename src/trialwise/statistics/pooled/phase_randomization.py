@@ -32,7 +32,7 @@ BLOCK_CELLS = 1 << 20
 # Odd, so that what is left of a series of powers, taken for the last of them, rises too.
 HERMITE_TERMS = 101
 # Steps of a quantile function that tell its shape.
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def reached_correlations(ordered: Array) -> ReachedCorrelations:
 
 def _hermite_squares(ordered: Array) -> Array:
     """Shares of the terms 1, 2, … in the variance of a quantile function; the last holds all that is left."""
-    steps = np.unique(np.linspace(0, ordered.size, min(ordered.size, MOST_STEPS) + 1).astype(np.int64))
+    steps = np.unique(np.linspace(0, ordered.size, min(ordered.size, MAX_STEPS) + 1).astype(np.int64))
     heights = np.add.reduceat(ordered, steps[:-1]) / np.diff(steps)
     heights = heights - np.average(heights, weights=np.diff(steps))
     variance = float(np.average(heights**2, weights=np.diff(steps))) or 1.0

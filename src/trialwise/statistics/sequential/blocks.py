@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trialwise.statistics.checks import Array
 
-FEWEST_BLOCKS = 8
+MIN_BLOCKS = 8
 """Before the first look. From fewer the error of a pooled quantile is too small, and Student's factor eats up what blocks gain."""
 
 

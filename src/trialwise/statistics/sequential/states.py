@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from trialwise.errors import StatisticsError
 from trialwise.rules import CCEVAL, RuleName
-from trialwise.statistics.pooled.clusters import FEWEST_TRIALS, NoSamplesError
+from trialwise.statistics.pooled.clusters import MIN_TRIALS, NoSamplesError
 from trialwise.statistics.sequential.looking import MOST, Factors, Looks, TrialForecast, forecast_of
 
 
@@ -144,7 +144,7 @@ class Course:
             return self._result
         looks = self.looks
         # Before the first look there may be one trial, or no sample at all: no interval.
-        seen = measured(looks.reach(n, self._tuned_for)) if n >= FEWEST_TRIALS else _nothing(n)
+        seen = measured(looks.reach(n, self._tuned_for)) if n >= MIN_TRIALS else _nothing(n)
         if looks.is_tuned and n < looks.start:
             seen = replace(seen, low=-inf, high=inf)
         target = looks.target(seen.estimate) if isfinite(seen.estimate) else nan

@@ -14,7 +14,7 @@ from trialwise.statistics.pooled.forecast import spacing_noise
 from trialwise.statistics.sequential.looking import Looks, lognormal_factors
 from trialwise.statistics.sequential.states import Seen, Sequential
 from trialwise.statistics.simulation.importance import (
-    FEWEST_EFFECTIVE,
+    MIN_EFFECTIVE,
     ImportanceQuantile,
     importance_quantile,
     tail_weight,
@@ -89,7 +89,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
             factors=lognormal_factors(self._spread(found, half / reach) if isfinite(half) else 0.0),
             estimand=estimand,
             warnings=[warning] if warning else [],
-            least=n * FEWEST_EFFECTIVE / found.diagnostics.effective,
+            least=n * MIN_EFFECTIVE / found.diagnostics.effective,
             method=found.method,
         )
 

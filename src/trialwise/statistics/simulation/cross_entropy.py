@@ -16,7 +16,7 @@ from trialwise.statistics.sizing.switching import Cycle, LognormalTilt, Simulate
 
 EPOCHS = 10
 CYCLES = 10
-_FEWEST_TAIL = 1000
+_MIN_TAIL = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def cross_entropy_search(
         history=tuple(history),
         tail_flows=tail,
         warning=""
-        if tail >= _FEWEST_TAIL and weighted
+        if tail >= _MIN_TAIL and weighted
         else f"the last step rests on {tail} responses of the tail, and a thousand are wanted"
         + ("" if weighted else "; as printed they are not weighted, which drifts upwards in every epoch"),
         method=f"adaptive cross-entropy, {epochs} epochs of {cycles} cycles, {'weighted' if weighted else 'as printed'}",

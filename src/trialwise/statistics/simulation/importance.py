@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCH = 40
 """CCEval's K: trials of a batch."""
-FEWEST_EFFECTIVE = 50.0
+MIN_EFFECTIVE = 50.0
 """Trials that a weighted tail has to be worth."""
 _SHARE = 0.2
 
@@ -175,9 +175,9 @@ def _diagnosed(clusters: Clusters, tails: Array, expected: float) -> WeightDiagn
     effective = total**2 / float(np.sum(tails**2)) if total else 0.0
     largest = float(tails.max()) / total if total else 1.0
     found: list[str] = []
-    if effective < FEWEST_EFFECTIVE:
+    if effective < MIN_EFFECTIVE:
         found.append(
-            f"the tail of {clusters.trials} trials is worth {about(effective)}; {FEWEST_EFFECTIVE:g} are wanted"
+            f"the tail of {clusters.trials} trials is worth {about(effective)}; {MIN_EFFECTIVE:g} are wanted"
         )
     if largest > _SHARE:
         found.append(f"one trial has {100 * largest:.0f} % of the tail's weight")

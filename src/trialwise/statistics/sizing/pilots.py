@@ -23,7 +23,7 @@ SEARCHED_BINS = 2048
 # An oscillation below a twentieth of the variance moves no metric.
 WEAKEST_OSCILLATION = 0.05
 # With fewer, the bend at the end of a ramp looks like a period.
-FEWEST_CYCLES = 3
+MIN_CYCLES = 3
 
 
 def startup_samples(samples: Array, *, tolerance: float = 5) -> int | None:
@@ -83,7 +83,7 @@ def longest_oscillation(samples: Array, *, seed: int = DEFAULT_SEED) -> float | 
     strong = [
         one.seconds
         for one, share in zip(candidates, shares, strict=True)
-        if share >= WEAKEST_OSCILLATION and samples.size >= FEWEST_CYCLES * one.seconds
+        if share >= WEAKEST_OSCILLATION and samples.size >= MIN_CYCLES * one.seconds
     ]
     return max(strong, default=None)
 

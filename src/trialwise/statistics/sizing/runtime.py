@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from trialwise.statistics.checks import Array
 
-FEWEST_SAMPLES = 2 * BATCHES
+MIN_SAMPLES = 2 * BATCHES
 PREFIXES = 60
 # Mean corrected lag-1 correlation of 20 independent batches: the correction and the bound at 0 push it up.
 IDLE_CORRELATION = 0.1
@@ -167,9 +167,9 @@ def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> PilotSamples:
         if duration == 0:
             raise StatisticsError("all samples have the same time; leave times out to count in samples")
         pilot = PilotSamples(values[np.argsort(when, kind="stable")], duration / (values.size - 1), "s")
-    if values.size < FEWEST_SAMPLES:
+    if values.size < MIN_SAMPLES:
         raise StatisticsError(
-            f"{values.size} samples are too few for a pilot; at least {FEWEST_SAMPLES} are needed"
+            f"{values.size} samples are too few for a pilot; at least {MIN_SAMPLES} are needed"
         )
     return pilot
 

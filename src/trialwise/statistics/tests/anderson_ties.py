@@ -11,11 +11,11 @@ from scipy.special import ndtr
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 
-_MOST_STEPS = 6000
+_MAX_STEPS = 6000
 """Steps of the exact law that are affordable, of some ten microseconds each."""
 _GRID = 1024
 """Up to so many partial sums are kept as they are; of more each is rounded up to a multiple of A² over this."""
-_MOST_CATEGORIES = 128
+_MAX_CATEGORIES = 128
 """Beyond, neighbouring values are put together before the eigenvalues of the approximate law are found."""
 _NEAR_MEAN = 1e-3
 
@@ -38,7 +38,7 @@ def _affordable(pooled: Pooled) -> bool:
         sums = np.arange(max(0, m - left), min(sum(pooled.sizes) - left, m) + 1)
         left -= count
         steps += int((np.minimum(count, m - sums) - np.maximum(0, m - sums - left) + 1).sum())
-        if steps > _MOST_STEPS:
+        if steps > _MAX_STEPS:
             return False
     return True
 
@@ -90,9 +90,9 @@ def _gathered(found: list[tuple[Array, Array]], step: float) -> tuple[Array, Arr
 def _eigenvalues(pooled: Pooled) -> Array:
     """Of A² as a quadratic form, from the exact covariance of the first sample's sums given the ties; they add up to 1."""
     counts, total = pooled.counts, sum(pooled.sizes)
-    if counts.size > _MOST_CATEGORIES:
+    if counts.size > _MAX_CATEGORIES:
         middle = (np.cumsum(counts) - counts / 2) / total
-        together = (middle * _MOST_CATEGORIES).astype(np.int64)
+        together = (middle * _MAX_CATEGORIES).astype(np.int64)
         counts = np.bincount(together, counts)
         counts = counts[counts > 0]
     upto = np.cumsum(counts) - counts / 2

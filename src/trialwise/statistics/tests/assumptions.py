@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trialwise.statistics.frames import Table
 
 _PERMUTATIONS = 1999
-_MOST_PERMUTED = 5000
+_MAX_PERMUTED = 5000
 """Of more trials the limit is right, ties or not."""
 _SEED = 19_791_287
 _ROUNDING = 1e-9
@@ -119,7 +119,7 @@ def _breusch_pagan(trials: Trials, *, ties: bool) -> tuple[BreuschPagan, Breusch
         return nothing[0], nothing[1]
     explained, whole = (float(part[0]) for part in _explained(left[None, :], counts))
     koenker = left.size * explained / whole if whole else 0.0
-    tied = ties and np.unique(trials.values).size < left.size <= _MOST_PERMUTED
+    tied = ties and np.unique(trials.values).size < left.size <= _MAX_PERMUTED
     p_value = _permuted_p(trials.values, counts, koenker) if tied else float(chdtrc(df, koenker))
     return (
         BreuschPagan(explained / 2, df, float(chdtrc(df, explained / 2)), studentised=False),

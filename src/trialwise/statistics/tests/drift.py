@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["steady", "drifting", "inconclusive"]
 
 BATCHES = 20
-FEWEST_BATCHES = 5
+MIN_BATCHES = 5
 MSER_BATCH = 5
-_LARGEST_CORRELATION = 0.95
+_MAX_CORRELATION = 0.95
 _LARGEST = 1e150
 _ROUNDING = 1e-14
 
@@ -111,9 +111,9 @@ def drift_test(
         relative tolerance then means nothing.
     """
     count = metrics.size
-    if count < FEWEST_BATCHES:
+    if count < MIN_BATCHES:
         raise StatisticsError(
-            f"{count} batches are too few for a drift test; at least {FEWEST_BATCHES} are needed"
+            f"{count} batches are too few for a drift test; at least {MIN_BATCHES} are needed"
         )
     level = abs(percentile_of(metrics, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
     if is_constant(metrics):
@@ -148,7 +148,7 @@ def _relative(metrics: Array, level: float) -> Array:
 def _lag_one(left: Array, squares: float) -> float:
     raw = float(left[1:] @ left[:-1]) / squares if squares > 0 else 0.0
     # Without residuals there is no correlation, and nothing to correct for.
-    return min(max(raw + (1 + 4 * raw) / left.size, 0.0), _LARGEST_CORRELATION) if squares > 0 else 0.0
+    return min(max(raw + (1 + 4 * raw) / left.size, 0.0), _MAX_CORRELATION) if squares > 0 else 0.0
 
 
 def _reach(squares: float, freedom: float, spread: float, confidence: float) -> float:

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array, Indices
     from trialwise.statistics.time.timegrid import TimeGrid, TimeSeries
 
-MOST_SHIFTS = 8
+MAX_SHIFTS = 8
 # Values on either side of a shift: with fewer, an outlier would be one.
-SHORTEST_LEVEL = 5
-SHORTEST_SHARE = 0.02
+MIN_LEVEL = 5
+MIN_SHARE = 0.02
 # Places at which the two ends of a block are looked for together.
-MOST_KNOTS = 100
+MAX_KNOTS = 100
 # Distances of shifts in one direction that are one or several of the same length, to within so much of it, are a wave's edges.
-FEWEST_DISTANCES = 3
+MIN_DISTANCES = 3
 EVEN = 0.05
-MOST_OF_SLOPE = 2000
+MAX_OF_SLOPE = 2000
 FAMILIES = ("shift", "block", "bend")
 
 
@@ -124,12 +124,12 @@ def find_shifts(
     frequencies = frequencies_of(grid)
     if frequencies is None:
         return Nonstationary(STRAIGHT, (), None, 1.0, more=False)
-    steps = seed.spawn(MOST_SHIFTS + 2)
+    steps = seed.spawn(MAX_SHIFTS + 2)
     noises = noise_spectra(grid, design(grid.times, calendar), frequencies)
     baseline, p_values, bend_p = STRAIGHT, dict[float, float](), None
     for step in steps[:-1]:
         basis = design(grid.times, calendar, baseline)
-        if float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT or len(p_values) >= MOST_SHIFTS:
+        if float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT or len(p_values) >= MAX_SHIFTS:
             break
         scan = _scan(grid, basis, baseline)
         family, places, p_value = _test(grid, scores, scan, noises, surrogates, step)
@@ -143,7 +143,7 @@ def find_shifts(
         baseline = replace(baseline, shifts=tuple(sorted(p_values)))
     line_p = _line(grid, scores, calendar, baseline, frequencies, surrogates, steps[-1])
     ordered = tuple(p_values[at] for at in baseline.shifts)
-    return Nonstationary(baseline, ordered, bend_p, line_p, more=len(p_values) >= MOST_SHIFTS)
+    return Nonstationary(baseline, ordered, bend_p, line_p, more=len(p_values) >= MAX_SHIFTS)
 
 
 def recurrence(grid: TimeGrid, scores: Array, baseline: Baseline) -> float | None:
@@ -151,7 +151,7 @@ def recurrence(grid: TimeGrid, scores: Array, baseline: Baseline) -> float | Non
     shifts = np.asarray(baseline.shifts)
     sizes = np.linalg.lstsq(baseline_columns(grid.times, baseline), scores)[0][2 : 2 + shifts.size]
     distances = np.concatenate([np.diff(shifts[sizes > 0]), np.diff(shifts[sizes < 0])])
-    if distances.size < FEWEST_DISTANCES:
+    if distances.size < MIN_DISTANCES:
         return None
     length = float(np.median(distances))
     cycles = distances / length
@@ -160,7 +160,7 @@ def recurrence(grid: TimeGrid, scores: Array, baseline: Baseline) -> float | Non
 
 def _scan(grid: TimeGrid, basis: Array, baseline: Baseline) -> _Scan:
     n = grid.index.size
-    least = max(SHORTEST_LEVEL, int(SHORTEST_SHARE * n))
+    least = max(MIN_LEVEL, int(MIN_SHARE * n))
     starts = np.arange(least, n - least + 1)
     known = np.searchsorted(grid.times, np.asarray(baseline.shifts))
     for place in known.tolist():
@@ -169,7 +169,7 @@ def _scan(grid: TimeGrid, basis: Array, baseline: Baseline) -> _Scan:
     sizes = n - starts - np.sum(projected**2, axis=1)
     kept = sizes > 1e-6 * n
     starts, sizes, projected = starts[kept], sizes[kept], projected[kept]
-    spacing = max(least, -(-n // MOST_KNOTS))
+    spacing = max(least, -(-n // MAX_KNOTS))
     knots = np.arange(0, starts.size, spacing)
     late = n - np.maximum.outer(starts[knots], starts[knots])
     products = late - projected[knots] @ projected[knots].T
@@ -365,5 +365,5 @@ def _change(series: TimeSeries, parts: Sequence[Array], *, bent: bool) -> float:
 def _slope(times: Array, values: Array) -> float:
     if values.size < 2:
         return 0.0
-    places = np.unique(np.linspace(0, values.size - 1, MOST_OF_SLOPE).astype(np.int64))
+    places = np.unique(np.linspace(0, values.size - 1, MAX_OF_SLOPE).astype(np.int64))
     return theil_sen(times[places], values[places], 95).slope

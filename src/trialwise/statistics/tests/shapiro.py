@@ -21,7 +21,7 @@ _SMALL_MEAN = (0.544, -0.39978, 0.025054, -6.714e-4)
 _SMALL_DEVIATION = (1.3822, -0.77857, 0.062767, -0.0020322)
 _LARGE_MEAN = (-1.5861, -0.31082, -0.083751, 0.0038915)
 _LARGE_DEVIATION = (-0.4803, -0.082676, 0.0030302)
-_MOST_SMALL = 11
+_MAX_SMALL = 11
 
 
 def shapiro_wilk(ordered: Array, *, ties: bool = True) -> float:
@@ -71,7 +71,7 @@ def _tail(w: float, n: int) -> float:
     if w == 1:
         return 1.0
     y = log(1 - w)
-    if n <= _MOST_SMALL:
+    if n <= _MAX_SMALL:
         bound = _polynomial(_SMALL_BOUND, n)
         if y >= bound:
             return 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.pooled.phase_randomization import Noise, Plausible, certain, rearranged, residuals
-from trialwise.statistics.time.noise_spectra import FEWEST_CYCLES, frequencies_of, noise_spectra, power
+from trialwise.statistics.time.noise_spectra import MIN_CYCLES, frequencies_of, noise_spectra, power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
     below_nyquist = int(np.ceil(candidate.seconds / (2 * grid.spacing))) - 1
     affordable = grid.index.size // 6 - 1
     harmonics = min(candidate.harmonics, below_nyquist, affordable)
-    if grid.duration + grid.spacing < FEWEST_CYCLES * candidate.seconds or harmonics < 1:
+    if grid.duration + grid.spacing < MIN_CYCLES * candidate.seconds or harmonics < 1:
         return None
     return Candidate(candidate.seconds, harmonics)
 

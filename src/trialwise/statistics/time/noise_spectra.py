@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array, Indices
     from trialwise.statistics.time.timegrid import TimeGrid
 
-FEWEST_CYCLES = 1.9
+MIN_CYCLES = 1.9
 # Shares of the red part in what a regression leaves of the variance.
 SHARES = np.array([1.0, 0.95, 0.85, 0.7, 0.55, 0.4, 0.28, 0.2, 0.13, 0.08, 0.05, 0.03, 0.015])
 # With less memory, red beside white noise is white noise for all that a record shows.
-LEAST_MIXED = 0.3
+MIN_MIXED = 0.3
 # Memory in records: the longest is a random walk.
 LONG_MEMORIES = np.array([0.03, 0.1, 0.3, 1.0])
 BAND_GROWTH = 1.04
 # Of the likelihood of all noises; what has less than that is drawn for no surrogate in a hundred.
-LEAST_PLAUSIBLE = 1e-4
+MIN_PLAUSIBLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def frequencies_of(grid: TimeGrid) -> Frequencies | None:
     """2 or 4 places for each 1/duration; None where there are no frequencies to search."""
     length = fft.next_fast_len((4 if grid.size < 16_384 else 2) * grid.size, real=True)
     resolution = length * grid.cell / (grid.duration + grid.spacing)
-    searched = int(np.ceil(FEWEST_CYCLES * resolution))
+    searched = int(np.ceil(MIN_CYCLES * resolution))
     last = int(np.ceil(length * grid.cell / (2 * grid.spacing))) - 1
     if last <= searched:
         return None
@@ -201,7 +201,7 @@ class NoiseSpectra:
         """
         _, unlikely = self._each(spectra[:1], None)
         shares = np.exp(unlikely.min() - unlikely[0])
-        kept = np.flatnonzero(shares > LEAST_PLAUSIBLE * shares.sum())
+        kept = np.flatnonzero(shares > MIN_PLAUSIBLE * shares.sum())
         chances = shares[kept] / shares[kept].sum()
         return Plausible(tuple(self.noises[at] for at in kept.tolist()), chances)
 
@@ -252,7 +252,7 @@ def _correlations(grid: TimeGrid) -> Array:
 def _mixtures(
     grid: TimeGrid, correlations: Array, left: list[float]
 ) -> tuple[tuple[Noise, ...], Array, Indices]:
-    least = LEAST_MIXED ** (grid.cell / grid.spacing)
+    least = MIN_MIXED ** (grid.cell / grid.spacing)
     noises, shares, colours = [Noise(0.0)], [0.0], [0]
     for colour, correlation in enumerate(correlations.tolist(), start=1):
         for share in SHARES.tolist() if correlation > least else [1.0]:

@@ -23,7 +23,7 @@ from trialwise.statistics.time.harmonics import (
 )
 from trialwise.statistics.time.seasonality_paper import by_paper
 from trialwise.statistics.time.seasonality_results import Findings, Period, Seasonality
-from trialwise.statistics.time.spectrum import HARMONICS, MOST_HARMONIC, blind_search
+from trialwise.statistics.time.spectrum import HARMONICS, MAX_HARMONIC, blind_search
 from trialwise.statistics.time.timegrid import TimeGrid, TimeSeries, at_most, lag_grid, lay_out, read_series
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
 DEFAULT_SEED = 7
-FEWEST_VALUES = 20
+MIN_VALUES = 20
 # Periods that nobody asked for get two fifths of the error, those of the calendar the rest.
 BLIND_SHARE = 0.4
 # Shifts and drift are asked for at a fifth of it: noise that wanders looks like them more often than its surrogates do.
@@ -93,7 +93,7 @@ def seasonality(
     grid = lay_out(series)
     if method == "paper":
         findings = by_paper(series, grid)
-    elif grid.values.size < FEWEST_VALUES or grid.values.min() == grid.values.max():
+    elif grid.values.size < MIN_VALUES or grid.values.min() == grid.values.max():
         findings = _without_test(series, grid)
     else:
         findings = _by_test(series, grid, 1 - confidence / 100, surrogates, np.random.SeedSequence(seed))
@@ -142,10 +142,8 @@ def _remarks(series: TimeSeries, grid: TimeGrid) -> list[str]:
 
 
 def _without_test(series: TimeSeries, grid: TimeGrid) -> Findings:
-    if grid.values.size < FEWEST_VALUES:
-        remark = (
-            f"{grid.values.size} values are too few to test for periods: at least {FEWEST_VALUES} needed."
-        )
+    if grid.values.size < MIN_VALUES:
+        remark = f"{grid.values.size} values are too few to test for periods: at least {MIN_VALUES} needed."
         open_periods: Sequence[Candidate] = HUMAN
     else:
         remark = "All values are equal: nothing varies with time."
@@ -300,7 +298,7 @@ def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
     # With few cycles of the longer period, any short one is near some harmonic of it: it counts only where it is known to have some.
     sharp = other.harmonics > HARMONICS
     if multiple <= 1.5 or (
-        not sharp and (multiple >= MOST_HARMONIC or duration < MANY_CYCLES * other.seconds)
+        not sharp and (multiple >= MAX_HARMONIC or duration < MANY_CYCLES * other.seconds)
     ):
         return False
     return abs(1 / one.seconds - round(multiple) / other.seconds) <= 0.25 / duration

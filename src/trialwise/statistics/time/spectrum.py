@@ -19,7 +19,7 @@ from trialwise.statistics.time.harmonics import (
     waves,
 )
 from trialwise.statistics.time.noise_spectra import (
-    FEWEST_CYCLES,
+    MIN_CYCLES,
     Frequencies,
     NoiseSpectra,
     frequencies_of,
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array, Indices
     from trialwise.statistics.time.timegrid import TimeGrid
 
-MOST_PERIODS = 6
+MAX_PERIODS = 6
 NO_NOISE = 4.0
 """Of a frequency that is looked at by itself: noise exceeds so many times its mean in 2 %."""
 HARMONICS = 6
-MOST_HARMONIC = 20
+MAX_HARMONIC = 20
 """Of a wave that has harmonics so many are taken off, so that those beyond the sixth are no further periods."""
 SHARP = 16.0
 """What noise shows at a wave's second to sixth harmonic together, over its mean, in less than 1 of 100."""
@@ -90,7 +90,7 @@ def blind_search(
     basis, discoveries = design(grid.times, known, baseline), list[Discovery]()
     # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and what is
     # not so red then has peaks at high frequencies that are none.
-    for step in seed.spawn(MOST_PERIODS if frequencies else 0):
+    for step in seed.spawn(MAX_PERIODS if frequencies else 0):
         if frequencies is None or float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT:
             break
         found = _largest_peak(grid, scores, basis, frequencies, surrogates, step)
@@ -123,7 +123,7 @@ def _largest_peak(
     place = _fundamental(int(at), spectrum[0], whitened, frequencies)
     sharp = _is_sharp(place, whitened, frequencies)
     period = 1 / _refined(grid, residual, basis, frequencies, place, HARMONICS if sharp else 1)
-    found = visible(Candidate(period, MOST_HARMONIC if sharp else HARMONICS), grid) or Candidate(period, 1)
+    found = visible(Candidate(period, MAX_HARMONIC if sharp else HARMONICS), grid) or Candidate(period, 1)
     return Discovery(found, (1 + beaten) / (1 + surrogates))
 
 
@@ -192,7 +192,7 @@ def _refined(
 ) -> float:
     """Find the frequency near a peak whose wave, with its harmonics, explains most, with 1.9 cycles or more in the record."""
     hertz, reach = frequencies.hertz(at, grid.cell), 0.5 / grid.duration
-    low, high = max(hertz - reach, FEWEST_CYCLES / (grid.duration + grid.spacing)), hertz + reach
+    low, high = max(hertz - reach, MIN_CYCLES / (grid.duration + grid.spacing)), hertz + reach
 
     def unexplained(frequency: float) -> float:
         period = visible(Candidate(1 / frequency, harmonics), grid) or Candidate(1 / frequency, 1)

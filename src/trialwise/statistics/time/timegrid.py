@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from trialwise.statistics.checks import Array, Indices
 
-MOST_CELLS = 3 << 16
+MAX_CELLS = 3 << 16
 CELLS_PER_VALUE = 8
 FEW_CELLS = 8192
 
@@ -128,7 +128,7 @@ def lay_out(series: TimeSeries) -> TimeGrid:
     regular = float(np.mean(np.abs(distances / step - multiples) <= 0.2)) >= 0.95
     # The median of jittered distances is not exactly the interval of the clock behind them.
     cell = series.duration / float(multiples.sum()) if regular else step / 4
-    most = min(MOST_CELLS, max(1024, CELLS_PER_VALUE * series.times.size))
+    most = min(MAX_CELLS, max(1024, CELLS_PER_VALUE * series.times.size))
     if series.duration / cell >= most:
         cell, regular = series.duration / (most - 1), False
     return _fill(series, cell, regular=regular)

@@ -28,9 +28,9 @@ CONTROLLER: Mapping[str, Mapping[str, str]] = {
 """Parameters of controllers beside `initial_window`, and ns-3's attributes for them."""
 HEADER = 42
 """Bytes of a packet of ns-3 beside its payload: 2 of PPP, 20 of IPv4, 20 of TCP without time stamps."""
-MOST_FLOWS = 64_000
+MAX_FLOWS = 64_000
 """Each flow has a port of its own from 1024 on."""
-MOST_HOPS = 255
+MAX_HOPS = 255
 """Links that a packet crosses before its time to live ends."""
 
 _LINE, _BUFFER, _THRESHOLD = 100 * 10**9, 32 << 20, 300_000
@@ -88,9 +88,9 @@ def ns3_request(
         A flow that cannot be, too many, or too long a route.
     """
     links = fabric.links
-    if len(flows["src"]) > MOST_FLOWS:
+    if len(flows["src"]) > MAX_FLOWS:
         raise PlanError(
-            f'{len(flows["src"])} flows: engine = "ns3" takes {MOST_FLOWS} in a trial',
+            f'{len(flows["src"])} flows: engine = "ns3" takes {MAX_FLOWS} in a trial',
             hint="shorten the workload's duration or list, and run more trials",
         )
     if "class" in flows and len(np.unique(flows["class"])) > 1:
@@ -126,8 +126,8 @@ def _routes(fabric: _core.Fabric, flows: Mapping[str, np.ndarray]) -> tuple[np.n
     except _core.SimulationError as error:
         raise PlanError(str(error)) from error
     hops = routes.shape[1]
-    if hops > MOST_HOPS:
-        raise PlanError(f'a route of {hops} links: engine = "ns3" takes {MOST_HOPS}')
+    if hops > MAX_HOPS:
+        raise PlanError(f'a route of {hops} links: engine = "ns3" takes {MAX_HOPS}')
     return routes, replies
 
 

@@ -227,7 +227,7 @@ def test_encodings(write):
 def test_what_unpacks_to_more_than_the_bound_is_refused_early(write, monkeypatch):
     path = write(gzip.compress(b"v\n" + b"1\n" * 20_000_000))
     assert path.stat().st_size < 200_000
-    monkeypatch.setattr(content, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(content, "MAX_UNPACKED", 1 << 20)
     with pytest.raises(AnalysisError, match="holds more than 1 MiB"):
         read_table(path)
 
@@ -235,7 +235,7 @@ def test_what_unpacks_to_more_than_the_bound_is_refused_early(write, monkeypatch
 def test_files_beyond_the_bound_are_not_read(tmp_path):
     path = tmp_path / "sparse.csv"
     with path.open("wb") as file:
-        file.truncate(content.MOST_BYTES + 1)
+        file.truncate(content.MAX_BYTES + 1)
     with pytest.raises(AnalysisError, match="is larger than 1024 MiB"):
         read_table(path)
 
@@ -266,7 +266,7 @@ def test_pipes_are_read_within_bounds(tmp_path, monkeypatch):
     os.close(writing)
     assert values(Path(f"/dev/fd/{reading}")) == [1]
     os.close(reading)
-    monkeypatch.setattr(content, "MOST_BYTES", 1000)
+    monkeypatch.setattr(content, "MAX_BYTES", 1000)
 
     def endless():
         with path.open("wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):
