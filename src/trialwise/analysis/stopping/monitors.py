@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
 from trialwise.rules import RULES, RuleName
 from trialwise.statistics.sequential.blocks import MIN_BLOCKS
+from trialwise.statistics.sequential.states import SequentialUnweighted
 
-_Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
+_Plain = SequentialUnweighted[Any]
 _Weighted = st.SequentialImportance | st.SequentialBatches
 
 
@@ -113,10 +114,8 @@ class ClaimMonitor:
             self._sequence.add((series, (number - 1) // SOBOL_BLOCK), unit)
         elif isinstance(self._sequence, st.SequentialControlled):
             self._sequence.add(unit, self._controls_of(units, place))
-        elif isinstance(self._sequence, st.SequentialMean):
-            self._sequence.add(float(unit))
-        elif isinstance(self._sequence, (st.SequentialPooledMean, st.SequentialQuantile)):
-            self._sequence.add(np.asarray(unit))
+        elif isinstance(self._sequence, SequentialUnweighted):
+            self._sequence.add_samples(np.atleast_1d(np.asarray(unit)))
         # A pooled statistic of trials without a sample is none: the first look waits for one.
         has_value = self._samples or self.claim.goal.metric.estimand == "per_trial"
         if self._fed >= self._seen.next_look and has_value:

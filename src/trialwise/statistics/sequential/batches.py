@@ -41,7 +41,7 @@ class SequentialBatches:
         start: int | None = None,
         batch: int = BATCH,
     ) -> None:
-        """State what is wanted: `start` counts batches of `batch` trials, the others as in `SequentialMean`.
+        """State what is wanted: `start` counts batches of `batch` trials, the others as in `Sequential`.
 
         Raises
         ------

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trialwise.statistics.pooled.influence import pooled_influence
 from trialwise.statistics.sequential.looking import TrialForecast
-from trialwise.statistics.sequential.mean import SequentialMean
-from trialwise.statistics.sequential.pooled_mean import SequentialPooledMean
-from trialwise.statistics.sequential.quantile import SequentialQuantile
-from trialwise.statistics.sequential.states import SequentialState
+from trialwise.statistics.sequential.states import SequentialState, SequentialUnweighted
 from trialwise.statistics.sizing.replicates import block_gain
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ class SequentialBlocks:
 
     def __init__(
         self,
-        of_blocks: SequentialMean | SequentialPooledMean | SequentialQuantile,
+        of_blocks: SequentialUnweighted[Any],
         size: int,
         percentile: float | None,
     ) -> None:
@@ -63,10 +60,7 @@ class SequentialBlocks:
             return False
         trials, self._open = self._open, []
         self._whole += trials
-        together = np.concatenate(trials)
-        if isinstance(self._of_blocks, SequentialMean):
-            return self._of_blocks.add(float(together.mean()))
-        return self._of_blocks.add(together)
+        return self._of_blocks.add_samples(np.concatenate(trials))
 
     @property
     def state(self) -> SequentialState:
@@ -91,6 +85,6 @@ class SequentialBlocks:
     @property
     def gain(self) -> float:
         """Variance of as many trials drawn each by itself over that of these; StatisticsError before two blocks (`block_gain`)."""
-        if isinstance(self._of_blocks, SequentialMean):
+        if not self._of_blocks.pools:
             return block_gain(np.concatenate(self._whole or [np.empty(0)]), self._size)
         return block_gain(pooled_influence(self._whole, self._percentile), self._size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from trialwise.statistics.checks import Array, as_values
 from trialwise.statistics.pooled.clusters import NoSamplesError
 from trialwise.statistics.pooled.control_variates import SPIKE, ControlVariates
 from trialwise.statistics.sequential.looking import Looks, TrialForecast, forecast_of
-from trialwise.statistics.sequential.mean import SequentialMean
-from trialwise.statistics.sequential.pooled_mean import SequentialPooledMean
-from trialwise.statistics.sequential.quantile import SequentialQuantile
-from trialwise.statistics.sequential.states import SequentialState
+from trialwise.statistics.sequential.states import SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +41,7 @@ class SequentialControlled:
     interval stays.
     """
 
-    def __init__(self, plain: SequentialMean | SequentialPooledMean | SequentialQuantile, fit: Fit) -> None:
+    def __init__(self, plain: SequentialUnweighted[Any], fit: Fit) -> None:
         """State what is wanted.
 
         Parameters
@@ -82,10 +79,7 @@ class SequentialControlled:
                 f"the rule stopped after {self._state.n} trials, and its interval holds for these"
             )
         values = as_values(np.atleast_1d(np.asarray(trial, dtype=np.float64)), "trial", minimum=0)
-        if isinstance(self._plain, SequentialMean):
-            self._plain.add(float(values[0]))
-        else:
-            self._plain.add(values)
+        self._plain.add_samples(values)
         self._trials.append(values)
         self._lost = self._lost or controls is None
         if controls is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite, sqrt
 
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.rules import RuleName
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
-from trialwise.statistics.sequential.looking import Looks, chi_square_factors
-from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
+from trialwise.statistics.sequential.looking import chi_square_factors
+from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 
-class SequentialMean(Sequential[float]):
+class SequentialMean(SequentialUnweighted[float]):
     """The mean of one number for each trial, until its interval is narrow enough.
 
     Rules: "geometric" (default) looks from 30 trials on, each time at a tenth more, at Student's interval with four fifths of
@@ -22,36 +23,13 @@ class SequentialMean(Sequential[float]):
     forecast; it alone may be extended after it stopped, at about 2.5 times the trials.
     """
 
-    def __init__(
-        self,
-        precision: float,
-        *,
-        relative: bool = True,
-        confidence: float = 95,
-        rule: RuleName = "geometric",
-        start: int | None = None,
-    ) -> None:
-        """State what is wanted.
+    pools = False
 
-        Parameters
-        ----------
-        precision
-            Half of the width wanted, in percent of the mean, or, where not `relative`, in the unit of the values.
-        relative
-            Whether the precision is in percent.
-        confidence
-            In percent, as reported.
-        rule
-            "geometric", "cceval" or "anytime".
-        start
-            Trials before the first look; the rule's own where None.
+    def add_samples(self, samples: Array) -> bool:
+        """Take in the mean of a trial's samples."""
+        return self.add(float(samples.mean()))
 
-        Raises
-        ------
-        StatisticsError
-            An option is out of range.
-        """
-        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
+    def _empty(self) -> None:
         self._moments = RunningMoments()
 
     def _take(self, trial: float, name: str) -> None:

@@ -8,40 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.arrays import Array
 from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_values
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.pooled.clusters import NoSamplesError, ratio_standard_error
-from trialwise.statistics.sequential.looking import Looks, chi_square_factors
-from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
+from trialwise.statistics.sequential.looking import chi_square_factors
+from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class SequentialPooledMean(Sequential["ArrayLike"]):
+class SequentialPooledMean(SequentialUnweighted["ArrayLike"]):
     """The mean of all samples (`pooled_mean`), trial by trial, by the same rules and looks as `SequentialMean`.
 
     Sum of sums over sum of numbers, with the linearised standard error over trials; two numbers are kept of each trial.
     """
 
-    def __init__(
-        self,
-        precision: float,
-        *,
-        relative: bool = True,
-        confidence: float = 95,
-        rule: RuleName = "geometric",
-        start: int | None = None,
-    ) -> None:
-        """State what is wanted, as in `SequentialMean`.
+    def add_samples(self, samples: Array) -> bool:
+        """Take in all samples of a trial."""
+        return self.add(samples)
 
-        Raises
-        ------
-        StatisticsError
-            An option is out of range.
-        """
-        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
+    def _empty(self) -> None:
         self._sums: list[float] = []
         self._sizes: list[int] = []
 

@@ -13,14 +13,14 @@ from trialwise.statistics.pooled.clusters import Clusters, NoSamplesError, requi
 from trialwise.statistics.pooled.forecast import forecast_spread
 from trialwise.statistics.pooled.quantile import clustered_quantile
 from trialwise.statistics.pooled.trial_samples import TrialSamples
-from trialwise.statistics.sequential.looking import Looks, lognormal_factors
-from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
+from trialwise.statistics.sequential.looking import lognormal_factors
+from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class SequentialQuantile(Sequential["ArrayLike"]):
+class SequentialQuantile(SequentialUnweighted["ArrayLike"]):
     """The quantile of all samples (`pooled_quantile`), trial by trial, by the same rules and looks as `SequentialMean`.
 
     The interval is that of the clustered share, with as many standard errors as the rule asks for.
@@ -37,19 +37,23 @@ class SequentialQuantile(Sequential["ArrayLike"]):
         start: int | None = None,
         convention: Convention = "nearest_rank",
     ) -> None:
-        """State what is wanted: `percentile` in percent, `convention` as in `trial_quantile`, the others as in `SequentialMean`.
+        """State what is wanted: `percentile` in percent, `convention` as in `trial_quantile`, the others as in `Sequential`.
 
         Raises
         ------
         StatisticsError
             An option is out of range.
         """
-        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
+        super().__init__(precision, relative=relative, confidence=confidence, rule=rule, start=start)
         self._p = as_percent(percentile, "percentile")
         as_convention(convention)
         self._convention: Convention = convention
         self._known: Clusters | None = None
         self._new: list[Array] = []
+
+    def add_samples(self, samples: Array) -> bool:
+        """Take in all samples of a trial."""
+        return self.add(samples)
 
     def _take(self, trial: ArrayLike, name: str) -> None:
         self._new.append(as_values(trial, name, minimum=0))

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.rules import CCEVAL, RuleName
 from trialwise.statistics.pooled.clusters import MIN_TRIALS, NoSamplesError
@@ -196,16 +197,45 @@ def _nothing(n: int) -> Seen:
 
 
 class Sequential(ABC, Generic[_Trial]):
-    """An estimate that takes trials one by one until its interval is narrow enough: what all of them have in common.
+    """An estimate that takes trials one by one until its interval is narrow enough.
 
-    What it keeps of a trial, and what interval that makes, is that of each estimand.
+    Subclasses say what they keep of a trial and what interval that makes; rules, looks and forecasts are the same for all.
     """
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks = looks
-        self._course = Course(looks)
+    def __init__(
+        self,
+        precision: float,
+        *,
+        relative: bool = True,
+        confidence: float = 95,
+        rule: RuleName = "geometric",
+        start: int | None = None,
+    ) -> None:
+        """State what is wanted.
+
+        Parameters
+        ----------
+        precision
+            Half of the interval's width: in percent of the estimate if `relative`, otherwise in the unit of the values.
+        relative
+            Whether the precision is in percent.
+        confidence
+            In percent, as reported.
+        rule
+            "geometric", "cceval" or "anytime".
+        start
+            Trials before the first look; the rule's own number if None.
+
+        Raises
+        ------
+        StatisticsError
+            An option is out of range.
+        """
+        self._looks = Looks.of(rule, precision, relative=relative, confidence=confidence, start=start)
+        self._course = Course(self._looks)
         self._n = 0
         self._last: tuple[int, float, Seen] | None = None
+        self._empty()
 
     def add(self, trial: _Trial) -> bool:
         """Take one trial in; whether the rule stops now.
@@ -238,6 +268,9 @@ class Sequential(ABC, Generic[_Trial]):
             self._last = self._n, reach, self._measured(reach)
         return self._last[2]
 
+    def _empty(self) -> None:
+        """Prepare to keep what is needed of trials."""
+
     @abstractmethod
     def _take(self, trial: _Trial, name: str) -> None:
         """Keep what is needed of a trial; StatisticsError, with its name, where it is not finite."""
@@ -245,3 +278,14 @@ class Sequential(ABC, Generic[_Trial]):
     @abstractmethod
     def _measured(self, reach: float) -> Seen:
         """The interval of the trials so far that reaches so many standard errors."""
+
+
+class SequentialUnweighted(Sequential[_Trial]):
+    """A sequential estimate of trials that all weigh the same."""
+
+    pools: ClassVar[bool] = True
+    """Whether it takes all samples of a trial; otherwise it takes one number."""
+
+    @abstractmethod
+    def add_samples(self, samples: Array) -> bool:
+        """Take in the samples of a trial: all of them if it pools, otherwise their mean; return and raise as `add`."""

@@ -11,7 +11,7 @@ from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.forecast import spacing_noise
-from trialwise.statistics.sequential.looking import Looks, lognormal_factors
+from trialwise.statistics.sequential.looking import lognormal_factors
 from trialwise.statistics.sequential.states import Seen, Sequential
 from trialwise.statistics.simulation.importance import (
     MIN_EFFECTIVE,
@@ -48,16 +48,14 @@ class SequentialImportance(Sequential[WeightedTrial]):
         confidence: float = 95,
         start: int | None = None,
     ) -> None:
-        """State what is wanted: `percentile` in percent, the others as in `SequentialMean`.
+        """State what is wanted: `percentile` in percent, the others as in `Sequential`.
 
         Raises
         ------
         StatisticsError
             An option is out of range.
         """
-        super().__init__(
-            Looks.of("geometric", precision, relative=relative, confidence=confidence, start=start)
-        )
+        super().__init__(precision, relative=relative, confidence=confidence, start=start)
         as_percent(percentile, "percentile")
         self._percentile = percentile
         self._cycles: list[Cycle] = []
