@@ -1,7 +1,7 @@
 """Collection beside a trial: what programs report, where they ran, and what disturbed them.
 
-`Point` and `Client` are for Python programs that want to be measured; they are imported when they are asked for, since a build for
-another system than Linux has neither.
+`Point` and `Client` are for Python programs that are to be measured. They are imported on first access, because builds for
+systems other than Linux have neither.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What else ran on this machine during a moment, from two looks at /proc."""
+"""Other load on this machine during an interval, from two readings of /proc."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USER, SYSTEM = 11, 12  # among the fields of /proc/PID/stat after the name, proc
 
 @dataclass(frozen=True, slots=True)
 class BusyProcess:
-    """A process and the share of one CPU that it used."""
+    """A process and its share of one CPU."""
 
     process: int
     name: str
@@ -25,7 +25,7 @@ class BusyProcess:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A moment: its length in seconds, the share of CPU time that the hypervisor took, and who was busy."""
+    """An interval: its length in seconds, the share of CPU time that the hypervisor took, and the busy processes."""
 
     seconds: float
     steal_share: float | None
@@ -34,7 +34,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Counters at one instant, in clock ticks: of all CPUs, and of each process with its name."""
+    """Counters at one instant, in clock ticks: for all CPUs, and for each process with its name."""
 
     at: float
     cpu: tuple[int, ...]
@@ -55,7 +55,7 @@ def look(*, root: Path = Path("/"), now: float | None = None) -> Look:
 
 
 def _ticks(stat: str | None) -> tuple[str, int] | None:
-    # The name, in brackets, may itself hold brackets and spaces.
+    # The name stands in brackets and may itself contain brackets and spaces.
     before, _, after = (stat or "").rpartition(")")
     counters = after.split()
     if len(counters) <= SYSTEM:
@@ -64,7 +64,7 @@ def _ticks(stat: str | None) -> tuple[str, int] | None:
 
 
 def between(first: Look, second: Look, *, least_share: float = 0.05) -> Activity:
-    """Compare two looks: every process, this one left out, that used at least `least_share` of a CPU."""
+    """Compare two readings: return every process, except this one, that used at least `least_share` of a CPU."""
     seconds = second.at - first.at
     busy: list[BusyProcess] = []
     for process, (name, ticks) in second.processes.items():
@@ -81,7 +81,7 @@ def _steal(first: Look, second: Look) -> float | None:
 
 
 def observe(seconds: float = 0.3, *, root: Path = Path("/")) -> Activity:
-    """Look twice, `seconds` apart."""
+    """Take two readings, `seconds` apart, and compare them."""
     first = look(root=root)
     time.sleep(seconds)
     return between(first, look(root=root))

@@ -1,4 +1,4 @@
-"""Which build of Trialwise computes: nodes have to have the same one, or they would give other bits."""
+"""The build of Trialwise that computes. All nodes need the same one, or results would differ in their bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise import __version__
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What decides the bits of a trial beside its task; `core` and `code` are digests of files."""
+    """What determines the bits of a computed trial besides its task; `core` and `code` are digests of files."""
 
     trialwise: str
     core: str
@@ -26,7 +26,7 @@ class Build:
 
 @cache
 def own_build() -> Build:
-    """The build of this process."""
+    """Return the build of this process."""
     package = Path(__file__).parents[1]
     major, minor, _ = platform.python_version_tuple()
     return Build(

@@ -1,4 +1,4 @@
-"""The state of the checkout that an experiment stands in."""
+"""The state of the checkout that contains an experiment."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """A checked-out commit, and whether tracked files differ from it or untracked ones lie beside them."""
+    """A checked-out commit, whether tracked files differ from it, and whether there are untracked ones."""
 
     commit: str
     dirty: bool
 
 
 def git_state(folder: Path) -> GitState | None:
-    """Describe the checkout around `folder`; None outside one, before its first commit, or without git."""
+    """Describe the checkout around `folder`; None outside a checkout, before its first commit, or without git."""
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     changes = _git(folder, "status", "--porcelain")
     return None if commit is None or changes is None else GitState(commit, bool(changes))
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    # Without optional locks git leaves the checkout as it is: looking must not change.
+    # Without optional locks, git does not write to the checkout: inspecting it must not change it.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         result = subprocess.run(

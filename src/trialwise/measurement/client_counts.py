@@ -1,4 +1,4 @@
-"""What a client has done: counts of samples and rows, and how it ended."""
+"""Counts of a client's samples and rows, and how it ended."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from trialwise._linux import PointCount, StreamCount
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a client has done: samples by measurement point, rows by stream, and why a destination takes nothing."""
+    """Counts of a client: samples by measurement point, rows by stream, and why a destination accepts nothing."""
 
     points: tuple[PointCount, ...]
     streams: tuple[StreamCount, ...]
     errors: tuple[str, ...]
     changes: tuple[str, ...] = ()
-    """What an encoding did not carry as it was: a sentence for each stream and destination."""
+    """What an encoding could not carry unchanged: a sentence for each stream and destination."""
 
     @property
     def dropped(self) -> int:
-        """Samples and rows lost so far, anywhere."""
+        """Number of samples and rows lost so far, at any stage."""
         return sum(count.dropped for count in (*self.points, *self.streams))
 
 
 @dataclass(frozen=True, slots=True)
 class CloseReport:
-    """How a client ended: whether everything went out in time, and the last counts."""
+    """How a client ended: whether everything was sent in time, and the final counts."""
 
     finished: bool
     counters: Counters
@@ -35,5 +35,5 @@ class CloseReport:
 def counters_of(
     points: list[PointCount], streams: list[StreamCount], errors: list[str], changes: Sequence[str] = ()
 ) -> Counters:
-    """The lists that the compiled client counts in, as a record."""
+    """Convert the compiled client's lists of counts to a record."""
     return Counters(tuple(points), tuple(streams), tuple(errors), tuple(changes))

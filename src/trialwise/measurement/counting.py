@@ -1,4 +1,4 @@
-"""Whom the kernel lets count, and why it does not count something (`perf_event_open(2)`)."""
+"""Who may use the kernel's counters, and why a counter is missing (`perf_event_open(2)`)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _ABSENT = {errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP}
 
 
 def paranoid_level() -> str | None:
-    """Whom this machine's kernel lets count; None where it has no such setting."""
+    """Return `kernel.perf_event_paranoid`, which says who may count; None if the kernel lacks the setting."""
     return Tree(Path("/")).text("proc/sys/kernel/perf_event_paranoid")
 
 
 def why_not_counted(number: int | None, paranoid: str | None) -> str:
-    """Say why there is no count, from the error number and the machine's `kernel.perf_event_paranoid`."""
+    """Explain a missing count from the error number and the machine's `kernel.perf_event_paranoid`."""
     if number in {errno.EACCES, errno.EPERM}:
         level = paranoid or "not there"
         return f"kernel.perf_event_paranoid is {level}; lower it, run as root, or write NAME:u for the program's part"

@@ -1,4 +1,4 @@
-"""Reading a column of numbers from delimited text."""
+"""Read a column of numbers from delimited text."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ DELIMITERS = (",", ";", "\t")
 
 
 def read_csv(reported: Reported, column: str, *, time: str | None = None) -> Samples:
-    """Read a column, one sample for each row.
+    """Read a column, one sample per row.
 
     Parameters
     ----------
     reported
-        Text in UTF-8, its first line a header; fields between commas, semicolons or tabs, whichever the
-        header has, in double quotes where needed (RFC 4180).
+        Text in UTF-8, its first line a header; fields separated by commas, semicolons or tabs, whichever the
+        header uses, in double quotes where needed (RFC 4180).
     column
-        The name of the column of values.
+        Name of the column of values.
     time
-        The name of the column of times, in seconds.
+        Name of the column of times, in seconds.
 
     Raises
     ------
     TrialError
-        It is empty, not text or without rows; has no header or no such column, or two of that name; a row
+        The text is empty, not text or without rows; it has no header, lacks the column or has it twice; a row
         has too many fields; or a field is not a finite number.
     """
     reported.require_content()
@@ -58,7 +58,7 @@ def read_csv(reported: Reported, column: str, *, time: str | None = None) -> Sam
 
 
 def _with_heading(reported: Reported, names: list[str]) -> Reported:
-    """Put the file's heading before rows that were added to it, unless they came with one."""
+    """Put the file's heading before rows that were appended to it, unless they brought one."""
     first = reported.data.lstrip().split(b"\n", 1)[0].decode(errors="replace")
     if not reported.heading or any(set(names) <= set(_cells(first, mark)) for mark in DELIMITERS):
         return reported
@@ -66,7 +66,7 @@ def _with_heading(reported: Reported, names: list[str]) -> Reported:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line without those around them; none where it is no line of a table."""
+    """Split a line into stripped cells; none if the line does not belong to a table."""
     try:
         return [cell.strip() for row in csv.reader([line], delimiter=delimiter) for cell in row]
     except csv.Error:
@@ -128,7 +128,7 @@ def _parse(reported: Reported, delimiter: str, header: list[str], names: list[st
 
 
 def _key(index: int) -> str:
-    # Polars has its own names for the columns of a text without header, and takes no others.
+    # Polars names the columns of a text without header itself, and accepts no other names.
     return f"column_{index + 1}"
 
 

@@ -1,4 +1,4 @@
-"""What on this machine disturbs measurements, why, and how to change that and undo it; changes nothing."""
+"""Find what disturbs measurements on this machine, why, and how to change and undo it. Changes nothing."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Disturbance:
     Parameters
     ----------
     name
-        One word or two.
+        One or two words.
     found
         What was found.
     why
         Why it disturbs.
     change
-        The exact command that changes it, or what to do where no command does.
+        The exact command that changes it, or what to do if no command does.
     undo
-        The exact command that puts it back; None where there is nothing to put back.
+        The exact command that restores it; None if there is nothing to restore.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Disturbance:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the checks look at."""
+    """What the checks inspect."""
 
     environment: Environment
     activity: Activity
@@ -76,13 +76,13 @@ def disturbances(
     Parameters
     ----------
     environment
-        What `trialwise.measurement.environment.capture` found.
+        The result of `trialwise.measurement.environment.capture`.
     activity
-        What else ran; None looks for a third of a second.
+        Other load on the machine; None observes it for a third of a second.
     folder
         Where results will be written.
     root
-        Where ``proc``, ``sys`` and ``boot`` are looked for.
+        Folder that contains ``proc``, ``sys`` and ``boot``.
     """
     scene = Scene(environment, activity or observe(root=root), Tree(root), folder)
     found = (check(scene) for check in CHECKS)

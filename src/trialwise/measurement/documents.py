@@ -1,4 +1,4 @@
-"""What `doctor` prints with --json: a versioned document, whose schema stands in `schemas/`."""
+"""The versioned document that `doctor --json` prints; its schema is in `schemas/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine that trials run on: what makes rounds comparable, and what informs."""
+"""The machine that trials run on: what makes rounds comparable, and what is only informative."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SYSCTLS = (
     "net/core/wmem_max",
     "net/ipv4/ip_local_port_range",
 )
-# A secret, and statistics rather than settings.
+# A secret, and lists of what is available: not settings.
 NOT_SETTINGS = {
     "net/ipv4/tcp_fastopen_key",
     "net/ipv4/tcp_available_congestion_control",
@@ -44,7 +44,7 @@ TIME_ERROR = 5  # adjtimex(2): the clock is not synchronised
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """The CPUs. `turbo` and `smt`: whether they are on; `isolated`: the kernel's list, such as ``"2-3"``."""
+    """The CPUs. `turbo` and `smt`: whether they are enabled; `isolated`: the kernel's list, such as ``"2-3"``."""
 
     model: str | None
     cpus: int | None
@@ -58,7 +58,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The kernel and its settings. `aslr`: 0 off, 1 partly, 2 on; `sysctls`: by name, as text."""
+    """The kernel and its settings. `aslr`: 0 off, 1 partial, 2 full; `sysctls`: by name, as text."""
 
     release: str | None
     version: str | None
@@ -71,7 +71,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine; sizes in bytes. `identity` is a hash of its machine id, which is not to be published."""
+    """The machine; sizes in bytes. `identity` is a hash of the machine id, which must not be published."""
 
     identity: str | None
     hostname: str | None
@@ -89,7 +89,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where and with what trials run. What could not be found out is None."""
+    """Where trials run, and with what. Values that could not be determined are None."""
 
     machine: Machine
     processor: Processor
@@ -99,9 +99,9 @@ class Environment:
     git: GitState | None = None
 
     def machine_identity(self) -> dict[str, str | int | None]:
-        """Give what of the machine makes trials incomparable when it differs; everything else only informs.
+        """Return the properties of the machine that make trials incomparable when they differ; all others only inform.
 
-        `memory` is in bytes, rounded to 256 MiB: what the kernel keeps for itself varies from boot to boot.
+        `memory` is in bytes, rounded to 256 MiB, because the kernel's own share varies from boot to boot.
         """
         memory = self.machine.memory
         return {
@@ -115,19 +115,19 @@ class Environment:
         }
 
     def record(self, identity: Identity) -> dict[str, object]:
-        """Give what `json.dumps` takes, with the identity of what is measured here."""
+        """Return a mapping for `json.dumps`, including the identity of what is measured here."""
         return {**asdict(replace(self, executables=identity.files)), "fingerprint": identity.to_json()}
 
 
 def capture(*, checkout: Path | None = None, root: Path = Path("/")) -> Environment:
-    """Describe this machine; never fails, changes nothing, and takes milliseconds.
+    """Describe this machine. Never fails, changes nothing, and takes milliseconds.
 
     Parameters
     ----------
     checkout
         A folder whose git state belongs to the experiment.
     root
-        Where ``proc`` and ``sys`` are looked for.
+        Folder that contains ``proc`` and ``sys``.
     """
     tree = Tree(root)
     return Environment(
@@ -177,7 +177,7 @@ def _load(tree: Tree) -> tuple[float, float, float] | None:
 
 
 def _clock_synchronised() -> bool | None:
-    """Ask the kernel by adjtimex(2), which changes nothing while the first field, `modes`, is 0."""
+    """Ask the kernel through adjtimex(2), which changes nothing while its first field, `modes`, is 0."""
     state = ctypes.create_string_buffer(512)  # struct timex has 208 bytes
     try:
         answer = ctypes.CDLL(None).adjtimex(state)
@@ -213,7 +213,7 @@ def _cpus(tree: Tree) -> int | None:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """Read the kernel's notation of CPUs, such as ``0-3,8``; what is not in it is left out."""
+    """Parse the kernel's notation of CPUs, such as ``0-3,8``; other text is ignored."""
     cpus: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")

@@ -1,4 +1,4 @@
-"""Types of the fields of measurement points: their names, and arrays in them."""
+"""Types of measurement point fields: their names, and arrays of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FieldTypes: TypeAlias = Mapping[str, str | type]
 
 
 def type_name(kind: str | type) -> str:
-    """The protocol's name of a type; ValueError where a Python type has none."""
+    """Return the protocol's name of a type; raise ValueError if a Python type has none."""
     if isinstance(kind, str):
         return kind
     if kind not in _TYPES:
@@ -39,7 +39,7 @@ def type_name(kind: str | type) -> str:
 
 
 def field_array(column: ArrayLike, kind: str) -> NDArray[Any] | ArrayLike:
-    """A column in the field's own type; strings, blobs and vectors stay as they are."""
+    """Convert a column to the field's type; strings, blobs and vectors stay as they are."""
     import numpy as np
 
     if kind not in _ARRAYS:
@@ -53,7 +53,7 @@ def field_array(column: ArrayLike, kind: str) -> NDArray[Any] | ArrayLike:
 
 
 def _check_range(array: NDArray[Any], wanted: Any) -> None:  # noqa: ANN401 a dtype
-    """Raise where integers would not be the same in the field's type."""
+    """Raise if integers would change value in the field's type."""
     import numpy as np
 
     if array.dtype.kind not in "iub" or wanted.kind not in "iu":

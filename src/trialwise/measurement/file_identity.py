@@ -1,6 +1,6 @@
-"""One file that trials run or read: the name that commands have for it, and a digest of its content.
+"""One file that trials run or read: the name that commands use for it, and a digest of its content.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 Role = Literal["program", "interpreter", "script", "library", "input"]
 
 WHOLE = 1 << 30
-"""Bytes up to which a file is read whole; of a larger one its ends and its size make the digest."""
+"""Size in bytes up to which a file is hashed whole; the digest of a larger one covers its ends and its size."""
 END = 32 << 20
-"""Bytes of each end of a larger file."""
+"""Bytes hashed at each end of a larger file."""
 _PART = 1 << 20
 
 
 class NamedFile(NamedTuple):
-    """A file as a command names it, links not followed, and what the command does with it."""
+    """A file as a command names it, links not resolved, and what the command does with it."""
 
     path: Path
     role: Role = "program"
 
 
 def signature(path: str | Path) -> Signature | None:
-    """Look at a file, links followed; None where no regular file is there.
+    """Return the state of a file, links resolved; None if there is no regular file.
 
-    Device, inode, size, times of change of content and of status in nanoseconds: another content has another signature.
+    Device, inode, size, and the times of change of content and of status in nanoseconds: new content changes the signature.
     """
     try:
         status = os.stat(path)
@@ -51,12 +51,12 @@ def signature(path: str | Path) -> Signature | None:
 
 
 def digest_of(path: str | Path) -> str:
-    """SHA-256 of a file in hexadecimal digits, read once as long as its signature stays.
+    """Return the SHA-256 of a file in hexadecimal; it is read again only when its signature changes.
 
     Raises
     ------
     OSError
-        It is no regular file, or cannot be read.
+        The file is not regular or cannot be read.
     """
     found = signature(path)
     if found is None:
@@ -65,7 +65,7 @@ def digest_of(path: str | Path) -> str:
 
 
 def described(path: str | Path) -> Described | None:
-    """The path of a file with links followed, its SHA-256 and its size in bytes; None where it is absent or unreadable."""
+    """Return the resolved path of a file, its SHA-256 and its size in bytes; None if it is absent or unreadable."""
     try:
         real = os.path.realpath(path)
         return real, digest_of(real), os.stat(real).st_size
@@ -86,7 +86,7 @@ def _digest(path: str, state: Signature) -> str:
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open what may have become a named pipe since it was looked at."""
+    """Open without blocking, in case the file has meanwhile become a named pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -1,4 +1,4 @@
-"""What the programs of a flow report of themselves: JSON lines, stamped with nanoseconds of CLOCK_MONOTONIC."""
+"""Read what the programs of a flow report about themselves: JSON lines, in nanoseconds of CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _SERIES = {
     "window": ("cwnd_bytes", 1.0),
     "delivery_rate": ("delivery_rate_bps", 1e-6),
 }
-"""Quantities that are series: the key of a line, and what brings it into the quantity's unit."""
+"""Quantities that are series: the key in a line, and the factor to the quantity's unit."""
 
 Report = Path | bytes
-"""The file of a report, or what stands in it."""
+"""The file of a report, or its content."""
 Line = Mapping[str, object]
 
 
 def flow_series(report: Report, quantity: str, origin_ns: int) -> Samples:
-    """The series of a quantity, with seconds since `origin_ns`.
+    """Read the series of a quantity, timed in seconds since `origin_ns`.
 
     Raises
     ------
     TrialError
-        The report is not there, or has no such numbers.
+        The report is missing or lacks these numbers.
     """
     key, factor = _SERIES[quantity]
     found = [
@@ -47,9 +47,9 @@ def flow_series(report: Report, quantity: str, origin_ns: int) -> Samples:
 
 
 def retransmits(report: Report) -> float:
-    """How many packets the sender sent again, as far as it reports that; TrialError where it does not.
+    """Return the number of packets that the sender retransmitted; raise TrialError if it does not report that.
 
-    The summary at the end counts for all connections; each line before it for its own.
+    The summary at the end covers all connections; each line before it covers its own.
     """
     found = (line.get("summary", line) for line in _lines(report))
     lines = [cast("Line", line) for line in found if isinstance(line, dict)]
@@ -60,7 +60,7 @@ def retransmits(report: Report) -> float:
 
 
 def completions(report: Report) -> Samples:
-    """The completion time of each flow inside the load, seconds, by the time of its end; TrialError where none has ended."""
+    """Return the completion time of each flow of the load, in seconds, by the time of its end; raise TrialError if none ended."""
     found = [
         (_number(line, "end_ns"), (_number(line, "end_ns") - _number(line, "start_ns")) / 1e9)
         for line in _lines(report)
@@ -75,7 +75,7 @@ def completions(report: Report) -> Samples:
 
 
 def _lines(report: Report) -> Iterator[Line]:
-    """The objects of a report; a last line that was cut off is left out."""
+    """Yield the objects of a report, without a truncated last line."""
     try:
         text = report if isinstance(report, bytes) else report.read_bytes()
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Which files a trial ran and read, from what the supervisor saw of its processes (`crates/process/supervisor/supervisor.c`).
+"""Find the files that a trial ran and read, from what the supervisor saw (`crates/process/supervisor/supervisor.c`).
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _HEAD = struct.Struct("=cxxxI")
-"""Before each record: its kind, and the number of bytes that follow."""
+"""Header of each record: its kind, and the number of bytes that follow."""
 _TOTALS = struct.Struct("=qq")
 _MAX_WORDS = 32768
 _MAX_MAPPINGS = 4 << 20
 _PASSING = ("/proc/", "/sys/", "/memfd:", "/dev/mqueue/")
-"""Below these nothing is a file that somebody made and changes; what else is below /dev but no regular file is left out anyway."""
+"""Nothing below these is a file that people create and change; other entries below /dev that are not regular files are skipped
+anyway.
+"""
 _IN_MEMORY = "/dev/shm/"  # noqa: S108  what is mapped from here may be the program's own memory
 _TRACERS = frozenset(
     {"gdb", "lldb", "ltrace", "perf", "rr", "strace", "uftrace", "valgrind", "valgrind.bin", "bpftrace"}
@@ -33,7 +35,7 @@ _CAPABILITIES = "security.capability"
 
 
 class Execution(NamedTuple):
-    """A process became a program: its file, where it runs, what it reads, and its words."""
+    """A process executed a program: its file, working directory, standard input, and arguments."""
 
     file: str
     directory: str
@@ -42,10 +44,10 @@ class Execution(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What was seen of the processes of a trial.
+    """What the supervisor saw of a trial's processes.
 
-    `files` that they ran and named; `stops`: how often a process was held for it; `problem` says why nothing was seen, `spoiled`
-    what may not have worked because it was looked at.
+    `files` that they ran and named; `stops`: how often a process was stopped for this; `problem`: why nothing was seen; `spoiled`:
+    what may have failed because it was followed.
     """
 
     files: list[NamedFile]
@@ -57,20 +59,20 @@ class Seen(NamedTuple):
 def seen(
     notes: bytes, environment: Mapping[str, str], scratch: str | None, since_ns: int, beside: bytes = b""
 ) -> Seen:
-    """Read the notes of a supervisor, or of several one after the other.
+    """Read the notes of one supervisor, or of several concatenated.
 
     Parameters
     ----------
     notes
-        As the supervisor writes them; what is cut off at the end is left out.
+        As the supervisor writes them; a truncated end is ignored.
     environment
-        That of the trial; `PATH` and `PYTHONPATH` matter.
+        The trial's environment; `PATH` and `PYTHONPATH` matter.
     scratch
-        A folder of the trial's own, whose files are no others' business.
+        The trial's own folder; files in it are left out.
     since_ns
-        When the trial began, in nanoseconds since 1970: an input file that was changed later was written by the trial.
+        Start of the trial in nanoseconds since 1970: an input file changed later was written by the trial.
     beside
-        Notes of processes that ran beside the trial, and were not followed (`notes_of`).
+        Notes on processes that ran beside the trial and were not followed (`notes_of`).
     """
     stops, error = 0, 0
     for kind, content in _records(notes):
@@ -99,7 +101,7 @@ def _executions(notes: bytes) -> list[Execution]:
 
 
 def notes_of(processes: Iterable[int]) -> bytes:
-    """Note of processes that run what the supervisor notes of those that it follows: their programs, and what they have mapped."""
+    """Write the supervisor's notes for processes that are already running: their programs and mapped files."""
     return b"".join(_notes_of(process) for process in processes)
 
 
@@ -156,7 +158,7 @@ def _of_executions(executions: list[Execution], environment: Mapping[str, str]) 
 
 
 def _as_named(each: Execution, environment: Mapping[str, str]) -> Path:
-    """The program as the command has it, so that another target of a link is noticed; else its file."""
+    """Return the program as the command names it, so that a retargeted link is noticed; else its file."""
     named = (
         resolved(each.words[0], Path(each.directory), environment) if each.words and each.words[0] else None
     )
@@ -164,7 +166,7 @@ def _as_named(each: Execution, environment: Mapping[str, str]) -> Path:
 
 
 def library_files(libraries: Iterable[str]) -> Iterator[NamedFile]:
-    """Name each library, by the link that the loader has most likely taken: its name without the last numbers."""
+    """Name each library by the link that the loader most likely followed: its name without the last version numbers."""
     for path in libraries:
         yield NamedFile(Path(path), "library")
         folder, _, name = path.rpartition("/")
@@ -186,7 +188,7 @@ def _is_kept(file: NamedFile, scratch: str | None, since_ns: int) -> bool:
 
 
 def _spoiled(executions: list[Execution]) -> str | None:
-    """What cannot work while it is followed: other rights than ours, and following others itself."""
+    """Describe what cannot work while followed: changing privileges, and tracing other processes."""
     for each in executions:
         if os.path.basename(each.file) in _TRACERS:
             return f"{each.file} follows processes itself"

@@ -1,6 +1,6 @@
-"""What makes two trials trials of the same thing: machine, files, variables, limits, and Trialwise's own build where it computes.
+"""What makes two trials comparable: machine, files, variables, limits and, where it computes, Trialwise's own build.
 
-A series, a pair of `trialwise ab`, and the sessions of a worker compare by `Identity.changes` and by nothing else.
+A series, a pair of `trialwise ab` and the sessions of a worker compare by `Identity.changes` alone.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from trialwise.experiment.problems import shown
 from trialwise.measurement.file_identity import Role
 
 Scope = Literal["measured", "computed"]
-"""Trials that are measured depend on all of it; trials that are computed on the contents of files and on the build."""
+"""Measured trials depend on all of it; computed ones only on file contents and the build."""
 
 MAX_TOLD = 6
-"""Changes that are told; the others are counted."""
+"""Maximum number of changes listed; the rest are counted."""
 _LONGEST = 60
 
 _ROLES_REPLACED: frozenset[Role] = frozenset({"program", "interpreter", "script", "library"})
-"""Of these another file with the same name takes the place of the one before; inputs differ from trial to trial."""
+"""For these, another file with the same name replaces the earlier one; inputs differ from trial to trial."""
 
 
 ANY = ("",)
-"""Treatments of a file that an earlier version of the record knows without them."""
+"""Treatments of a file from an earlier version of the record, which does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """A file with its content.
+    """A file and its content.
 
-    `name` is what it is known by: its path as commands have it, relative to the experiment's folder where it stands below that.
-    `path` has links followed; `size` in bytes. `treatments` names those in whose trials the file was seen, none where it is
-    known from the command alone.
+    `name` is its path as commands name it, relative to the experiment's folder if it lies below that.
+    `path` has links resolved; `size` is in bytes. `treatments` lists the treatments in whose trials the file was seen; it is empty
+    if the file is known from the command alone.
     """
 
     name: str
@@ -50,7 +50,7 @@ class FileIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: its kind, what differs, and both states in words, None where it was not there."""
+    """One difference: its kind, what differs, and both states as text, None if absent."""
 
     kind: str
     name: str
@@ -59,7 +59,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The change in a few words, safe for a terminal."""
+        """Describe the change in a few words, safe for a terminal."""
         name = _safe(self.name)
         if self.kind == "file":
             return f"{name} is another" if self.before and self.after else f"{name} is gone"
@@ -72,10 +72,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What was measured, and under which conditions. What is None is not known, and changes nothing.
+    """What was measured, and under which conditions. Unknown parts are None and never count as changed.
 
-    `machine` and `limits` by name; `environment`: variables that trials inherit, values that look secret as keyed hashes;
-    `volatile`: names of files that trials write themselves; `build`: of Trialwise, where trials are computed.
+    `machine` and `limits` by name; `environment`: variables that trials inherit, secret-looking values as keyed hashes;
+    `volatile`: names of files that trials write themselves; `build`: of Trialwise, if it computes the trials.
     """
 
     machine: Mapping[str, str | int | None]
@@ -87,14 +87,14 @@ class Identity:
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits, equal where nothing differs that `changes` looks at."""
+        """Return 64 hexadecimal digits, equal if `changes` would find no difference."""
         record = self.to_json()
         record["executables"] = sorted((each.name, each.sha256) for each in self.files)
         del record["volatile"]
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
     def changes(self, before: Identity, scope: Scope = "measured") -> tuple[Change, ...]:
-        """Compare with the identity of earlier trials; a file that was known then has to be known now, or it is gone."""
+        """Compare with the identity of earlier trials; a file that was known then and is not known now counts as gone."""
         build = () if self.build is None else _of_names("build", self.build, before.build)
         if scope == "computed":
             return (*_contents(self.files, before.files), *build)
@@ -107,7 +107,7 @@ class Identity:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give what `json.dumps` takes; files stand beside it (`Environment.executables`), here by path and digest only."""
+        """Return a mapping for `json.dumps`, with files by path and digest only; `Environment.executables` has the rest."""
         return {
             **self.machine,
             "executables": sorted([each.path, each.sha256] for each in self.files),
@@ -119,14 +119,14 @@ class Identity:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Identity:
-        """Read the identity in the record of an environment.
+        """Read the identity from the record of an environment.
 
-        Of the first version of these records files are known by their paths alone, and variables and limits are not.
+        The first version of these records has only the paths of files, and no variables or limits.
 
         Raises
         ------
         ValueError
-            There is none.
+            The record has no identity.
         """
         try:
             record: Mapping[str, Any] = document["fingerprint"]
@@ -156,7 +156,7 @@ def _file(record: Mapping[str, Any]) -> FileIdentity:
 
 
 def told(changes: Iterable[Change]) -> str | None:
-    """Say in one line what has changed; None where nothing has."""
+    """Describe changes in one line; None if there are none."""
     texts = list(dict.fromkeys(change.text for change in changes))
     if not texts:
         return None
@@ -167,7 +167,7 @@ def told(changes: Iterable[Change]) -> str | None:
 def replaced(
     before: Iterable[FileIdentity], after: Iterable[FileIdentity]
 ) -> Iterator[tuple[FileIdentity, FileIdentity]]:
-    """Pair files that are not used any more with new ones of the same name elsewhere, whose content is another."""
+    """Pair files that are no longer used with new files of the same name, elsewhere, whose content differs."""
     then, now = ({each.name: each for each in files} for files in (before, after))
     gone = {_stem(each): each for name, each in then.items() if name not in now}
     for name, each in now.items():
@@ -177,7 +177,7 @@ def replaced(
 
 
 def _stem(file: FileIdentity) -> tuple[bool, str]:
-    """The name without folders, of a library also without its version."""
+    """Return the name without folders and, for a library, without its version."""
     name = file.name.rpartition("/")[2]
     return file.role == "library", re.split(r"\.so\b", name)[0] if file.role == "library" else name
 
@@ -198,7 +198,7 @@ def _of_files(now: Identity, before: Identity) -> Iterator[Change]:
 
 
 def _contents(now: Iterable[FileIdentity], before: Iterable[FileIdentity]) -> Iterator[Change]:
-    """Files that are new by what is in them, at whatever place they stand."""
+    """Yield files whose content is new, wherever they are."""
     then, after = list(before), list(now)
     differing = {each.sha256 for each in then} ^ {each.sha256 for each in after}
     names = {each.path for each in (*then, *after) if each.sha256 in differing}
@@ -212,7 +212,7 @@ def _of_names(
     *,
     only_known: bool = False,
 ) -> Iterator[Change]:
-    """Compare two mappings by name; where one is not known, nothing has changed."""
+    """Compare two mappings by name; if either is unknown, nothing has changed."""
     if now is None or before is None:
         return
     for name in sorted({*now, *before}):
@@ -240,7 +240,7 @@ def _safe(text: str) -> str:
 
 
 def without(identity: Identity, names: Iterable[str]) -> Identity:
-    """The identity without some files, which are volatile from now on."""
+    """Return the identity without the named files, which are volatile from now on."""
     left_out = set(names)
     return dataclasses.replace(
         identity,

@@ -1,6 +1,6 @@
-"""What trials inherit from whoever starts them: variables, limits, processors, priority.
+"""What trials inherit from the process that starts them: variables, limits, processors, priority.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 IRRELEVANT = (
-    # The terminal and the desktop.
+    # Terminal and desktop.
     *(
         "TERM",
         "TERM_*",
@@ -65,7 +65,7 @@ IRRELEVANT = (
         "SESSION_MANAGER",
         "VSCODE_*",
     ),
-    # The login and the shell.
+    # Login and shell.
     *(
         "SSH_*",
         "PWD",
@@ -91,7 +91,7 @@ IRRELEVANT = (
         "SHELLOPTS",
         "VIRTUAL_ENV_PROMPT",
     ),
-    # Whoever runs jobs; what a job may use is seen in its limits and processors.
+    # Job schedulers and CI; what a job may use shows in its limits and processors.
     *(
         "INVOCATION_ID",
         "JOURNAL_STREAM",
@@ -114,10 +114,10 @@ IRRELEVANT = (
         "PBS_*",
     ),
     *("LSB_*", "OAR_*", "SGE_*", "JOB_ID", "PYTEST_*", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "COVERAGE_*"),
-    # Ours: told to each trial, or for the runner alone.
+    # Our own: set for each trial, or meant for the runner alone.
     "TRIALWISE_*",
 )
-"""Names and beginnings (*) of variables that make no difference to what is measured."""
+"""Names and prefixes (*) of variables that do not affect measurements."""
 
 _IRRELEVANT = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in IRRELEVANT))
 _SECRET = re.compile(
@@ -126,15 +126,15 @@ _SECRET = re.compile(
 )
 _SECRET_VALUE = re.compile(r"://[^/\s]*@|-----BEGIN|\b(ghp|gho|ghs|glpat|sk|xox[abp])[-_][A-Za-z0-9]{8}")
 _LIMITS = ("AS", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "RSS", "STACK", "RTPRIO", "NICE")
-"""The limits that are compared. Of processes and signals in waiting there are as many as the memory at boot allows."""
+"""Limits that are compared. The numbers of processes and pending signals depend on the memory at boot."""
 _ROUNDED = 1 << 28
-"""Bytes: what the kernel keeps for itself, and a limit that follows from it, varies from boot to boot."""
+"""Bytes: the kernel's own share, and limits that follow from it, vary from boot to boot."""
 
 
 def variables(environment: Mapping[str, str], own: Iterable[str], key: bytes) -> dict[str, str]:
-    """Give the variables that trials inherit and that may matter, values that look secret as keyed hashes.
+    """Return the variables that trials inherit and that may matter, secret-looking values as keyed hashes.
 
-    `own` are names that the experiment sets itself; `key` is known on this machine only, so that hashes cannot be guessed.
+    `own` lists names that the experiment sets itself; `key` is known on this machine only, so that hashes cannot be guessed.
     """
     left_out = set(own)
     return {
@@ -145,7 +145,7 @@ def variables(environment: Mapping[str, str], own: Iterable[str], key: bytes) ->
 
 
 def hidden(name: str, value: str, key: bytes) -> str:
-    """Give the value, or its keyed hash where name or value look secret."""
+    """Return the value, or its keyed hash if name or value looks secret."""
     if _SECRET.search(name) is None and _SECRET_VALUE.search(value) is None:
         return value
     digest = hmac.new(key, f"{name}={value}".encode(errors="surrogateescape"), hashlib.sha256).hexdigest()
@@ -153,12 +153,12 @@ def hidden(name: str, value: str, key: bytes) -> str:
 
 
 def key_here() -> bytes:
-    """A key for `variables`: the machine's id, which is not published."""
+    """Return the key for `variables`: the machine's id, which is not published."""
     return (_text("/etc/machine-id") or _text("/proc/sys/kernel/hostname")).encode()
 
 
 def limits() -> dict[str, str]:
-    """Give what the processes of this one may use: soft limits, processors, niceness, scheduling, and the control group's."""
+    """Return what child processes may use: soft limits, processors, niceness, scheduling, and control group limits."""
     found = {
         f"limit_{name.lower()}": _limit(resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0])
         for name in _LIMITS
@@ -168,7 +168,7 @@ def limits() -> dict[str, str]:
 
 
 def quick_limits() -> dict[str, str]:
-    """Give those limits that somebody else may change at any time, in microseconds: looked at before every trial."""
+    """Return the limits that others may change at any time. Takes microseconds; called before every trial."""
     return {
         "cpus_allowed": cpu_text(os.sched_getaffinity(0)),
         "niceness": str(os.getpriority(os.PRIO_PROCESS, 0)),
@@ -177,7 +177,7 @@ def quick_limits() -> dict[str, str]:
 
 
 def cpu_text(cpus: Iterable[int]) -> str:
-    """Write CPUs as the kernel does: ``0-3,8``."""
+    """Format CPUs as the kernel does: ``0-3,8``."""
     spans: list[tuple[int, int]] = []
     for cpu in sorted(cpus):
         if spans and cpu == spans[-1][1] + 1:
@@ -194,7 +194,7 @@ def _limit(value: int) -> str:
 
 
 def _of_control_groups() -> dict[str, str]:
-    """What the control groups (version 2) around this process allow, innermost first; their names differ from login to login."""
+    """Return what the control groups (version 2) of this process allow, innermost first; their names differ between logins."""
     lines = _text("/proc/self/cgroup").splitlines()
     parts = next((line[3:] for line in lines if line.startswith("0::")), "/").split("/")
     folders = ["/".join(["/sys/fs/cgroup", *parts[1:depth]]) for depth in range(len(parts), 1, -1)]

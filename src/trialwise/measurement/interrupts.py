@@ -1,4 +1,4 @@
-"""What the kernel counts for the whole machine: interrupts, context switches, stolen time (`proc(5)`)."""
+"""What the kernel counts for the whole machine: interrupts, context switches, steal time (`proc(5)`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trialwise.measurement.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class MachineCounts:
-    """What had been counted since boot; `by_cpu` holds the interrupts of each CPU, `steal` is in seconds."""
+    """Counts since boot; `by_cpu` holds the interrupts of each CPU, `steal` is in seconds."""
 
     totals: Mapping[str, float]
     by_cpu: Mapping[int, int]
 
     def since(self, before: MachineCounts, cpus: Sequence[int]) -> dict[str, float]:
-        """What was counted between two moments, by the names of `INTERRUPTS`; of `cpus` where there are any."""
+        """Return the counts since `before`, by the names of `INTERRUPTS`; with `cpus`, also those CPUs' interrupts."""
         found = {
             f"machine_{name}": value - before.totals[name]
             for name, value in self.totals.items()
@@ -30,7 +30,7 @@ class MachineCounts:
 
 
 def read_machine_counts(root: Path = Path("/")) -> MachineCounts:
-    """Read /proc/stat and /proc/interrupts; what is absent is left out."""
+    """Read /proc/stat and /proc/interrupts; absent values are left out."""
     tree = Tree(root)
     return MachineCounts(
         machine_totals(tree.lines("proc/stat")), interrupts_by_cpu(tree.lines("proc/interrupts"))

@@ -1,4 +1,4 @@
-"""Reading numbers from JSON and from lines of JSON, by JSON pointers (RFC 6901)."""
+"""Read numbers from JSON and JSON lines, by JSON pointers (RFC 6901)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trialwise.measurement.reported import Reported
 
 INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
-# parse_int: Python makes no integers of more than 4300 digits, and a float64 is what we want.
+# parse_int: Python refuses integers of more than 4300 digits, and we need only a float64.
 DECODER = json.JSONDecoder(parse_int=float)
 
 
@@ -27,7 +27,7 @@ def parse_pointer(pointer: str) -> tuple[str, ...]:
     Raises
     ------
     PlanError
-        It is not empty and does not start with ``/``, or holds a ``~`` that is neither ``~0`` nor ``~1``.
+        The pointer is not empty and does not start with ``/``, or contains a ``~`` not followed by ``0`` or ``1``.
     """
     if pointer and not pointer.startswith("/"):
         raise PlanError(f"{pointer!r} is not a JSON pointer", hint=f"a pointer starts with '/': '/{pointer}'")
@@ -44,7 +44,7 @@ def read_json(reported: Reported, pointer: str, *, time: str | None = None) -> S
     Parameters
     ----------
     reported
-        JSON (RFC 8259) in UTF-8, or one JSON value on each line.
+        JSON (RFC 8259) in UTF-8, or one JSON value per line.
     pointer
         Where the number or the array is (RFC 6901); ``""`` is the whole value.
     time
@@ -53,10 +53,10 @@ def read_json(reported: Reported, pointer: str, *, time: str | None = None) -> S
     Raises
     ------
     PlanError
-        A pointer cannot be used.
+        A pointer is invalid.
     TrialError
-        It is empty, not text, not JSON or cut off; nothing is at the pointer, or no finite number (booleans,
-        nulls and texts are none); or values and times differ in number.
+        The input is empty, not text, not JSON or truncated; the pointer leads nowhere or not to a finite number (booleans,
+        nulls and texts are not numbers); or there are more values than times, or fewer.
     """
     names = parse_pointer(pointer)
     time_names = None if time is None else _time_names(time)

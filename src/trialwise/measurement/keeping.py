@@ -1,6 +1,6 @@
-"""Files that a trial has written and that are kept: found, packed within bounds, and read again.
+"""Find, pack within bounds, and read back the files that a trial wrote and that are kept.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from trialwise.measurement.file_identity import Signature
 
 LARGEST = 16 << 20
-"""Bytes of the files of a trial that are kept, what stood there before included."""
+"""Maximum bytes of a trial's files that are kept, including their content from before the trial."""
 MAX_FILES = 1000
-"""Files of a trial that are kept."""
+"""Maximum number of files of a trial that are kept."""
 MAX_SEEN = 20_000
-"""Files that are looked at, those of earlier trials among them."""
+"""Maximum number of files examined, including those of earlier trials."""
 MAX_WATCHED = 256
-"""Files of earlier trials that are held open, so that what a trial adds to one is told from the rest."""
+"""Maximum number of earlier trials' files that are held open, to tell a trial's additions from the rest."""
 MAX_WATCHED_SIZE = 64 << 20
-"""Bytes of those files together."""
+"""Maximum bytes of those files together."""
 _BEFORE = ".before/"
 _ADDED, _HEADING, _BESIDE = "TRIALWISE.added", "TRIALWISE.heading", "TRIALWISE.beside"
 
 
 class Keeping:
-    """What a trial is to leave in some places, looked at from before it starts until `packed`.
+    """The files that a trial is to leave in some places, watched from before it starts until `packed`.
 
-    A place is a file, a folder, or a pattern of such: what it is called in the archive, and where it is.
+    A place is its name in the archive and its location: a file, a folder, or a pattern for either.
     """
 
     def __init__(self, places: Sequence[Sequence[str]]) -> None:
@@ -53,15 +53,15 @@ class Keeping:
                 self._watched[path] = Watched(path, size_limit=LARGEST)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for watched in self._watched.values():
             watched.close()
 
     def packed(self, program: bytes | None = None) -> tuple[bytes, list[str]]:
-        """Pack what was written into an archive (tar), empty where nothing was; and say of each file left out why.
+        """Pack what was written into a tar archive, empty if nothing was; also say why each file left out was.
 
-        `program` is the archive of what the measured program wrote, to which that of the commands beside it is added: what both
-        wrote stands as the program left it, as metrics have read it.
+        `program` is the archive of the measured program's files, to which those of the commands beside it are added: a file that
+        both wrote stays as the program left it, as metrics have read it.
         """
         known = _sizes(program or b"")
         room, number = LARGEST - sum(known.values()), len(known)
@@ -100,7 +100,7 @@ class Keeping:
 
 
 def read_kept(archive: bytes, name: str) -> Written | None:
-    """Give what a trial wrote to a file of an archive; None where it is not in there, or the archive is damaged."""
+    """Return what a trial wrote to a file of an archive; None if it is missing or the archive is damaged."""
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
             found = _member(files, name)
@@ -121,7 +121,7 @@ def read_kept(archive: bytes, name: str) -> Written | None:
 
 
 def _sizes(archive: bytes) -> dict[str, int]:
-    """The files of an archive of ours, with the bytes that each takes of the room."""
+    """Return the files of our archive, with the bytes that each counts towards the limit."""
     if not archive:
         return {}
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
@@ -152,7 +152,7 @@ def _add(archive: tarfile.TarFile, name: str, written: Written, *, beside: bool)
 
 
 def _files(places: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Give the regular files in some places, each once: name and path; links are not followed."""
+    """Yield the regular files in some places, each once, as name and path; links are not followed."""
     seen: set[str] = set()
     for place in places:
         for name, path in _below(place[0], place[1]):
@@ -180,7 +180,7 @@ def _below(name: str, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _fixed(path: str) -> str:
-    """The beginning of a pattern that has no wildcards, up to a slash; a path without any is its own."""
+    """Return the part of a pattern before its wildcards, up to a slash; a path without wildcards is returned whole."""
     first = min((path.find(mark) for mark in "*?[" if mark in path), default=len(path))
     return path if first == len(path) else path[: path.rfind("/", 0, first) + 1]
 

@@ -1,4 +1,4 @@
-"""The files of the trials of a machine: those that commands name, and those that were seen in trials."""
+"""The files of a machine's trials: those that commands name, and those seen in trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trialwise.measurement.file_identity import Described, Role
 
     Describe = Callable[[Sequence[str]], Mapping[str, Described]]
-    """Describes the files that are there: for each path what `file_identity.described` gives."""
+    """Describes existing files: for each path the result of `file_identity.described`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def describe_here(paths: Sequence[str]) -> dict[str, Described]:
 
 
 class KnownFiles:
-    """Keeps files by their names; `folder` is the experiment's, to which names below it are relative."""
+    """A set of files by name; names below `folder`, the experiment's, are relative to it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = os.path.abspath(folder)  # noqa: PTH100 links are not to be followed
@@ -42,11 +42,11 @@ class KnownFiles:
 
     @property
     def paths(self) -> list[str]:
-        """Where the files stand."""
+        """Return the paths of the files."""
         return [each.path for each in self._files.values()]
 
     def name(self, file: NamedFile) -> tuple[str, str]:
-        """The name of a file, and its whole path."""
+        """Return a file's name and its full path."""
         path = os.path.abspath(os.path.join(self._folder, file.path))  # noqa: PTH100, PTH118 as above
         inside = path.startswith(self._folder + os.sep)
         return (path[len(self._folder) + 1 :] if inside else path), path
@@ -59,7 +59,7 @@ class KnownFiles:
                 self._files.setdefault(name, _Known(path, file.role, ()))
 
     def recall(self, files: Iterable[FileIdentity], volatile: Iterable[str]) -> None:
-        """Add files that were seen in trials of an earlier session, and leave out those that trials write."""
+        """Add files seen in trials of an earlier session, and leave out those that trials write."""
         self.drop(volatile)
         for file in files:
             path = os.path.join(self._folder, file.name)  # noqa: PTH118 as above
@@ -67,7 +67,7 @@ class KnownFiles:
                 self._files.setdefault(file.name, _Known(path, file.role, file.treatments))
 
     def learn(self, treatment: str, files: Iterable[NamedFile]) -> bool:
-        """Add files that were seen in a trial of a treatment; return True if one was not known."""
+        """Add files seen in a trial of a treatment; return True if one is new."""
         news = False
         for file in files:
             name, path = self.name(file)
@@ -81,12 +81,12 @@ class KnownFiles:
         return news
 
     def is_of_command(self, name: str) -> bool:
-        """Return True if a command names the file and runs it, so that nothing may leave it out."""
+        """Return True if a command names the file and runs it; such a file can never be left out."""
         known = self._files.get(name)
         return known is not None and not known.treatments and known.role != "input"
 
     def inputs(self) -> dict[str, str]:
-        """The paths of input files by their names."""
+        """Return the paths of input files by name."""
         return {name: each.path for name, each in self._files.items() if each.role == "input"}
 
     def drop(self, names: Iterable[str]) -> None:
@@ -96,12 +96,12 @@ class KnownFiles:
             self._files.pop(name, None)
 
     def forget(self, names: Iterable[str | None]) -> None:
-        """Leave out files that trials do not use any more."""
+        """Leave out files that trials no longer use."""
         for name in names:
             self._files.pop(name or "", None)
 
     def identified(self, describe: Describe = describe_here) -> tuple[FileIdentity, ...]:
-        """Describe the files that are there now."""
+        """Describe the files that exist now."""
         found = describe(self.paths)
         return tuple(
             FileIdentity(name, *found[each.path], each.role, each.treatments)

@@ -1,4 +1,4 @@
-"""What flow lists are like in the mean: the known means that control variates rest on."""
+"""Known means of flow lists, on which control variates rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownMeans:
-    """The controls of one metric by name, their means over `lists` drawn flow lists, and whether one is of the fluid model."""
+    """The controls of one metric by name, their means over `lists` sampled flow lists, and whether one is of the fluid model."""
 
     names: tuple[str, ...]
     means: tuple[float, ...]

@@ -1,6 +1,6 @@
-"""Reading what the kernel counts for the whole machine out of the lines of /proc/stat and /proc/interrupts (`proc(5)`).
+"""Parse what the kernel counts for the whole machine from the lines of /proc/stat and /proc/interrupts (`proc(5)`).
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _COUNTERS = {"intr": "interrupts", "softirq": "softirqs", "ctxt": "switches", "processes": "forks"}
 _STEAL = 8
-"""The column of stolen time in the line `cpu` of /proc/stat, its name counted."""
+"""The column of steal time in the line `cpu` of /proc/stat; the name is column 0."""
 
 
 def machine_totals(lines: Sequence[str]) -> dict[str, float]:
-    """What /proc/stat has counted since boot, by name; `steal` in seconds. What is absent is left out."""
+    """Return the counts of /proc/stat since boot, by name; `steal` in seconds. Absent values are left out."""
     rows = [line.split(None, _STEAL + 1) for line in lines]
     totals = {_COUNTERS[words[0]]: float(words[1]) for words in rows if words and words[0] in _COUNTERS}
     for words in rows:
@@ -27,7 +27,7 @@ def machine_totals(lines: Sequence[str]) -> dict[str, float]:
 
 
 def interrupts_by_cpu(lines: Sequence[str]) -> dict[int, int]:
-    """Sum the columns of /proc/interrupts; rows such as ERR have one number for all CPUs, and do not count."""
+    """Sum the columns of /proc/interrupts, without rows such as ERR that have one number for all CPUs."""
     rows = [line.split() for line in lines]
     if not rows:
         return {}

@@ -1,4 +1,4 @@
-"""Turning what was reported into numbers, and saying what is not one."""
+"""Convert reported text to numbers, and reject what is not one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def number(text: str, place: str) -> float:
     Raises
     ------
     TrialError
-        `text`, found at `place`, is no number, or none that a float64 can hold.
+        `text`, found at `place`, is not a number, or not one that a float64 can hold.
     """
     if NUMBER.fullmatch(text):
         return finite(float(text), text, place)
@@ -30,7 +30,7 @@ def number(text: str, place: str) -> float:
 
 
 def finite(value: float, text: str, place: str) -> float:
-    """Give `value` back, or raise `TrialError` when it is NaN, infinite, or too large for a float64."""
+    """Return `value`; raise `TrialError` if it is NaN, infinite, or too large for a float64."""
     if math.isfinite(value):
         return value
     raise TrialError(
@@ -45,7 +45,7 @@ def quote(text: str, most: int = 60) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which of the `known` names is nearest to `name`, or list them."""
+    """Suggest the `known` name nearest to `name`, or list them all."""
     names = list(dict.fromkeys(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:

@@ -1,7 +1,7 @@
-"""When a link may send: the delivery opportunities of a trace or of a constant rate, and the rates that follow.
+"""When a link may send: the delivery opportunities of a trace or a constant rate, and the resulting rates.
 
-A trace is an array of milliseconds, in order; each stands for the departure of one full packet (1500 bytes of IP). After its
-last opportunity it starts again from there, as in mahimahi's mm-link.
+A trace is a sorted array of milliseconds; each entry stands for the departure of one full packet (1500 bytes of IP). After its
+last opportunity it starts again, as in mahimahi's mm-link.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONG_GAP = 1000
 def of_trace(
     trace: Trace, start: float, stop: float, *, base: float = 0.0, repeat: bool = True
 ) -> npt.NDArray[np.int64]:
-    """The opportunities in (start, stop] of a trace whose millisecond 0 is at `base`; all in milliseconds."""
+    """Return the opportunities in (start, stop] of a trace whose millisecond 0 is at `base`; all in milliseconds."""
     period = int(trace[-1])
     first = max(0, int(np.floor((start - base) / period)) - 1)
     last = int(np.floor((stop - base) / period)) + 1 if repeat else 1
@@ -34,16 +34,16 @@ def of_trace(
 
 
 def of_rate(bits_per_second: float, start: float, stop: float) -> npt.NDArray[np.int64]:
-    """The opportunities in (start, stop] of a constant rate, each in the millisecond by which it is due; milliseconds."""
+    """Return the opportunities in (start, stop] of a constant rate, each rounded up to the millisecond; in milliseconds."""
     each = 8 * OPPORTUNITY * 1000 / bits_per_second
     ranks = np.arange(int(round(start / each, 6)) + 1, int(round(stop / each, 6)) + 1, dtype=np.float64)
     return np.ceil(np.round(ranks * each, 6)).astype(np.int64)
 
 
 def capacity(trace: Trace, start: float, stop: float) -> float:
-    """What a repeated trace can carry between two instants.
+    """Return the rate that a repeated trace can carry between two instants.
 
-    Opportunities in (start, stop] times 1500 bytes times 8, over the time.
+    Opportunities in (start, stop] times 1500 bytes times 8, divided by the time.
 
     Parameters
     ----------
@@ -62,20 +62,20 @@ def capacity(trace: Trace, start: float, stop: float) -> float:
 
 
 def fitting_bin(trace: Trace, bin_width: int) -> int:
-    """The width of bins, in milliseconds, in which a trace's rates can be compared: whole periods where these are shorter."""
+    """Return the width of bins, in milliseconds, in which a trace's rates can be compared: whole periods if these are shorter."""
     period = int(trace[-1])
     return bin_width if bin_width <= period else -(-bin_width // period) * period
 
 
 def rates(trace: Trace, bin_width: int) -> tuple[Times, Times]:
-    """The rate of the repeated trace in bins over one period, or over as many as the bins' width has.
+    """Return the rate of the repeated trace in bins over one period, or over as many periods as a wider bin covers.
 
     Parameters
     ----------
     trace
         Milliseconds.
     bin_width
-        Milliseconds, as `fitting_bin` has them; what is left of the period after the last whole bin is left out.
+        Milliseconds, from `fitting_bin`; the rest of the period after the last whole bin is left out.
 
     Returns
     -------
@@ -91,28 +91,28 @@ def rates(trace: Trace, bin_width: int) -> tuple[Times, Times]:
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """What a trace is like.
+    """A summary of a trace.
 
     Attributes
     ----------
     opportunities
-        How many there are in a period.
+        Number of opportunities in a period.
     period_ms
-        After what time it starts again, milliseconds.
+        Time after which it starts again, in milliseconds.
     mean_rate
         Mbit/s with opportunities of 1500 bytes, as mahimahi documents it: IP bytes of full packets.
     mean_rate_mahimahi
         Mbit/s with the 1504 bytes that mm-link counts.
     bin_ms
-        Width of the bins of `percentiles`, milliseconds.
+        Width of the bins of `percentiles`, in milliseconds.
     percentiles
-        Percentile of the rate in bins, and its value in Mbit/s; 0 is the smallest, 100 the largest.
+        Percentiles of the rate in bins, and their values in Mbit/s; 0 is the minimum, 100 the maximum.
     longest_gap_ms, longest_gap_at_ms
-        The longest time without an opportunity, and after which one it begins; milliseconds.
+        The longest time without an opportunity, and the opportunity after which it begins, in milliseconds.
     most_in_a_millisecond
-        The most opportunities that share a millisecond.
+        The largest number of opportunities in one millisecond.
     warnings
-        What whoever uses it should know.
+        What users of the trace should know.
     """
 
     opportunities: int
@@ -128,7 +128,7 @@ class TraceSummary:
 
 
 def summary(trace: Trace, bin_width: int = 500) -> TraceSummary:
-    """Describe a trace, with its rates in bins of so many milliseconds, or of whole periods where these are shorter."""
+    """Summarise a trace, with its rates in bins of `bin_width` milliseconds, or of whole periods if these are shorter."""
     bin_width = fitting_bin(trace, bin_width)
     gaps = np.diff(trace, prepend=np.uint64(0))  # the first one is that after the last of the round before
     longest = int(np.argmax(gaps))

@@ -1,6 +1,6 @@
-"""Files that outlive a trial: what one trial wrote to them, told from what stood there before.
+"""Files that outlive a trial: tell what one trial wrote from what was there before.
 
-Whoever reads a file that a trial is to write looks at it here first, before the trial. Standard library only and for
+Start watching a file here before the trial that is to write it. Uses only the standard library and runs on
 Python 3.8, because it is also sent to workers.
 """
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 SIZE_LIMIT = 1 << 30
-"""Bytes that a trial may write to a file that is read."""
+"""Maximum bytes that a trial may write to a file that is read."""
 KEPT = 8 << 20
-"""Bytes of the earlier content that are remembered whole; of a longer one, half of that from each end."""
+"""Bytes of the earlier content that are remembered whole; of a longer content, half of that from each end."""
 _IN_MODIFY = 0x2
 _IN_ONESHOT = 0x80000000
 _EVENT = struct.Struct("iIII")
@@ -30,20 +30,20 @@ _MAP_SHARED = 1
 
 
 class Written:
-    """What a trial wrote to a file, or why that cannot be told.
+    """What a trial wrote to a file, or why that is unknown.
 
     Attributes
     ----------
     data
-        Its bytes: the whole file, or what was added to it.
+        Its bytes: the whole file, or what was appended.
     added
-        Whether they were added to what stood there before.
+        Whether they were appended to earlier content.
     heading
-        The first line of a file that was added to, where a table has the names of its columns.
+        The first line of a file that was appended to, which in a table holds the column names.
     before
-        What stood in a file that was written anew; empty where nothing did, or more than `KEPT` bytes.
+        Earlier content of a file that was rewritten; empty if there was none, or more than `KEPT` bytes.
     problem, hint
-        Why nothing of it counts, with the path; and what to do about it.
+        Why none of it counts, with the path; and what to do about it.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Written:
 
 
 class Watched:
-    """A file as it stands before a trial. It is held open, so that no other file gets its inode; close it.
+    """A file as it is before a trial. It is held open, so that no other file gets its inode; close it.
 
     Parameters
     ----------
     path
-        The file, which need not be there.
+        The file, which need not exist.
     size_limit
-        The most bytes that are read.
+        Maximum number of bytes read.
     """
 
     def __init__(self, path: str, *, size_limit: int = SIZE_LIMIT) -> None:
@@ -88,7 +88,7 @@ class Watched:
             self._open()
 
     def close(self) -> None:
-        """Let go of the file; harmless when done twice."""
+        """Close the file; safe to call twice."""
         for descriptor in (self._file, self._events):
             if descriptor is not None:
                 os.close(descriptor)
@@ -97,7 +97,7 @@ class Watched:
         self._file = self._events = self._page = None
 
     def written(self) -> Written:
-        """Tell what was written to the file since it was watched."""
+        """Return what was written to the file since it was watched."""
         try:
             return self._written()
         except FileNotFoundError:
@@ -106,7 +106,7 @@ class Watched:
         except OSError as error:
             return Written(problem=f"cannot read {self.path}: {error.strerror}", hint="check its permissions")
 
-    # Before the trial
+    # Before the trial.
 
     def _open(self) -> None:
         if not stat.S_ISREG(Path(self.path).stat().st_mode):
@@ -118,11 +118,11 @@ class Watched:
         self._ends = self._ends_of(self._file, self._status.st_size)
 
     def _ends_of(self, file: int, size: int) -> tuple[bytes, bytes]:
-        """The beginning and the end of the first `size` bytes, which are all of them where they are at most `KEPT`."""
+        """Return the beginning and the end of the first `size` bytes; together they are all of them, up to `KEPT` bytes."""
         half = KEPT // 2
         return _read(file, 0, min(size, half)), _read(file, max(size - half, half), size)
 
-    # After it
+    # After the trial.
 
     def _written(self) -> Written:
         if not stat.S_ISREG(Path(self.path).stat().st_mode):
@@ -149,13 +149,13 @@ class Watched:
         return self._ambiguous(before, now)
 
     def _begins_alike(self, file: int, size: int, now: int) -> bool:
-        """Return True if the file begins with the `size` bytes that were there before, or the most part of a long one."""
+        """Return True if the file begins with its `size` earlier bytes, checking only most of a long one."""
         if size == 0:
             return now == 0
         return now >= size and self._ends_of(file, size) == self._ends
 
     def _alike(self, file: int, now: os.stat_result, *, same_file: bool) -> Written:
-        """Judge a file with the same content as before: written again, only touched, or left alone."""
+        """Judge a file whose content is the same as before: rewritten, only touched, or left alone."""
         if not same_file or self._was_modified():
             return self._whole(file, now, again=True)
         return self._not_written(now)
@@ -200,9 +200,9 @@ class Watched:
         )
 
     def _was_modified(self) -> bool:
-        """Return True if somebody wrote to the file or cut it, rather than only set its time.
+        """Return True if the file was written to or truncated, not just given a new time.
 
-        Where the kernel gave no watch this is False: a stale number is worse than a failed trial.
+        Return False if the kernel provided no watch: a stale number is worse than a failed trial.
         """
         if self._events is None:
             return False
@@ -213,9 +213,9 @@ class Watched:
         return bool(_EVENT.unpack_from(events)[1] & _IN_MODIFY)
 
     def _is_of_now(self, status: os.stat_result) -> bool:
-        """Return True if a file that was not at the path before was made, written or moved since.
+        """Return True if a file that was not at the path before was created, written or moved since.
 
-        A link that leads to another old file now has brought nothing new. The clock is the file system's own.
+        A link that now leads to another old file brought nothing new. Times are on the file system's clock.
         """
         if status.st_ctime >= self._began:
             return True
@@ -223,9 +223,9 @@ class Watched:
 
 
 class _Page:
-    """The first page of a file, mapped and locked in memory: appending leaves it there, and cutting the file takes it away.
+    """The first page of a file, mapped and locked in memory: appending keeps it there, truncating the file removes it.
 
-    Nothing else tells a file that was added to from one that was cut and written again with the same beginning.
+    Nothing else tells a file that was appended to from one that was truncated and rewritten with the same beginning.
     """
 
     def __init__(self, kernel: object, address: int) -> None:
@@ -234,7 +234,7 @@ class _Page:
 
     @staticmethod
     def of(file: int) -> _Page | None:
-        """Map it; None where that cannot be done, or nothing would be told of it."""
+        """Map the page; None if that fails or would reveal nothing."""
         try:
             import ctypes
 
@@ -255,15 +255,15 @@ class _Page:
         return None
 
     def was_cut_off(self) -> bool:
-        """Return True if the file was cut to nothing since it was mapped."""
+        """Return True if the file was truncated to nothing since it was mapped."""
         return self._is_there() is False
 
     def close(self) -> None:
-        """Let go of it."""
+        """Unmap the page."""
         self._kernel.munmap(self._address, _PAGE)
 
     def _is_there(self) -> bool | None:
-        """Read its entry of /proc/self/pagemap: present, or being moved; None where that cannot be read."""
+        """Read its entry of /proc/self/pagemap: True if present or being moved; None if it cannot be read."""
         try:
             with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:  # noqa: PTH123
                 pagemap.seek(self._address // _PAGE * 8)
@@ -274,7 +274,7 @@ class _Page:
 
 
 def _clock_ahead(folder: str) -> float:
-    """Seconds that the clock of a folder's file system is ahead of ours, less what two ticks may be."""
+    """Return the seconds by which the clock of a folder's file system is ahead of ours, less a tolerance of two ticks."""
     import tempfile
 
     try:
@@ -294,9 +294,9 @@ def _read(file: int, begin: int, end: int) -> bytes:
 
 
 def _modifications(path: str) -> int | None:
-    """Have the kernel note the first write to a file (inotify(7)); a descriptor to be read, None where it cannot.
+    """Ask the kernel to note the first write to a file (inotify(7)); return a descriptor to read, None if it cannot.
 
-    One event is made, however much is written: what the trial does is not slowed down.
+    However much is written, only one event is created, so the trial is not slowed down.
     """
     try:
         import ctypes

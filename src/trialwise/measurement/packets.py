@@ -1,4 +1,4 @@
-"""The packets of a path trial: what became of each, when and where; from a packet log, to and from Parquet."""
+"""The packets of a path trial: what became of each, when and where; read from a packet log, to and from Parquet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["uplink", "downlink"]
 DIRECTIONS: tuple[Direction, Direction] = ("uplink", "downlink")
-"""From the sender's end outwards, and back; a direction's number is its place here."""
+"""From the sender's end outwards, and back; a direction's number is its index here."""
 EVENTS = (
     "delivered",
     "held",
@@ -35,13 +35,13 @@ EVENTS = (
     "dropped:managed",
     "dropped",
 )
-"""What becomes of a packet; an event's number is its place here. The last is for logs that do not tell the cause."""
+"""What becomes of a packet; an event's number is its index here. The last is for logs that give no cause."""
 DELIVERED, HELD, DROPPED = 0, 1, 7
 COLUMNS = ("time", "direction", "flow", "size", "event", "delay")
 _CHUNK = 4_000_000
 _FREE_ROWS, _ROWS_PER_BYTE = 4_000_000, 10
 _LATEST = 9e9
-"""Seconds, which are nanoseconds in 63 bits."""
+"""Maximum time in seconds: its nanoseconds fit in 63 bits."""
 
 _Whole = TypeVar("_Whole", np.uint16, np.uint32)
 Seconds = npt.NDArray[np.float64]
@@ -56,15 +56,15 @@ class Packets:
     time
         When the packet left its link (arrived, was dropped, or was still inside at the end): seconds since the log began.
     delay
-        Seconds since it had come; for what was delivered, its one-way delay.
+        Seconds since it arrived at the link; for a delivered packet, its one-way delay.
     direction
-        Its place in `DIRECTIONS`.
+        Index in `DIRECTIONS`.
     flow
-        Number of its flow; 0 for what belongs to none.
+        Number of its flow; 0 if it belongs to none.
     size
         Bytes of the IP packet.
     event
-        Its place in `EVENTS`.
+        Index in `EVENTS`.
     """
 
     time: Seconds
@@ -86,26 +86,26 @@ class Packets:
 
     @property
     def arrival(self) -> Seconds:
-        """When each came to its link: seconds since the log began."""
+        """When each packet arrived at its link: seconds since the log began."""
         return self.time - self.delay
 
     @property
     def delivered(self) -> Mask:
-        """Which arrived at the other end."""
+        """Which packets arrived at the other end."""
         return self.event == DELIVERED
 
     @property
     def held(self) -> Mask:
-        """Which were still inside at the end."""
+        """Which packets were still inside at the end."""
         return self.event == HELD
 
     @property
     def dropped(self) -> Mask:
-        """Which were dropped, for whatever cause."""
+        """Which packets were dropped, for whatever cause."""
         return self.event > HELD
 
     def where(self, mask: Mask) -> Packets:
-        """Those for which the mask is true."""
+        """Return the packets for which the mask is true."""
         return Packets(*(array[mask] for array in self._arrays()))
 
     def of(
@@ -115,7 +115,7 @@ class Packets:
         start: float = -np.inf,
         stop: float = np.inf,
     ) -> Packets:
-        """Those of one direction, of one flow, and whose time lies in [start, stop), as far as these are given."""
+        """Return the packets of one direction and one flow whose time lies in [start, stop); each filter is optional."""
         mask = (self.time >= start) & (self.time < stop)
         if direction is not None:
             mask &= self.direction == DIRECTIONS.index(direction)
@@ -124,20 +124,20 @@ class Packets:
         return self.where(mask)
 
     def flows(self) -> list[int]:
-        """The numbers of the flows that are there, ascending; 0 among them where packets belong to none."""
+        """Return the flow numbers that occur, in ascending order, including 0 if packets belong to no flow."""
         return cast("list[int]", np.unique(self.flow).tolist())
 
 
 def joined(parts: Sequence[Packets]) -> Packets:
-    """The packets of several parts, one after the other."""
+    """Concatenate the packets of several parts."""
     names = [field.name for field in fields(Packets)]
     return Packets(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -> Packets:
-    """Read the emulator's packet log; a record cut off at the end is left out.
+    """Read the emulator's packet log; a truncated last record is ignored.
 
-    All of it is held in memory, 24 bytes for each packet (1 Gbit/s for a minute: 10 million packets, 240 MB).
+    All of it is held in memory, 24 bytes per packet (1 Gbit/s for a minute: 10 million packets, 240 MB).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -
     Raises
     ------
     AnalysisError
-        The file cannot be read or is no packet log.
+        The file cannot be read or is not a packet log.
     """
     flow_of = _flow_table(flow_of_port or {})
     parts: list[Packets] = []
@@ -162,17 +162,17 @@ def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -
 
 
 def simulated_packets(columns: _core.PacketColumns) -> Packets:
-    """The packets of a simulated path, whose columns have the numbers of flows."""
+    """Return the packets of a simulated path, whose columns include flow numbers."""
     return _packets(columns, np.arange(65536, dtype=np.uint16))
 
 
 def packet_log_start(path: Path) -> int:
-    """When a packet log was begun: nanoseconds of the realtime clock since the epoch.
+    """Return the start of a packet log: nanoseconds of the realtime clock since the epoch.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read or is no packet log.
+        The file cannot be read or is not a packet log.
     """
     return _columns(path, 0, most=0).made_ns
 
@@ -195,7 +195,7 @@ def _columns(path: Path, skip: int, most: int = _CHUNK) -> _core.PacketColumns:
 
 
 def _check_records(path: Path, columns: _core.PacketColumns, skipped: int) -> None:
-    """Refuse what no emulator writes."""
+    """Reject records that no emulator writes."""
     wrong = np.maximum(columns.time_ns, columns.delay_ns) > _LATEST * 1e9
     wrong |= (columns.event >= DROPPED) | (columns.direction >= len(DIRECTIONS))
     if wrong.any():
@@ -219,7 +219,7 @@ def _packets(columns: _core.PacketColumns, flow_of: npt.NDArray[np.uint16]) -> P
 
 
 def write_packets(path: Path, packets: Packets) -> None:
-    """Write packets as Parquet: columns `COLUMNS`, times and delays in seconds, directions and events as words.
+    """Write packets as Parquet: columns `COLUMNS`, times and delays in seconds, directions and events as text.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def write_packets(path: Path, packets: Packets) -> None:
 
 
 def packed_packets(packets: Packets) -> bytes:
-    """What stands in the file that `write_packets` writes."""
+    """Return the content of the file that `write_packets` writes."""
     packed = io.BytesIO()
     _write_frame(packets, packed)
     return packed.getvalue()
@@ -263,14 +263,14 @@ def _words(numbers: npt.NDArray[np.uint8], words: Sequence[str]) -> pl.Series:
 
 
 def read_packets(path: Path, *, within: Path | None = None) -> Packets:
-    """Read packets that `write_packets` wrote, or that others wrote with the same columns.
+    """Read packets written by `write_packets`, or by other programs with the same columns.
 
-    `within` is a folder that somebody else filled, as `open_foreign` takes it.
+    `within` is a folder that others filled, as `open_foreign` takes it.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, lacks a column, or has a word that is unknown.
+        The file cannot be read, lacks a column, or has an unknown direction or event.
     """
     import polars as pl
 
@@ -294,7 +294,7 @@ def read_packets(path: Path, *, within: Path | None = None) -> Packets:
 
 
 def _check_rows(path: Path, within: Path | None) -> None:
-    """Refuse more rows than a file of this size holds of packets: a constant column takes no room at all."""
+    """Reject more rows than a file of this size can hold of packets: a constant column takes no space at all."""
     with open_foreign(path, within=within) as file:
         rows = values_of(file)
         if rows > max(_FREE_ROWS, _ROWS_PER_BYTE * path.stat().st_size):

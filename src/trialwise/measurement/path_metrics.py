@@ -1,10 +1,9 @@
 """Metrics of a path trial: pure functions of packets.
 
-Sizes are those of IP packets; throughput and capacity are Mbit/s (10⁶ bit/s), delays ms, loss and utilisation %. What is
-asked of packets of one flow or one direction is asked of `packets.of(...)`. Where nothing can be said (no packet arrived), the
-answer is NaN.
+Sizes are those of IP packets; throughput and capacity are in Mbit/s (10⁶ bit/s), delays in ms, loss and utilisation in %. For one
+flow or one direction, pass the packets of `packets.of(...)`. A metric without data (no packet arrived) is NaN.
 
-Two voices: the default definitions, and those of Pantheon's analysis (Yan and others, USENIX ATC 2018; `tunnel_graph`), named
+There are two sets of definitions: ours, and those of Pantheon's analysis (Yan et al., USENIX ATC 2018; `tunnel_graph`), named
 `pantheon_…`, which reproduce its published numbers. How they differ: docs/concepts/path-metrics.md.
 """
 
@@ -20,16 +19,16 @@ from trialwise.measurement.packets import Packets
 
 
 def throughput(packets: Packets, start: float, stop: float) -> float:
-    """What arrived, over the time in which it could: Σ size of packets delivered in [start, stop) · 8 / (stop − start).
+    """Return the delivered data over the scheduled time: Σ size of packets delivered in [start, stop) · 8 / (stop − start).
 
-    A flow that starts late or falls silent has a lower throughput, for its time is that of the schedule.
+    A flow that starts late or falls silent has a lower throughput, because the time is that of the schedule.
 
     Parameters
     ----------
     packets
         Of one flow, or of all.
     start, stop
-        Seconds: when the flow was scheduled, less what is cut as start-up.
+        Seconds: when the flow was scheduled, without the part cut as start-up.
 
     Returns
     -------
@@ -39,7 +38,7 @@ def throughput(packets: Packets, start: float, stop: float) -> float:
     Raises
     ------
     ValueError
-        `stop` does not lie after `start`.
+        `stop` is not after `start`.
     """
     if not stop > start:
         raise ValueError(f"throughput from {start} s to {stop} s: the end must lie after the start")
@@ -48,7 +47,7 @@ def throughput(packets: Packets, start: float, stop: float) -> float:
 
 
 def throughput_series(packets: Packets, bin_width: float, start: float, stop: float) -> tuple[Array, Array]:
-    """Throughput in bins: that of each [start + k · bin_width, start + (k + 1) · bin_width), the last one ending at `stop`.
+    """Return the throughput in bins [start + k · bin_width, start + (k + 1) · bin_width), the last one ending at `stop`.
 
     Returns
     -------
@@ -58,7 +57,7 @@ def throughput_series(packets: Packets, bin_width: float, start: float, stop: fl
     Raises
     ------
     ValueError
-        The width is not above 0, or `stop` does not lie after `start`.
+        The width is not above 0, or `stop` is not after `start`.
     """
     if not (bin_width > 0 and stop > start):
         raise ValueError(f"bins of {bin_width} s from {start} s to {stop} s: there is none")
@@ -71,37 +70,37 @@ def throughput_series(packets: Packets, bin_width: float, start: float, stop: fl
 
 
 def one_way_delays(packets: Packets) -> Array:
-    """The one-way delay of each packet that arrived: time − arrival, in ms, in the order of the packets."""
+    """Return the one-way delay of each packet that arrived: time − arrival, in ms, in the order of the packets."""
     return packets.delay[packets.delivered] * 1e3
 
 
 def delay_percentile(packets: Packets, percentile: float = 95) -> float:
-    """The percentile of the one-way delays of packets that arrived, in ms (linear between neighbours, type 7)."""
+    """Return a percentile of the one-way delays of packets that arrived, in ms (linear between neighbours, type 7)."""
     delays = one_way_delays(packets)
     return float(np.percentile(delays, percentile)) if delays.size else np.nan
 
 
 def queueing_delays(packets: Packets, propagation: float) -> Array:
-    """The one-way delay of each packet that arrived less the path's own (`propagation`, ms): what it waited and was sent; ms."""
+    """Return the time each arrived packet waited and was sent: one-way delay less the path's own (`propagation`), both ms."""
     return one_way_delays(packets) - propagation
 
 
 def loss(packets: Packets) -> float:
-    """Packets dropped, of those whose fate is known: dropped / (delivered + dropped) · 100.
+    """Return the share of packets dropped among those whose fate is known: dropped / (delivered + dropped) · 100.
 
-    What was still inside at the end counts neither way: a bufferbloated flow that is stopped loses nothing by that.
+    Packets still inside at the end do not count either way: a bufferbloated flow loses nothing by being stopped.
 
     Returns
     -------
     float
-        Percent of packets; NaN where none arrived or was dropped.
+        Percent of packets; NaN if none arrived or was dropped.
     """
     dropped, delivered = int(packets.dropped.sum()), int(packets.delivered.sum())
     return 100 * dropped / (delivered + dropped) if delivered + dropped else np.nan
 
 
 def utilisation(carried: float, capacity: float) -> float:
-    """Throughput of all flows, of what the path could carry: carried / capacity · 100, both in Mbit/s; percent.
+    """Return all flows' throughput as a share of the path's capacity: carried / capacity · 100, both in Mbit/s; percent.
 
     The capacity is a constant rate, or `opportunities.capacity` of a trace over the same time.
     """
@@ -109,14 +108,14 @@ def utilisation(carried: float, capacity: float) -> float:
 
 
 def jain_index(throughputs: Sequence[float] | Array) -> float:
-    """Jain's fairness index, (Σ x)² / (n Σ x²): 1 where all flows have the same, 1/n where one has all.
+    """Return Jain's fairness index, (Σ x)² / (n Σ x²): 1 if all flows are equal, 1/n if one has everything.
 
     Source: Jain, Chiu, Hawe, DEC-TR-301 (1984), equation 1.
 
     Returns
     -------
     float
-        NaN where there is no flow or none carried anything.
+        NaN if there is no flow or none carried anything.
     """
     values = np.asarray(throughputs, dtype=np.float64)
     squares = values.size * float(np.sum(values**2))
@@ -124,14 +123,14 @@ def jain_index(throughputs: Sequence[float] | Array) -> float:
 
 
 def pantheon_throughput(packets: Packets) -> float:
-    """Pantheon's throughput: bits of all departures / (last departure − first departure).
+    """Return Pantheon's throughput: bits of all departures / (last departure − first departure).
 
     A flow that falls silent keeps the throughput that it had; its start-up counts from its first packet.
 
     Returns
     -------
     float
-        Mbit/s; 0 where all departed at one instant, NaN where none did.
+        Mbit/s; 0 if all departed at one instant, NaN if none did.
     """
     times = packets.time[packets.delivered]
     if not times.size:
@@ -141,18 +140,18 @@ def pantheon_throughput(packets: Packets) -> float:
 
 
 def pantheon_delay(packets: Packets) -> float:
-    """Pantheon's delay: the 95th percentile, by NumPy's rule "nearest", of the delays of packets that arrived; ms."""
+    """Return Pantheon's delay: the 95th percentile, by NumPy's rule "nearest", of the delays of packets that arrived; ms."""
     delays = one_way_delays(packets)
     return float(np.percentile(delays, 95, method="nearest")) if delays.size else np.nan
 
 
 def pantheon_loss(packets: Packets) -> float:
-    """Pantheon's loss: 1 − departed bytes / arrived bytes, so that what is in flight at the end counts as lost.
+    """Return Pantheon's loss: 1 − departed bytes / arrived bytes, so that data in flight at the end counts as lost.
 
     Returns
     -------
     float
-        Percent of bytes; NaN where none came.
+        Percent of bytes; NaN if none arrived.
     """
     arrived = int(packets.size.sum())
     departed = int(packets.size[packets.delivered].sum())
@@ -162,19 +161,19 @@ def pantheon_loss(packets: Packets) -> float:
 def pantheon_capacity(
     times: npt.NDArray[np.float64] | npt.NDArray[np.int64], opportunity: int = 1500
 ) -> float:
-    """Pantheon's capacity: bits of all opportunities / (last − first).
+    """Return Pantheon's capacity: bits of all opportunities / (last − first).
 
     Parameters
     ----------
     times
         Of the opportunities, in seconds or, as in logs, milliseconds divided by 1000.
     opportunity
-        Bytes that one carries.
+        Bytes per opportunity.
 
     Returns
     -------
     float
-        Mbit/s; 0 where all are at one instant, NaN where there is none.
+        Mbit/s; 0 if all are at one instant, NaN if there are none.
     """
     if not times.size:
         return np.nan
@@ -183,7 +182,7 @@ def pantheon_capacity(
 
 
 def pantheon_utilization(packets: Packets, capacity: float) -> float:
-    """Pantheon's utilization: `pantheon_throughput` of all flows together / `pantheon_capacity` · 100; percent."""
+    """Return Pantheon's utilization: `pantheon_throughput` of all flows together / `pantheon_capacity` · 100; percent."""
     return utilisation(pantheon_throughput(packets), capacity)
 
 

@@ -1,4 +1,4 @@
-"""The metrics of all flows of a file of packets at once, in both voices."""
+"""The metrics of all flows of a packet file at once, by both sets of definitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FlowMetrics:
     Attributes
     ----------
     direction
-        Which way.
+        The direction.
     flow
         Number of the flow; None for all together.
     delivered, dropped, held
@@ -30,11 +30,11 @@ class FlowMetrics:
     delay_median, delay_p95
         Percentiles of one-way delay, ms.
     queueing_p95
-        That percentile less the propagation delay, ms; NaN where that is not known.
+        `delay_p95` less the propagation delay, ms; NaN if that is unknown.
     loss
         Percent of the packets whose fate is known.
     utilisation
-        Percent of the capacity; NaN where that is not known, and for single flows.
+        Percent of the capacity; NaN if that is unknown, and for single flows.
     pantheon_throughput, pantheon_delay, pantheon_loss, pantheon_utilization
         Pantheon's definitions: Mbit/s, ms, percent of bytes, percent.
     """
@@ -58,7 +58,7 @@ class FlowMetrics:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a link could carry, Mbit/s: over the scheduled time, and by Pantheon's definition (NaN without opportunities)."""
+    """The capacity of a link, Mbit/s: over the scheduled time, and by Pantheon's definition (NaN without opportunities)."""
 
     scheduled: float
     pantheon: float
@@ -66,7 +66,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class PathStatistics:
-    """What `trialwise packets` says of a file.
+    """What `trialwise packets` reports about a file.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ class PathStatistics:
     start, stop
         The scheduled time, seconds since the log began.
     propagation
-        The path's own delay, ms; NaN where it is not known.
+        The path's own delay, ms; NaN if unknown.
     capacities
-        Of each direction of which it is known.
+        By direction, where known.
     metrics
         For each direction that has packets: all flows together, then each.
     """
@@ -95,7 +95,7 @@ UNKNOWN = Capacity(np.nan, np.nan)
 
 
 def capacity_of(opportunities: npt.NDArray[np.int64], start: float, stop: float) -> Capacity:
-    """The capacity that a link's opportunities (milliseconds) give it in [start, stop) seconds."""
+    """Return the capacity that a link's opportunities (milliseconds) give it in [start, stop) seconds."""
     seconds = opportunities / 1000
     inside = int(np.count_nonzero((seconds >= start) & (seconds < stop)))
     return Capacity(
@@ -111,7 +111,7 @@ def flow_metrics(
     capacities: Mapping[str, Capacity] | None = None,
     propagation: float = np.nan,
 ) -> tuple[FlowMetrics, ...]:
-    """The metrics of each direction that has packets: of all its flows together, then, if they are numbered, of each.
+    """Compute the metrics of each direction that has packets: of all its flows together, then of each numbered flow.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def flow_metrics(
     start, stop
         The scheduled time, seconds; only packets whose time lies in [start, stop) count.
     capacities
-        Of directions of which it is known.
+        By direction, where known.
     propagation
         The path's own delay, ms.
     """

@@ -1,4 +1,4 @@
-"""Reading one number by a regular expression."""
+"""Read one number by a regular expression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     Raises
     ------
     PlanError
-        It is not a regular expression, or does not say which group holds the number.
+        The text is not a regular expression, or does not say which group holds the number.
     """
     try:
         compiled = re.compile(pattern, re.MULTILINE)
@@ -43,9 +43,9 @@ def read_pattern(reported: Reported, pattern: str) -> Samples:
     Raises
     ------
     PlanError
-        The pattern cannot be used (see `compile_pattern`).
+        The pattern is invalid (see `compile_pattern`).
     TrialError
-        It matches nowhere or more than once, or what its group holds is not a finite number.
+        It matches nowhere or more than once, or its group does not hold a finite number.
     """
     compiled = compile_pattern(pattern)
     group = "value" if "value" in compiled.groupindex else 1

@@ -1,11 +1,11 @@
-"""Measurement points of Python programs: what they measure goes where the experimenter says when they run.
+"""Measurement points of Python programs: the person who runs the program decides where samples go.
 
 >>> from trialwise.measurement import Point
 >>> transfer = Point("transfer", size="uint64", rate=float)
 >>> transfer.inject(size=1 << 20, rate=93.7)
 True
 
-Nothing is sent until somebody asks: in the environment (``OML_COLLECT=native:HOST:PORT``, as inside a trial), on the command
+Nothing is sent unless requested: in the environment (``OML_COLLECT=native:HOST:PORT``, as inside a trial), on the command
 line (``Client(arguments=sys.argv)``, then ``--oml-collect …``), or in the program (``Client(collect="file:samples.txt")``).
 """
 
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 CLOSE_SECONDS = 2.0
-"""How long the end of a program waits for its last samples to go out, unless `Client.close` says otherwise."""
+"""Seconds that the end of a program waits for its last samples to be sent; `Client.close` can override it."""
 _LOG = logging.getLogger("trialwise.measurement")
 
 
 class Client:
-    """Sends what a program's measurement points take.
+    """Sends the samples of a program's measurement points.
 
     Parameters
     ----------
     app
-        The program's name, which begins the names of its streams; that of the script where not given.
+        The program's name, which begins the names of its streams; the script's name by default.
     id, domain, collect, config, samples, interval, buffer_bytes
-        As OML's options of these names: who sends, to which domain, where to (``native:HOST:PORT``, ``tcp:HOST:PORT``,
-        ``file:PATH``), an XML or TOML file of streams, a row for so many samples or seconds, bytes of each buffer.
-        What is not given here is asked from `arguments`, then from the environment.
+        As OML's options of these names: the sender, the domain, the destination (``native:HOST:PORT``, ``tcp:HOST:PORT``,
+        ``file:PATH``), an XML or TOML file of streams, the number of samples or seconds per row, bytes of each buffer.
+        Options not given here are taken from `arguments`, then from the environment.
     arguments
         A command line such as ``sys.argv``; OML's options are removed from it.
 
     Raises
     ------
     ValueError
-        A name, option, destination or file that is wrong. With `arguments`, whose author runs the program and has not written
-        it, that is said on standard error instead, and the program ends with code 2.
+        A name, option, destination or file is wrong. With `arguments`, where the mistake is the user's and not the program's,
+        it is reported on standard error instead, and the program exits with code 2.
 
     Notes
     -----
-    Where nobody says where samples go, they go nowhere, at next to no cost. A client belongs to the process that made it.
+    Samples without a destination are discarded at next to no cost. A client belongs to the process that made it.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Client:
             "interval": interval,
             "bufsize": buffer_bytes,
         }
-        # The last option of a name counts: what the program says goes after the command line's.
+        # The last option of a name counts, so the program's own options override the command line's.
         words = list((arguments or [""])[1:])
         words += [f"--oml-{name}={value}" for name, value in given.items() if value is not None]
         if not says_where(words):
@@ -106,12 +106,12 @@ class Client:
     def metadata(
         self, key: str, value: object, *, point: Point | None = None, field: str | None = None
     ) -> None:
-        """Say something about the experiment, a measurement point, or one of its fields.
+        """Attach metadata to the experiment, a measurement point, or one of its fields.
 
         Raises
         ------
         ValueError
-            A key that is no name, or a point or field that this client does not have.
+            The key is not a valid name, or this client does not have the point or field.
         """
         known = None if point is None else self.declare(point)
         self.start()
@@ -120,17 +120,17 @@ class Client:
     def capture(
         self, interface: str, protocol: str, ports: Sequence[int], count: int | None
     ) -> PacketCapture:
-        """Begin to capture packets into points of this client (see `trialwise.measurement.adapters.packets`)."""
+        """Start capturing packets into points of this client (see `trialwise.measurement.adapters.packets`)."""
         capture = PacketCapture(self._client, interface, protocol, ports, count)
         self.start()
         return capture
 
     def counters(self) -> Counters:
-        """Count what was injected, sent and dropped so far."""
+        """Return the counts of what was injected, sent and dropped so far."""
         return counters_of(*self._client.counters())
 
     def close(self, seconds: float = CLOSE_SECONDS) -> CloseReport:
-        """Send what waits, for `seconds` at most. Samples injected later are dropped, and counted."""
+        """Send pending samples, for at most `seconds`. Samples injected later are dropped and counted."""
         self.start()
         self._closed = True
         for warning in self._client.warnings():
@@ -155,14 +155,14 @@ class Client:
             self.close()
 
     def declare(self, point: Point) -> StreamPoint:
-        """Make a point known, once."""
+        """Register a point, once."""
         if point.name not in self._points:
             with said_by_the_user() if self._configured else nullcontext():
                 self._points[point.name] = self._client.point(point.name, list(point.fields.items()))
         return self._points[point.name]
 
     def start(self) -> None:
-        """Begin to send; the first sample does it. Points declared before are in the stream's header."""
+        """Start sending; called by the first sample. Points declared before are in the stream's header."""
         if not self._started:
             self._started = True
             self._client.start()
@@ -176,9 +176,9 @@ class Point:
     name
         Letters, digits and ``_``. The stream is called after the program and the point.
     types
-        Fields that are no Python names, or are called ``client``: a mapping of names to types.
+        Fields whose names are not Python identifiers, or that are called ``client``: a mapping of names to types.
     client
-        Whose point it is; the process's own client where not given, which begins with the first sample.
+        Owner of the point; by default the process's own client, which starts with the first sample.
     **fields
         Names and types: ``int32 uint32 int64 uint64 double string blob guid bool``, vectors ``[int32]`` and so on, or Python's
         ``int`` (int64), ``float`` (double), ``str``, ``bytes`` (blob), ``bool``.
@@ -186,7 +186,7 @@ class Point:
     Raises
     ------
     ValueError
-        No fields, or a type that is unknown.
+        There are no fields, or a type is unknown.
     """
 
     def __init__(
@@ -211,18 +211,18 @@ class Point:
     def inject(self, *values: Any, **named: Any) -> bool:  # noqa: ANN401 whatever the fields hold
         """Take one sample now: the values of the fields in order, or by name.
 
-        Never waits. Returns False where the sample was dropped, because the buffer is full or the client closed; what is
-        dropped is counted, and sent as a count.
+        Never blocks. Returns False if the sample was dropped because the buffer is full or the client closed; dropped
+        samples are counted, and the count is sent.
 
         Raises
         ------
         TypeError, OverflowError
-            Values that the fields do not hold.
+            The fields cannot hold the values.
         """
         return self._point().inject(self._in_order(values, named))
 
     def inject_at(self, time: float, /, *values: Any, **named: Any) -> bool:  # noqa: ANN401 as above
-        """Take one sample of a time that the program knows, in seconds since 1970."""
+        """Take one sample with a time that the program knows, in seconds since 1970."""
         return self._point().inject(self._in_order(values, named), time)
 
     def inject_batch(
@@ -230,13 +230,13 @@ class Point:
     ) -> int:
         """Take many samples: for each field an array, shape (n,), in order or by name; `times` in seconds since 1970.
 
-        Waits up to `wait` seconds for room in the buffer (releasing the GIL). Returns how many were taken; the others were
-        dropped, and counted.
+        Waits up to `wait` seconds for room in the buffer (releasing the GIL). Returns the number taken; the others are
+        dropped and counted.
 
         Raises
         ------
         TypeError, OverflowError, ValueError
-            Columns that the fields do not hold, or of different lengths.
+            The fields cannot hold the columns, or the columns differ in length.
         """
         import numpy as np
 
@@ -247,7 +247,7 @@ class Point:
 
     @contextmanager
     def timed(self, field: str = "seconds", /, **values: Any) -> Generator[MutableMapping[str, Any]]:  # noqa: ANN401
-        """Measure how long a block or, as a decorator, each call of a function takes; `field` (a double) holds the seconds.
+        """Measure the duration of a block or, as a decorator, of each call of a function; `field` (a double) holds the seconds.
 
         The block may add values of other fields to the mapping it gets. A block that raises gives no sample.
         """
@@ -259,11 +259,11 @@ class Point:
 
     @property
     def dropped(self) -> int:
-        """Samples of this point that were lost at the inject so far."""
+        """Number of this point's samples dropped at the inject so far."""
         return 0 if self._declared is None else self._declared[1].dropped
 
     def _point(self) -> StreamPoint:
-        """The point as it was declared to its client, which is another one in a process forked off."""
+        """Return the point as declared to its client, which differs in a forked process."""
         client = self._client or default_client()
         if self._declared is None or self._declared[0] is not client:
             self._declared = client, client.declare(self)
@@ -285,9 +285,9 @@ _default: Client | None = None
 
 
 def default_client() -> Client:
-    """The process's own client, made at the first call from the environment and closed at the end of the program.
+    """Return the process's own client, created at the first call from the environment and closed when the program ends.
 
-    What is wrong in the environment is said on standard error, and ends the program with code 2.
+    A mistake in the environment is reported on standard error, and the program exits with code 2.
     """
     global _default  # noqa: PLW0603 one for each process
     if _default is None:
@@ -298,7 +298,7 @@ def default_client() -> Client:
 
 
 def _forget() -> None:
-    """A process forked off has no writer: it begins with a client of its own, and does not end its parent's."""
+    """Reset a forked process: it has no writer, so it starts with its own client and does not end its parent's."""
     global _default  # noqa: PLW0603 one for each process
     if _default is not None:
         atexit.unregister(_default.__exit__)

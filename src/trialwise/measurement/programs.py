@@ -1,6 +1,6 @@
-"""Which files a command consists of, as far as its words tell: programs, scripts, what these import, input files.
+"""Find the files that a command consists of, as far as its words tell: programs, scripts and their imports, input files.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ _STARTERS = frozenset(
         "exec",
     }
 )
-"""Programs whose arguments name another program; and the word of the shell that does."""
+"""Programs whose arguments name another program, and the shell's own word for it."""
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ENDS = frozenset({";", ";;", "&", "&&", "|", "||", "(", ")", "{", "}", "then", "do", "else", "!"})
-"""Tokens of a shell behind which a command begins."""
+"""Shell tokens after which a command begins."""
 MAX_OF_A_SCRIPT = 1 << 18
-"""Bytes of a script for a shell that are looked at."""
+"""Maximum bytes read of a shell script."""
 _DEEPEST = 3
-"""Scripts that name one another."""
+"""Maximum depth of scripts that name one another."""
 MAX_WORDS = 2000
-"""Words of a command, and tokens of a shell's text, that are looked at."""
+"""Maximum number of words of a command, and of tokens of a shell's text, that are examined."""
 
 
 def program_files(
     words: Sequence[str], directory: Path, environment: Mapping[str, str]
 ) -> Iterator[NamedFile]:
-    """Name the files whose change makes this another program, or the same one with another input.
+    """Name the files whose change makes this another program, or the same program with another input.
 
     Parameters
     ----------
     words
-        The command, its placeholders filled.
+        The command, with its placeholders filled in.
     directory
-        Where it runs.
+        Its working directory.
     environment
-        What it sets beside the caller's environment; `PATH` and `PYTHONPATH` matter.
+        Variables that it sets in addition to the caller's environment; `PATH` and `PYTHONPATH` matter.
     """
     program = resolved(words[0], directory, environment)
     if program is None:
@@ -76,10 +76,10 @@ def program_files(
 def files_beside(
     words: Sequence[str], directory: Path, environment: Mapping[str, str], depth: int = _DEEPEST
 ) -> Iterator[NamedFile]:
-    """Name the files of a command beside the measured one, with those that its scripts for a shell name in turn.
+    """Name the files of a command beside the measured one, including those that its shell scripts name in turn.
 
-    Its processes are not followed where they may outlive it, so that what a script says stands for what it runs. The parameters are
-    those of `program_files`.
+    Such a command may outlive the trial, and its processes are then not followed; the text of its scripts stands in for what
+    they run. The parameters are those of `program_files`.
     """
     for file in program_files(words, directory, environment):
         yield from _with_script(file, directory, environment, depth)
@@ -95,7 +95,7 @@ def _with_script(
 
 
 def _shell_script(path: Path) -> str | None:
-    """The text of a script for a shell; None for other files."""
+    """Return the text of a shell script; None for other files."""
     try:
         with open(path, "rb", opener=without_waiting) as file:
             if file.read(2) != b"#!":
@@ -111,7 +111,7 @@ def _shell_script(path: Path) -> str | None:
 def argument_files(
     program: str, words: Sequence[str], directory: Path, environment: Mapping[str, str]
 ) -> Iterator[NamedFile]:
-    """Name the files that the arguments of a program name; `program` is its name without folders."""
+    """Name the files that a program's arguments name; `program` is its name without folders."""
     words = words[:MAX_WORDS]
     if _SHELL.fullmatch(program) and (code := _code(words)) is not None:
         yield from shell_files(code, directory, environment)
@@ -131,7 +131,7 @@ def argument_files(
 
 
 def shell_files(text: str, directory: Path, environment: Mapping[str, str]) -> Iterator[NamedFile]:
-    """Name the files that a text for a shell names, as far as can be told without running it."""
+    """Name the files that shell code names, as far as can be told without running it."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
@@ -152,7 +152,7 @@ def shell_files(text: str, directory: Path, environment: Mapping[str, str]) -> I
 
 
 def runs_script(program: str) -> bool:
-    """Return True for an interpreter, whose first argument that is no option is what it runs."""
+    """Return True for an interpreter, which runs its first argument that is not an option."""
     return _INTERPRETER.fullmatch(Path(program).name) is not None
 
 
@@ -169,7 +169,7 @@ def resolved(name: str, directory: Path, environment: Mapping[str, str]) -> Path
 
 
 def _code(words: Sequence[str]) -> str | None:
-    """The text behind `-c`, which may stand among other options of one letter."""
+    """Return the text after `-c`, which may be combined with other one-letter options."""
     for place, word in enumerate(words):
         if not word.startswith("-") or word == "--":
             return None
@@ -179,7 +179,7 @@ def _code(words: Sequence[str]) -> str | None:
 
 
 def _started(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Iterator[NamedFile]:
-    """Name the program that a starter is handed, with its arguments: the first word that a program is called."""
+    """Name the program that a starter runs, with its arguments: the first word that is the name of a program."""
     for place, word in enumerate(words):
         if word.startswith("-") or "=" in word:
             continue
@@ -195,7 +195,7 @@ def _started(words: Sequence[str], directory: Path, environment: Mapping[str, st
 def _script(
     program: str, words: Sequence[str], directory: Path, environment: Mapping[str, str]
 ) -> Path | None:
-    """The file that an interpreter runs: its first argument that is no option, or the module behind `-m`."""
+    """Return the file that an interpreter runs: its first argument that is not an option, or the module after `-m`."""
     if not runs_script(program):
         return None
     if _PYTHON.fullmatch(program) and (module := _module(words)) is not None:
@@ -216,7 +216,7 @@ def _module(words: Sequence[str]) -> str | None:
 def _imports(
     words: Sequence[str], script: Path | None, directory: Path, environment: Mapping[str, str]
 ) -> Iterator[NamedFile]:
-    """Name the modules of the project that a script or module imports."""
+    """Name the project's modules that a script or module imports."""
     if script is None:
         return
     named = _module(words)
@@ -228,13 +228,13 @@ def _imports(
 
 
 def _python_folders(directory: Path, environment: Mapping[str, str]) -> list[Path]:
-    """The working directory, and what `PYTHONPATH` names."""
+    """Return the working directory and the folders in `PYTHONPATH`."""
     paths = environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     return [directory, *(directory / path for path in paths.split(os.pathsep) if path)]
 
 
 def _input(word: str, directory: Path) -> Path | None:
-    """The file that a word names: by itself, behind `=` of an option or variable, or behind `@`."""
+    """Return the file that a word names: the word itself, the part after `=` of an option or variable, or after `@`."""
     for text in (word, word.partition("=")[2], word[1:] if word.startswith("@") else ""):
         if text and _is_file(directory / text):
             return directory / text
@@ -242,7 +242,7 @@ def _input(word: str, directory: Path) -> Path | None:
 
 
 def _is_file(path: Path) -> bool:
-    """False also for a word that no file can be called, as the code behind `python3 -c` may be."""
+    """Return False also for a word that cannot be a file name, such as the code after `python3 -c`."""
     try:
         return os.path.isfile(path)
     except ValueError:

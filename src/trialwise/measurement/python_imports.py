@@ -1,6 +1,6 @@
-"""Which modules of a project a Python program imports, found by reading its text: nothing is executed.
+"""Find the project modules that a Python program imports by reading its text; nothing is executed.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 MAX_FILES = 500
 MAX_BYTES = 1 << 20
-"""Larger files are not read for what they import."""
+"""Larger files are not searched for imports."""
 
 
 def imported_files(start: Path, folders: Sequence[Path]) -> Iterator[Path]:
-    """Name the modules that a file imports, and those that these import, as far as they stand below `folders`.
+    """Name the modules that a file imports, and those that these import, if they lie below `folders`.
 
-    What Python itself and installed packages bring stands elsewhere. Modules that are imported by a name computed at run time are
+    Python's own modules and installed packages lie elsewhere. Modules imported under a name computed at run time are
     not found.
     """
     seen = {start}
@@ -38,7 +38,7 @@ def imported_files(start: Path, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def module_files(module: str, folders: Sequence[Path]) -> list[Path]:
-    """Name the files of the packages around what `python -m MODULE` runs, and it last."""
+    """Name the files of the packages around the module that `python -m MODULE` runs, then the module itself."""
     return list(_files((0, f"{module}.__main__"), folders))
 
 
@@ -59,13 +59,13 @@ def _modules(file: Path) -> Iterator[Module]:
 
 
 def _own_folders(file: Path, module: Module) -> list[Path]:
-    """The folder that a relative import starts from."""
+    """Return the folder that a relative import starts from."""
     level = module[0]
     return [file.parents[level - 1]] if 0 < level <= len(file.parents) else []
 
 
 def _files(module: Module, folders: Sequence[Path]) -> Iterator[Path]:
-    """Name the files of a module and of the packages around it, in the first folder that has it."""
+    """Name the files of a module and its enclosing packages, in the first folder that has it."""
     level, name = module
     parts = [part for part in name.split(".") if part]
     for folder in folders[:1] if level else folders:

@@ -1,4 +1,4 @@
-"""Which files a Python process has loaded: the modules and libraries that it names itself (`trials/calling.py`)."""
+"""Find the files that a Python process has loaded: the modules and libraries that it reports (`trials/calling.py`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from trialwise.measurement.file_identity import Signature
 
 MAX_MODULES = 500
-"""Modules without a list of their package's files that are named."""
+"""Maximum number of named modules whose package has no list of files."""
 MAX_BYTES = 16 << 20
-"""Longer lists of a package's files are not read."""
+"""Longer package file lists are not read."""
 _SITES = frozenset({"site-packages", "dist-packages"})
 
 
 def loaded_files(told: Mapping[str, Sequence[str]]) -> Iterator[NamedFile]:
     """Name the files that make up what a process has loaded.
 
-    A module of the project counts by itself. For an installed package its list of files with their digests stands, where it has
-    one (`RECORD`, https://packaging.python.org/en/latest/specifications/recording-installed-packages/), and for Python's own
-    modules the interpreter, which is named elsewhere.
+    Each module of the project counts by itself. An installed package is represented by its list of files and digests, if it has
+    one (`RECORD`, https://packaging.python.org/en/latest/specifications/recording-installed-packages/), and Python's own
+    modules by the interpreter, which is named elsewhere.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ _STANDARD = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "
 
 
 def _site(path: str) -> tuple[str, str] | None:
-    """The folder of installed packages that a module stands in, and the first part of its name there."""
+    """Return the folder of installed packages that contains a module, and the first part of its name there."""
     parts = Path(path).parts
     for place in range(len(parts) - 2, 0, -1):
         if parts[place] in _SITES:
@@ -62,7 +62,7 @@ def _site(path: str) -> tuple[str, str] | None:
 
 
 def _lists(folder: str, packages: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The lists of files that name some packages, and the packages that none names."""
+    """Return the file lists that cover some packages, and the packages that none covers."""
     without = set(packages)
     lists: list[str] = []
     for path in sorted(Path(folder).glob("*.dist-info/RECORD")):
@@ -75,7 +75,7 @@ def _lists(folder: str, packages: Iterable[str]) -> tuple[list[str], set[str]]:
 
 @lru_cache(maxsize=4096)
 def _named(path: str, state: Signature) -> frozenset[str]:  # noqa: ARG001 the key of the cache
-    """The first parts of the names of modules in a list of files; of one that cannot be read none."""
+    """Return the first parts of the module names in a file list; none if it cannot be read."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -85,5 +85,5 @@ def _named(path: str, state: Signature) -> frozenset[str]:  # noqa: ARG001 the k
 
 
 def _first_part(name: str) -> str:
-    """The name of a module by its file or folder: `six.py`, `_cffi.abi3.so`, `numpy`."""
+    """Return the name of a module from its file or folder: `six.py`, `_cffi.abi3.so`, `numpy`."""
     return name.split(".", 1)[0] if name.endswith((".py", ".so", ".pyc")) else name

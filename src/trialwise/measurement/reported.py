@@ -1,4 +1,4 @@
-"""What a program reported, before it is read: bytes, and where they come from."""
+"""What a program reported, before it is parsed: bytes, and their origin."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Bytes that a program reported, and where they come from, for messages.
+    """Bytes that a program reported, and their origin for messages.
 
-    `heading` is the first line of a file to which the bytes were added; `before` is what stood in a file before it was
-    written anew. Both are empty for anything else.
+    `heading` is the first line of a file that the bytes were appended to; `before` is the earlier content of a file that was
+    rewritten. Both are empty otherwise.
     """
 
     data: bytes
@@ -27,7 +27,7 @@ class Reported:
     before: bytes = b""
 
     def text(self) -> str:
-        """Give the text, without a byte order mark; never empty.
+        """Return the text, without a byte order mark; never empty.
 
         Raises
         ------
@@ -44,7 +44,7 @@ class Reported:
         return text
 
     def require_content(self) -> None:
-        """Raise `TrialError` when there is nothing but white space."""
+        """Raise `TrialError` if there is nothing but white space."""
         if not self.data.strip():
             raise TrialError(
                 f"{self.where} is empty",
@@ -52,7 +52,7 @@ class Reported:
             )
 
     def not_text(self, position: int) -> TrialError:
-        """Give the error for a byte that is not text."""
+        """Return the error for a byte that is not text."""
         line = self.data.count(b"\n", 0, position) + 1
         around = self.data[max(0, position - 8) : position + 8]
         return TrialError(
@@ -62,21 +62,21 @@ class Reported:
 
 
 def from_output(data: bytes, *, total: int | None = None, where: str = "standard output") -> Reported:
-    """Take what a run captured.
+    """Wrap the captured output of a run.
 
     Parameters
     ----------
     data
         The bytes kept.
     total
-        All bytes printed; None when `data` are all.
+        Number of bytes printed; None if `data` is complete.
     where
         The name of the output.
 
     Raises
     ------
     TrialError
-        More was printed than was kept, so that what is sought may be in the lost part.
+        More was printed than was kept, so the value may be in the lost part.
     """
     if total is not None and total > len(data):
         raise TrialError(
@@ -87,21 +87,21 @@ def from_output(data: bytes, *, total: int | None = None, where: str = "standard
 
 
 def from_file(path: str, written: Written, *, here: bool = True) -> Reported:
-    """Take what a trial wrote to a file.
+    """Wrap what a trial wrote to a file.
 
     Parameters
     ----------
     path
         The file.
     written
-        What `Watched` tells of it.
+        The result of `Watched.written`.
     here
-        Whether it is on this machine, so that its neighbours can be looked at.
+        Whether it is on this machine, so that neighbouring files can be suggested.
 
     Raises
     ------
     TrialError
-        There is nothing, or nothing that is known to be of this trial.
+        There is nothing, or nothing known to be from this trial.
     """
     if written.problem is not None:
         around = _neighbours(Path(path)) if here else "check where the program writes"

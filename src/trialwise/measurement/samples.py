@@ -18,9 +18,9 @@ class Samples:
     Parameters
     ----------
     values
-        Shape (n,), float64, in the unit of what reported them; read-only.
+        Shape (n,), float64, in the unit of the reporting program; read-only.
     times
-        Shape (n,), float64, seconds on the clock of what reported them; read-only. None: nothing says when.
+        Shape (n,), float64, seconds on the reporting program's clock; read-only. None if there are no times.
 
     Raises
     ------

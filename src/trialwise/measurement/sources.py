@@ -1,4 +1,4 @@
-"""From a metric's source to its samples."""
+"""Read a metric's samples from its source."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trialwise.measurement.samples import Samples
 
 
 def read_source(source: TextSource, reported: Reported) -> Samples:
-    """Read the samples that `source` names in what a program reported.
+    """Read the samples that `source` names from what a program reported.
 
     Raises
     ------
     TrialError
-        The numbers are not there, are not numbers, or are not finite; or rows of earlier trials stand among them.
+        The numbers are missing, not numeric, or not finite; or rows of earlier trials are among them.
     """
     samples = _read(source, reported)
     if reported.before and source.pattern is None:
@@ -38,7 +38,7 @@ def _read(source: TextSource, reported: Reported) -> Samples:
 
 
 def _require_own(source: TextSource, reported: Reported, samples: Samples) -> None:
-    """Raise `TrialError` where a file that was written anew holds all samples that it held before, and further ones."""
+    """Raise `TrialError` if a rewritten file holds all samples that it held before, and further ones."""
     try:
         earlier = _read(source, Reported(reported.before, reported.where))
     except TrialError:

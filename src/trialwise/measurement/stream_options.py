@@ -1,4 +1,4 @@
-"""What a program's user says of its streams: options, the environment, and how mistakes in them end the program."""
+"""What a program's user says about its streams: options, the environment, and how mistakes in them end the program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHERE = ("TRIALWISE_COLLECT", "OML_COLLECT", "OML_SERVER", "OML_CONFIG")
 
 @contextmanager
 def said_by_the_user() -> Generator[None]:
-    """End the program, as a wrong option does, where what its user says (an option, a file of streams) cannot be."""
+    """End the program, as a wrong option does, if the user's input (an option, a file of streams) is invalid."""
     try:
         yield
     except ValueError as error:
@@ -28,17 +28,17 @@ def said_by_the_user() -> Generator[None]:
 
 
 def says_where(words: Sequence[str]) -> bool:
-    """Whether OML's options among these words, or the environment, say where samples go."""
+    """Return True if OML's options among these words, or the environment, say where samples go."""
     options = ("--oml-collect", "--oml-server", "--oml-file", "--oml-config", "--oml-help", "--oml-list")
     return any(word.startswith(options) for word in words) or any(os.environ.get(name) for name in _WHERE)
 
 
 def stream_variables() -> dict[str, str]:
-    """The variables of the environment that say anything about streams."""
+    """Return the environment variables that concern streams."""
     return {name: value for name, value in os.environ.items() if name.startswith(("OML_", "TRIALWISE_"))}
 
 
 def script_name() -> str:
-    """The name of the script, as a name of the protocol."""
+    """Return the script's name, as a valid name of the protocol."""
     name = re.sub(r"\W", "_", Path(sys.argv[0] or "python").stem, flags=re.ASCII).lstrip("_0123456789")
     return name or "python"

@@ -1,4 +1,4 @@
-"""Reading measurement streams out of a collector's database."""
+"""Read measurement streams from a collector's database."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trialwise.errors import TrialError
 from trialwise.measurement.samples import Samples
 
 LOSSES = "_client_losses"
-"""The stream in which our clients say what they lost."""
+"""The stream in which our clients report their losses."""
 INSTRUMENTATION = "_client_instrumentation"
-"""The stream in which OML's clients say it."""
+"""The stream in which OML's clients report theirs."""
 _OWN_COLUMNS = 5  # oml_tuple_id, oml_sender_id, oml_seq, oml_ts_client, oml_ts_server
 
 
@@ -29,19 +29,19 @@ class StreamRows:
 
 
 class StreamStore:
-    """The streams that came to one domain of a collector, in its SQLite file.
+    """The streams received in one domain of a collector, in its SQLite file.
 
     Parameters
     ----------
     path
-        ``<domain>.sq3``; where nothing came, there is none.
+        ``<domain>.sq3``; it does not exist if nothing was received.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def fields(self) -> Mapping[str, tuple[str, ...]]:
-        """The fields of every stream that came, by name; those of the clients about themselves left out."""
+        """Return the fields of every received stream, by name, without the clients' streams about themselves."""
         if not self._path.exists():
             return {}
         with closing(self._connect()) as database:
@@ -55,7 +55,7 @@ class StreamStore:
         Raises
         ------
         TrialError
-            There is no such stream or field, or what came are no numbers.
+            The stream or field does not exist, or its values are not numbers.
         """
         known = self.fields()
         if stream not in known:
@@ -73,7 +73,7 @@ class StreamStore:
             return _numbers(f"{stream}.{field}", list(database.execute(query)))
 
     def lost(self) -> Mapping[str, int]:
-        """Samples and rows that clients say they lost, by stream (or "" where the client does not say which)."""
+        """Return the samples and rows that clients report as lost, by stream (or "" if the client does not name it)."""
         if not self._path.exists():
             return {}
         with closing(self._connect()) as database:
@@ -84,7 +84,7 @@ class StreamStore:
 
 
 def _lost(database: sqlite3.Connection) -> Iterator[tuple[str, int]]:
-    """Each client's last word on each stream, summed over the clients."""
+    """Yield each client's last report on each stream, summed over the clients."""
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if LOSSES in tables:
         last = (

@@ -1,4 +1,4 @@
-"""Whether this is a virtual machine or a container, and which."""
+"""Detect whether this is a virtual machine or a container, and which."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trialwise.measurement.tree import Tree
 
-# The vendor or product in the DMI tables, in lower case, and who it is.
+# The vendor or product in the DMI tables, in lower case, and the hypervisor it stands for.
 HYPERVISORS = {
     "kvm": "kvm",
     "qemu": "qemu",
@@ -35,12 +35,12 @@ CGROUP_MARKS = {
 
 
 def virtual_machine(tree: Tree) -> str | None:
-    """Name the hypervisor, ``"unknown"`` when only the CPU tells that there is one; None on bare metal."""
+    """Name the hypervisor, ``"unknown"`` if only the CPU reveals one; None on bare metal."""
     described = " ".join(
         tree.text(f"sys/class/dmi/id/{name}") or "" for name in ("sys_vendor", "product_name", "bios_vendor")
     ).lower()
     for mark, name in HYPERVISORS.items():
-        # Amazon's and Google's bare metal has the same vendor: only the CPU's flag tells.
+        # Amazon's and Google's bare metal has the same vendor: only the CPU's flag tells them apart.
         if mark in described and (name not in {"amazon", "google"} or _has_hypervisor_flag(tree)):
             return name
     named = tree.text("sys/hypervisor/type")
@@ -50,12 +50,12 @@ def virtual_machine(tree: Tree) -> str | None:
 
 
 def _has_hypervisor_flag(tree: Tree) -> bool:
-    # CPUID leaf 1, ECX bit 31: reserved for hypervisors to tell of themselves.
+    # CPUID leaf 1, ECX bit 31: reserved for hypervisors to announce themselves.
     return "hypervisor" in tree.fields("proc/cpuinfo").get("flags", "").split()
 
 
 def container(tree: Tree) -> str | None:
-    """Name the kind of container; None outside."""
+    """Name the kind of container; None outside one."""
     if tree.exists(".dockerenv"):
         return "docker"
     if tree.exists("run/.containerenv"):

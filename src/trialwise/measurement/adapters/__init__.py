@@ -1,1 +1,1 @@
-"""What makes programs that know nothing of measurement points stream: one file for each way to watch them."""
+"""Adapters that stream from programs without measurement points: one file for each way to observe them."""

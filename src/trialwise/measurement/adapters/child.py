@@ -1,4 +1,4 @@
-"""A command that is run as if it had been started alone, but for its output, which passes through here."""
+"""Run a command as if it had been started alone, except that its output passes through here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contextlib import suppress
 from trialwise.errors import PlanError
 
 CHUNK = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes per read."""
 _FORWARDED = {
     signal.SIGHUP,
     signal.SIGINT,
@@ -27,20 +27,20 @@ _FORWARDED = {
     signal.SIGWINCH,
 }
 _FROM_KERNEL = 0x80
-"""``si_code`` of a terminal's signals, which go to the whole process group."""
+"""``si_code`` of signals from a terminal, which go to the whole process group."""
 
 
 class Child:
-    """The command, started. Signals that come here go to it from now on; make it before any other thread.
+    """A running command. From now on it receives the signals sent to this process; create it before any other thread.
 
     Parameters
     ----------
     command
         The program and its arguments.
     terminal
-        Its standard output is a terminal of its own, on which most programs print line by line.
+        Give it a terminal of its own as standard output; most programs then print line by line.
     captured
-        Its standard output is read here; else it is ours.
+        Read its standard output here; otherwise it shares ours.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class Child:
         if theirs is not None:
             actions.append((os.POSIX_SPAWN_DUP2, theirs, 1))
         try:
-            # Python ignores these two; nobody else does.
+            # Python ignores these two; no other program does.
             self.pid = os.posix_spawnp(
                 command[0], list(command), os.environ, file_actions=actions, setsigmask=before,
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
@@ -70,7 +70,7 @@ class Child:
         threading.Thread(target=self._forward, daemon=True, name="signals").start()
 
     def chunks(self, patience: Callable[[], float | None]) -> Iterator[bytes]:
-        """What it prints, as it comes, until nobody can print any more; nothing after `patience()` seconds of silence."""
+        """Yield its output as it arrives, until every writer has closed it; yield b"" after `patience()` seconds of silence."""
         while self._output is not None:
             ready, _, _ = select.select([self._output, self._stop], [], [], patience())
             if self._output in ready:
@@ -83,17 +83,17 @@ class Child:
                 yield b""
 
     def close(self) -> None:
-        """Read no more: it gets SIGPIPE at its next print, as from any reader that left."""
+        """Stop reading: the command gets SIGPIPE at its next write, as when any other reader leaves."""
         if self._output is not None:
             os.close(self._output)
             self._output = None
 
     def has_ended(self) -> bool:
-        """Whether it has ended."""
+        """Return True if it has ended."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def wait(self) -> int:
-        """Wait for its end; its exit code, or 128 and the number of the signal that ended it."""
+        """Wait until it ends; return its exit code, or 128 plus the number of the signal that ended it."""
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
@@ -109,13 +109,13 @@ class Child:
                     os.write(self._stopper, b".")
 
     def _has_left_others(self) -> bool:
-        """Whether it ended and others still hold its output: then the signal is for us."""
+        """Return True if it ended while others still hold its output: the signal is then for us."""
         time.sleep(0.05)
         return self.has_ended()
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Raise PlanError where there is no such program."""
+    """Raise PlanError if the program does not exist."""
     if not command:
         raise PlanError("no command was given", hint="write it behind --, as in: -- ping -c 10 localhost")
     if shutil.which(command[0]) is None:
@@ -126,7 +126,7 @@ def check_command(command: Sequence[str]) -> None:
 
 
 def _terminal() -> tuple[int, int]:
-    """Our side and the other one of a terminal that changes nothing of what is printed."""
+    """Open a terminal that leaves output unchanged; return our end and the other end."""
     ours, theirs = pty.openpty()
     settings = termios.tcgetattr(theirs)
     settings[1] &= ~termios.OPOST
@@ -144,7 +144,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def pass_on(chunk: bytes) -> bool:
-    """Write to standard output; whether somebody reads it."""
+    """Write to standard output; return False if its reader is gone."""
     rest = memoryview(chunk)
     while rest:
         try:

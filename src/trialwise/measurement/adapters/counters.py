@@ -1,4 +1,4 @@
-"""What the kernel and the processor count of a program (`perf_event_open(2)`): a sample for each interval."""
+"""Sample what the kernel and the processor count for a program (`perf_event_open(2)`), once per interval."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ DEFAULT = (
     "cycles", "instructions", "cache-misses", "branch-misses", "task-clock", "context-switches", "cpu-migrations",
     "minor-faults", "major-faults",
 )  # fmt: skip
-"""What is counted where nobody says what."""
+"""Counters that are used unless others are named."""
 _DENIED = {errno.EACCES, errno.EPERM}
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Counters that count: their names in order; and what is left out, with why."""
+    """Running counters: their names in order, and those left out, with the reason."""
 
     names: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
     counters: ProgramCounters
 
     def fields(self) -> dict[str, str]:
-        """Fields of the point: for each counter its total and two times."""
+        """Return the fields of the point: for each counter its total and two times."""
         named = [
             f"{field}{part}"
             for name, field in zip(self.names, field_names(self.names), strict=True)
@@ -45,27 +45,27 @@ class Counting:
         return dict.fromkeys(named, "double") | {"late_seconds": "double", "missed": "int64"}
 
     def values(self) -> Iterator[float]:
-        """Read each counter: its total, scaled to the whole time, NaN where it never had its turn; and its two times."""
+        """Read each counter: its total, scaled to the whole time (NaN if it never got its turn), and its two times."""
         for name, (count, enabled, running) in zip(self.names, self.counters.read(), strict=True):
             total = math.nan if count is None else count
             yield from (total / 1e9 if counter_unit(name) else total, enabled, running)
 
     def estimates(self) -> tuple[str, ...]:
-        """Which counters took turns with others, so that their counts are estimates."""
+        """Return the counters that took turns with others, whose counts are therefore estimates."""
         told = zip(self.names, self.counters.read(), strict=True)
         return tuple(name for name, (_, enabled, running) in told if running < enabled)
 
 
 def open_counters(names: Sequence[str], pid: int | None) -> Counting:
-    """Count a process that is there, with its descendants; or, without one, what this thread starts from now on.
+    """Count an existing process and its descendants or, without `pid`, whatever this thread starts from now on.
 
-    Of the counters in `DEFAULT`, where no others are wanted, one that this user may not have is taken for the program's own
-    part (`:u`), if that has a meaning.
+    If no counters are named, a counter of `DEFAULT` that this user may not open is limited to the program's own part (`:u`),
+    where that makes sense.
 
     Raises
     ------
     PlanError
-        There is no such counter or process, or none of the counters can be had.
+        A counter or the process does not exist, or no counter could be opened.
     """
     wanted = tuple(dict.fromkeys(names or DEFAULT))
     counters = _opened(wanted, pid)
@@ -120,12 +120,12 @@ def sample_counters(
     seconds: float | None,
     stopped: Callable[[], bool],
 ) -> tuple[int, int]:
-    """Sample counters until the process ends, and once more then; the samples, and the deadlines missed.
+    """Sample counters until the process ends, and once more at its end; return the numbers of samples and missed deadlines.
 
     Raises
     ------
     ProcessLookupError
-        There is no such process.
+        The process does not exist.
     """
     point = client.point("counts", counting.fields())
     process = open_process(pid)

@@ -1,4 +1,4 @@
-"""The fields of rows whose types nobody declared: inferred from the first ones, and fixed then."""
+"""Fields of rows without declared types: inferred from the first rows, fixed from then on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 Cells: TypeAlias = Mapping[str, object]
-"""What a row says, by name: texts, or values as JSON has them."""
+"""The cells of a row by name: texts, or JSON values."""
 
 TYPES = ("int64", "double", "string", "bool")
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -20,18 +20,18 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class MisfitError(ValueError):
-    """A line or a value that is not what the rows before it promised."""
+    """A line or value that does not fit the rows before it."""
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of fields, for names of any kind: other characters become ``_``, and a name that was there gets a number."""
+    """Turn arbitrary names into field names: replace other characters by ``_`` and number repeated names."""
     taken: dict[str, None] = {}
     seen: set[str] = set()
     counts: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         plain = re.sub(r"\W", "_", name.strip(), flags=re.ASCII)[:60] or f"field{number}"
         base = plain if not plain[0].isdigit() else f"_{plain}"
-        # The database does not tell upper from lower case.
+        # The database ignores case.
         lower, candidate = base.lower(), base
         while candidate.lower() in seen:
             counts[lower] = counts.get(lower, 1) + 1
@@ -42,13 +42,13 @@ def field_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def infer(rows: Sequence[Cells], given: Mapping[str, str]) -> dict[str, str]:
-    """Types for every name in the rows: those `given`, else the narrowest that holds all values seen."""
+    """Infer a type for every name in the rows: the `given` one, else the narrowest that holds all values seen."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: given.get(name) or _narrowest([row.get(name) for row in rows]) for name in names}
 
 
 def _narrowest(values: Sequence[object]) -> str:
-    """int64, double, bool or string. Where some are missing, whole numbers are double, which has NaN for them."""
+    """Return int64, double, bool or string. Integers with gaps become double, which has NaN for them."""
     present = [value for value in values if not _is_missing(value)]
     if not present:
         return "string"
@@ -73,12 +73,12 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def convert(value: object, kind: str) -> int | float | str | bool:
-    """A cell as a value of a type of `TYPES`.
+    """Convert a cell to one of `TYPES`.
 
     Raises
     ------
     MisfitError
-        It is none.
+        The cell is not of that type.
     """
     if kind == "string":
         return _text(value)

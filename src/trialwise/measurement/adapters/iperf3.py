@@ -1,4 +1,4 @@
-"""Rows out of what iperf3 prints: text, ``--json`` (one document at the end), or ``--json-stream`` (a line for each event)."""
+"""Parse iperf3's output into rows: text, ``--json`` (one document at the end) or ``--json-stream`` (one line per event)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIELDS = {
     "packets": "double",
     "omitted": "bool",
 }
-"""Of every point; what iperf3 does not say is NaN. The stream of sums over streams is -1."""
+"""Fields of every point; NaN where iperf3 reports nothing. The stream number of sums over streams is -1."""
 _LINE = re.compile(
     r"\[ *(?P<stream>\d+|SUM)\](?:\[(?P<role>[TR]X)-[CS]\])? +(?P<start>[\d.]+)- *(?P<end>[\d.]+) +sec +"
     r"(?P<bytes>[\d.]+ [KMGT]?)Bytes +(?P<rate>[\d.]+ [KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>.*)"
@@ -41,13 +41,13 @@ _SUMS_AT_THE_END = {
     "sum_sent_bidir_reverse": "reverse_sender",
     "sum_received_bidir_reverse": "reverse_receiver",
 }
-"""Roles of the sums in iperf3's JSON; those of the other direction are there with --bidir."""
+"""Roles of the sums in iperf3's JSON; those of the other direction appear with --bidir."""
 _MAX_DOCUMENT = 256 << 20
-"""Characters of a document that are kept."""
+"""Maximum length of a document, in characters."""
 
 
 class Iperf3Reader:
-    """Intervals of each stream, of their sum (``_sum``), and the totals at the end (``_end``, ``_end_sum``)."""
+    """Reads the intervals of each stream, of their sum (``_sum``), and the final totals (``_end``, ``_end_sum``)."""
 
     types: Mapping[str, Mapping[str, str]] = dict.fromkeys(("", "_sum", "_end", "_end_sum"), _FIELDS)
 
@@ -74,7 +74,7 @@ class Iperf3Reader:
         return () if found is None else (_of_text(found, counts_packets=self._counts_packets),)
 
     def _read_document(self, line: str) -> Sequence[Row]:
-        """Keep a line of a document; its last one gives all rows, at the times that the document says."""
+        """Collect a line of a document; on its last line, return all rows, at the times given in the document."""
         lines = self._document = self._document or []
         lines.append(line)
         self._length += len(line)
@@ -124,13 +124,13 @@ def _scaled(text: str, prefixes: Mapping[str, float]) -> float:
 
 
 def _rate(text: str, unit: str) -> float:
-    """Bits per second; of bytes, iperf3's prefixes are binary."""
+    """Return bits per second; iperf3's prefixes are binary for bytes."""
     bits = _scaled(text, _DECIMAL) if unit == "bits" else 8 * _scaled(text, _BINARY)
     return float(round(bits))
 
 
 def _whole(cells: Mapping[str, object]) -> dict[str, object]:
-    """All fields; those that are not said are missing."""
+    """Return all fields, with None for those not reported."""
     return {name: cells.get(name) for name in _FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""Rows out of lines of text: CSV, JSON, key=value, or a pattern."""
+"""Parse lines of text into rows: CSV, JSON, key=value, or a pattern."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from trialwise.errors import PlanError
 from trialwise.measurement.adapters.fields import Cells, MisfitError, convert, field_names
 
-# A word that is no name of a value is passed over whole: tried again from each of its letters, a line of them took hours.
+# Skip a word that names no value as a whole: retrying from each of its letters took hours on a line of such words.
 _PAIR = re.compile(
     r"""[\d.\-/]*+([A-Za-z_][\w.\-/]*+)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]*))|[\w.\-/]++""", re.ASCII
 )
@@ -22,7 +22,7 @@ _DELIMITERS = ",;\t"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One sample: its cells, what its point is called after the name that was asked for, and when it was if not now."""
+    """One sample: its cells, the suffix of its point's name, and its time unless that is now."""
 
     cells: Cells
     suffix: str = ""
@@ -30,28 +30,28 @@ class Row:
 
 
 class Reader(Protocol):
-    """Makes rows of a program's lines."""
+    """Parses a program's lines into rows."""
 
     @property
     def types(self) -> Mapping[str, Mapping[str, str]]:
-        """Types of fields by the suffix of the point, where the format fixes them."""
+        """Types of fields, by the suffix of the point, where the format fixes them."""
         ...
 
     def read(self, line: str) -> Sequence[Row]:
-        """The rows that end with this line; none where it is no row at all.
+        """Return the rows that end with this line; none if it is not a row.
 
         Raises
         ------
         MisfitError
-            It should be one.
+            The line should be a row but is not.
         """
         ...
 
 
 class CsvReader:
-    """Cells between commas, semicolons or tabs, whichever the first line has most of.
+    """Reads cells separated by commas, semicolons or tabs, whichever is most frequent in the first line.
 
-    The first line names the columns, unless `columns` does or one of its cells is a number. A row is one line.
+    The first line names the columns, unless `columns` does or one of its cells is a number. Each row is one line.
     """
 
     types: Mapping[str, Mapping[str, str]] = {}
@@ -77,7 +77,7 @@ class CsvReader:
         return (Row(dict(zip(self._names, cells, strict=True))),)
 
     def _names_columns(self, cells: list[str]) -> bool:
-        """Take the names of columns from the first line; whether it is a heading."""
+        """Take column names from the first line; return True if it is a heading."""
         if any(_is_number(cell) for cell in cells):
             self._names = tuple(f"field{number}" for number in range(1, len(cells) + 1))
             return False
@@ -86,7 +86,7 @@ class CsvReader:
 
 
 class JsonLinesReader:
-    """One object in each line that begins with a brace; objects in it are flattened, lists stay JSON text."""
+    """Reads one object from each line that begins with a brace; nested objects are flattened, lists stay JSON text."""
 
     types: Mapping[str, Mapping[str, str]] = {}
 
@@ -102,7 +102,7 @@ class JsonLinesReader:
 
 
 class KeyValueReader:
-    """Every ``key=value`` in a line; a value with spaces stands in quotes."""
+    """Reads every ``key=value`` in a line; a value with spaces is quoted."""
 
     types: Mapping[str, Mapping[str, str]] = {}
 
@@ -112,12 +112,12 @@ class KeyValueReader:
 
 
 class PatternReader:
-    """What the named groups of a regular expression match, once in a line.
+    """Reads what the named groups of a regular expression match, once per line.
 
     Raises
     ------
     PlanError
-        It is no expression, or has no named group.
+        The expression is invalid or has no named group.
     """
 
     types: Mapping[str, Mapping[str, str]] = {}
@@ -156,7 +156,7 @@ def _row(pairs: Sequence[tuple[str, object]]) -> Sequence[Row]:
 
 @lru_cache(maxsize=64)
 def _names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Nearly every row has the names of the one before."""
+    """Cached, because nearly every row has the same names as the one before."""
     return field_names(names)
 
 

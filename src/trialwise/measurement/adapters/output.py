@@ -1,4 +1,4 @@
-"""Samples out of a program's lines: types fixed by the first rows, everything counted that does not fit."""
+"""Record samples from a program's lines: the first rows fix the types, and what does not fit is counted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from trialwise.measurement.adapters.lines import Reader, Row
 from trialwise.measurement.points import Client, Point
 
 FIRST_ROWS = 10
-"""So many rows say what types their fields have,"""
+"""Number of rows from which types are inferred,"""
 FIRST_SECONDS = 1.0
-"""or those of this time."""
+"""unless this time, in seconds, passes first."""
 MAX_LINE = 1 << 20
-"""Bytes of a line that is read; longer ones are passed on and counted."""
+"""Maximum length of a line, in bytes; longer ones are passed on and counted."""
 
 
 @dataclass(slots=True)
 class LineCounts:
-    """What became of the lines."""
+    """Counts of lines by what became of them."""
 
     lines: int = 0
     samples: int = 0
@@ -29,25 +29,25 @@ class LineCounts:
     misfits: int = 0
     first_misfit: str = ""
     left_out: tuple[str, ...] = ()
-    """Fields that came after the first rows."""
+    """Fields that first appeared after the first rows."""
 
     def misfit(self, line: int, reason: str) -> None:
-        """Count one, and keep the first."""
+        """Count a line that does not fit, and keep the first one."""
         self.misfits += 1
         self.first_misfit = self.first_misfit or f"line {line}: {reason}"
 
 
 class LineRecorder:
-    """Injects the rows of lines into points of a client.
+    """Injects rows from lines into points of a client.
 
     Parameters
     ----------
     client
-        Whose points they are.
+        Owner of the points.
     name
-        Of the point; some readers have others, that begin with it.
+        Name of the point; some readers add further points, whose names begin with it.
     reader
-        What makes rows of lines.
+        Parses lines into rows.
     types
         Types of fields that are not to be inferred.
     """
@@ -64,11 +64,11 @@ class LineRecorder:
 
     @property
     def patience(self) -> float | None:
-        """Seconds until rows that wait for their types have waited enough."""
+        """Seconds until the rows that wait for their types are injected."""
         return max(0.0, self._since + FIRST_SECONDS - clock.monotonic()) if self._waiting else None
 
     def line(self, line: str, time: float) -> None:
-        """Take a line that was printed at this time, in seconds since 1970."""
+        """Take a line printed at `time`, in seconds since 1970."""
         self.counts.lines += 1
         try:
             rows = self._reader.read(line)
@@ -81,12 +81,12 @@ class LineRecorder:
             self._take(self.counts.lines, row, row.time or time)
 
     def overlong(self) -> None:
-        """Count a line that was too long to be kept."""
+        """Count a line that was too long to keep."""
         self.counts.lines += 1
         self.counts.misfit(self.counts.lines, f"longer than {MAX_LINE} bytes")
 
     def settle(self) -> None:
-        """Fix the types by the rows there are, and inject those."""
+        """Fix the types from the rows so far, and inject those."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             self._declare("", infer([row.cells for _, row, _ in waiting], self._given))
@@ -94,7 +94,7 @@ class LineRecorder:
                 self._inject(number, row, time)
 
     def end(self) -> None:
-        """Inject what waits, and tell the collector what became of the lines."""
+        """Inject the waiting rows, and report the line counts to the collector."""
         self.settle()
         counts = self.counts
         said: dict[str, object] = {
@@ -133,7 +133,7 @@ class LineRecorder:
             return
         later = [name for name in row.cells if name not in point.fields and name not in self.counts.left_out]
         self.counts.left_out += tuple(later)
-        # What the client drops it counts and sends.
+        # The client itself counts and reports what it drops.
         self.counts.samples += point.inject_at(time, *values)
 
 
@@ -148,7 +148,7 @@ def _values(fields: Mapping[str, str], cells: Cells) -> Sequence[object]:
 
 
 class _Lines:
-    """Cuts what is printed into lines."""
+    """Splits output into lines."""
 
     def __init__(self, recorder: LineRecorder) -> None:
         self._recorder = recorder
@@ -179,7 +179,7 @@ class _Lines:
 
 
 def record(child: Child, recorder: LineRecorder) -> int:
-    """Pass a command's output on, line for line into the recorder; its exit code."""
+    """Pass a command's output on, feeding each line to the recorder; return the command's exit code."""
     lines = _Lines(recorder)
     for chunk in child.chunks(lambda: recorder.patience):
         now = clock.time()

@@ -1,4 +1,4 @@
-"""Packets of an interface as samples (crate ``capture``)."""
+"""Record an interface's packets as samples (crate ``capture``)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trialwise.measurement.points import Client
 
 Protocol: TypeAlias = Literal["any", "ip", "tcp", "udp"]
 _STEP = 0.1
-"""Seconds between looks at whether to stop."""
+"""Seconds between checks for a request to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class PacketCounts:
-    """What the kernel saw, what of it found no room there, what became samples, and what was not asked for."""
+    """Packets that the kernel saw, dropped for lack of room, that became samples, and that were not asked for."""
 
     packets: int
     kernel_dropped: int
@@ -38,16 +38,16 @@ def capture(
     begun: Callable[[], None] = lambda: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> PacketCounts:
-    """Capture until there are `count` packets, `seconds` have passed, or `stopped` says so.
+    """Capture until `count` packets have arrived, `seconds` have passed, or `stopped()` returns True.
 
-    `begun` is called when every packet from then on is heard.
+    `begun` is called once no further packet can be missed.
 
     Raises
     ------
     PlanError
-        No such interface, one whose frames are not decoded, or no permission.
+        The interface does not exist, its frames cannot be decoded, or permission is missing.
     TrialError
-        The interface went down or away; what had come was sent.
+        The interface went down or disappeared; packets captured before that were sent.
     """
     packets = _open(client, interface, protocol, ports, count)
     begun()

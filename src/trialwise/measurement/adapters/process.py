@@ -1,4 +1,4 @@
-"""What the kernel counts of a process (proc(5)): a sample for each interval."""
+"""Sample what the kernel counts for a process (proc(5)), once per interval."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ FIELDS = {
     "late_seconds": "double",
     "missed": "int64",
 }
-"""Of the point; totals since the process started. CPU time has the kernel's resolution (10 ms as a rule); what it does not
-let this user read is NaN. Bytes are of read and write calls, and of the block devices below."""
+"""Fields of the point; totals since the process started. CPU time has the kernel's resolution (usually 10 ms); values that this
+user may not read are NaN. Bytes are those of read and write calls, and of the block devices below.
+"""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -45,12 +46,12 @@ def sample_process(
     children: bool,
     stopped: Callable[[], bool],
 ) -> tuple[int, int]:
-    """Sample a process until it ends; the samples, and the deadlines missed.
+    """Sample a process until it ends; return the numbers of samples and missed deadlines.
 
     Raises
     ------
     ProcessLookupError
-        There is no such process.
+        The process does not exist.
     """
     point = client.point("usage", FIELDS)
     samples, missed = 0, 0
@@ -69,13 +70,13 @@ def sample_process(
 
 
 def _values(pid: int, deadline: Deadline) -> list[object] | None:
-    """One sample; None where the process has ended."""
+    """Return one sample; None if the process has ended."""
     try:
         folder = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return None
     try:
-        # Of one process, even where its number goes to another meanwhile.
+        # An open folder stays with this process even if its number is reused.
         name, _, rest = _read(folder, "stat").partition("(")[2].rpartition(")")
         state, *numbers = rest.split()
         switches = _switches(folder)
@@ -86,7 +87,7 @@ def _values(pid: int, deadline: Deadline) -> list[object] | None:
         os.close(folder)
     if state in "ZX":
         return None
-    # Numbers of proc_pid_stat(5) begin with 4 here.
+    # The fields of proc_pid_stat(5) are numbered from 4 here.
     minor, major, user, system = (int(numbers[at - 4]) for at in (10, 12, 14, 15))
     threads, pages = int(numbers[20 - 4]), int(numbers[24 - 4])
     if not pages:  # it is about to end, and has no memory any more
@@ -104,7 +105,7 @@ def _read(folder: int, name: str) -> str:
 
 
 def _switches(folder: int) -> tuple[int, int]:
-    """Voluntary and involuntary context switches of all threads that live (those that ended took theirs along)."""
+    """Sum voluntary and involuntary context switches over all living threads (ended threads take theirs along)."""
     totals = [0, 0]
     tasks = os.open("task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
@@ -131,7 +132,7 @@ def _pairs(text: str) -> Mapping[str, str]:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Children that live, and theirs."""
+    """Yield living children and their descendants."""
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sampling at deadlines that do not drift, beside a process that may end."""
+"""Sample a process at deadlines that do not drift, until it ends."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 _STEP = 0.2
-"""Seconds between looks at whether to stop."""
+"""Seconds between checks for a request to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A time to sample: how late it is already, in seconds, and how many deadlines were missed so far."""
+    """A time to sample: how late it already is, in seconds, and the number of deadlines missed so far."""
 
     late: float
     missed: int
@@ -23,10 +23,9 @@ class Deadline:
 def deadlines(
     interval: float, *, process: int | None, seconds: float | None, stopped: Callable[[], bool]
 ) -> Iterator[Deadline]:
-    """Every `interval` seconds from now on, until the process (a pidfd) ends, `seconds` have passed, or `stopped` says so.
+    """Yield a deadline every `interval` seconds until the process (a pidfd) ends, `seconds` have passed, or `stopped()` returns True.
 
-    Whoever comes after the next deadline has missed this one: it is counted, and the next sample is at the time it would
-    have been at.
+    A caller that returns after the next deadline has missed it: it is counted, and the schedule stays as it was.
     """
     began = time.monotonic()
     turn, missed = 0, 0
@@ -42,7 +41,7 @@ def deadlines(
 
 
 def _wait(due: float, process: int | None, stopped: Callable[[], bool]) -> bool:
-    """Sleep until then; whether the process is still there and nobody wants to stop."""
+    """Sleep until `due`; return True if the process still runs and no stop was requested."""
     while not stopped():
         rest = due - time.monotonic()
         if _ends_within(process, max(0.0, min(rest, _STEP))):
@@ -61,11 +60,11 @@ def _ends_within(process: int | None, seconds: float) -> bool:
 
 
 def open_process(pid: int) -> int:
-    """A descriptor that becomes readable when the process ends.
+    """Open a descriptor that becomes readable when the process ends.
 
     Raises
     ------
     ProcessLookupError
-        There is none.
+        The process does not exist.
     """
     return os.pidfd_open(pid)

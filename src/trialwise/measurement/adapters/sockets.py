@@ -1,4 +1,4 @@
-"""What the kernel knows of TCP connections (TCP_INFO through sock_diag(7)): samples for each interval."""
+"""Sample what the kernel knows about TCP connections (TCP_INFO through sock_diag(7)), once per interval."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ FIELDS = {
     "late_seconds": "double",
     "missed": "int64",
 }
-"""Of the point. `cwnd` and what stands beside it are in segments; rates in bytes per second; totals since the connection began."""
+"""Fields of the point. `cwnd` and its neighbours are in segments, rates in bytes per second; totals count from the connection's
+start.
+"""
 STATES: tuple[str, ...] = (
     "", "established", "syn-sent", "syn-recv", "fin-wait-1", "fin-wait-2", "time-wait", "close", "close-wait",
     "last-ack", "listen", "closing", "new-syn-recv",
@@ -59,14 +61,14 @@ _REQUEST = struct.Struct("=IHHII BBBxI 48x")
 _HEADER = struct.Struct("=IHHII")
 _MESSAGE = struct.Struct("=BBBB 2s2s 16s16s IQ IIIII")
 _ATTRIBUTE = struct.Struct("=HH")
-# struct tcp_info of linux/tcp.h, up to bytes_retrans; older kernels give less, and the rest is 0.
+# struct tcp_info of linux/tcp.h, up to bytes_retrans; older kernels return less, and the rest is 0.
 _TCP_INFO = struct.Struct("=8B 24I 4Q 6I 4Q 2I 2Q")
 _U = 8  # where the 32-bit numbers begin
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One socket of TCP: its inode, and its values in the order of `FIELDS`, without the last two."""
+    """One TCP socket: its inode, and its values in the order of `FIELDS`, without the last two."""
 
     inode: int
     local_port: int
@@ -75,12 +77,12 @@ class Connection:
 
 
 def connections() -> Iterator[Connection]:
-    """The connections of this network namespace.
+    """Yield the connections of this network namespace.
 
     Raises
     ------
     PlanError
-        The kernel does not tell.
+        The kernel refuses to list them.
     """
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
@@ -120,7 +122,7 @@ def _answers(netlink: socket.socket) -> Iterator[bytes]:
 
 
 def read_connection(body: bytes) -> Connection | None:
-    """A connection out of an answer (struct inet_diag_msg and its attributes); None where it says nothing of TCP."""
+    """Parse a connection from an answer (struct inet_diag_msg and its attributes); None if it carries no TCP information."""
     if len(body) < _MESSAGE.size:
         return None
     told: tuple[Any, ...] = _MESSAGE.unpack_from(body)
@@ -152,7 +154,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _information(data: bytes) -> tuple[object, ...]:
-    """From `mss` to `app_limited`; times come in microseconds."""
+    """Return the values from `mss` to `app_limited`; the kernel gives times in microseconds."""
     told = _TCP_INFO.unpack(data[: _TCP_INFO.size].ljust(_TCP_INFO.size, b"\0"))
     rto, _, mss, _, unacked, _, lost = told[_U : _U + 7]
     srtt, rttvar, ssthresh, cwnd = told[_U + 15 : _U + 19]
@@ -168,7 +170,7 @@ def _information(data: bytes) -> tuple[object, ...]:
 
 
 def _rate(pacing: int) -> float:
-    """All ones: not paced."""
+    """Return the pacing rate; all bits set means unpaced."""
     return float("inf") if pacing >= (1 << 64) - 1 else float(pacing)
 
 
@@ -181,14 +183,14 @@ def sample_sockets(
     seconds: float | None,
     stopped: Callable[[], bool],
 ) -> tuple[int, int]:
-    """Sample the connections of a process, or of a port (at either end); the samples, and the deadlines missed.
+    """Sample the connections of a process or a port (at either end); return the numbers of samples and missed deadlines.
 
     Raises
     ------
     ProcessLookupError
-        There is no such process.
+        The process does not exist.
     PlanError
-        Its sockets are elsewhere, or the kernel does not tell.
+        Its sockets are in another namespace, or the kernel refuses to list them.
     """
     if pid is not None:
         check_process(pid)
@@ -209,7 +211,7 @@ def sample_sockets(
 
 
 def check_process(pid: int) -> None:
-    """Raise where the sockets of a process cannot be seen from here."""
+    """Raise if the process's sockets cannot be seen from here."""
     try:
         is_here = Path(f"/proc/{pid}/ns/net").stat().st_ino == Path("/proc/self/ns/net").stat().st_ino
         next(Path(f"/proc/{pid}/fd").iterdir(), None)
@@ -227,7 +229,7 @@ def check_process(pid: int) -> None:
 
 
 def _inodes(pid: int) -> set[int]:
-    """Those of the sockets that a process has open."""
+    """Return the inodes of the sockets that a process has open."""
     found: set[int] = set()
     with suppress(OSError):
         for path in Path(f"/proc/{pid}/fd").iterdir():

@@ -1,6 +1,6 @@
-"""From a short description of measurement points to a program's skeleton with typed inject functions.
+"""Generate a program's skeleton, with typed inject functions, from a short description of measurement points.
 
-`read_description` reads a description, TOML or OML's Ruby; `skeleton` makes the files of a language from it.
+`read_description` reads a description, TOML or OML's Ruby; `skeleton` makes the files for one language from it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LANGUAGES = {"c": c_skeleton, "rust": rust_skeleton, "python": python_skeleton}
 
 
 def read_description(text: str, name: str) -> Program:
-    """Read the text of a description; `name` is the file's, which ends in .rb or .app when it is OML's Ruby.
+    """Parse a description; `name` is the file's, which ends in .rb or .app for OML's Ruby.
 
     Raises
     ------
     PlanError
-        It is no description, or names something that cannot be.
+        The text is not a description, or uses a name that is not allowed.
     """
     try:
         return parse_ruby(text) if Path(name).suffix in {".rb", ".app"} else parse_toml(text)
@@ -33,7 +33,7 @@ def read_description(text: str, name: str) -> Program:
 
 
 def skeleton(program: Program, language: str) -> dict[str, str]:
-    """The files of a skeleton in `language` (c, rust or python): text by path."""
+    """Return the files of a skeleton in `language` (c, rust or python): text by path."""
     return _LANGUAGES[language](program)
 
 

@@ -1,4 +1,4 @@
-"""A program in C: typed inject functions over OML's interface, options, a main, a Makefile."""
+"""Generate a C program: typed inject functions over OML's interface, options, a main, a Makefile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PARSERS = {
 
 
 def c_skeleton(program: Program) -> dict[str, str]:
-    """The files: NAME_oml.h, NAME.c and Makefile."""
+    """Return the files NAME_oml.h, NAME.c and Makefile."""
     name = program.name
     return {f"{name}_oml.h": _header(program), f"{name}.c": _main(program), "Makefile": _makefile(name)}
 
@@ -244,7 +244,7 @@ static bool read_options(int argc, char **argv) {{
 
 
 def c_options_header(program: Program) -> dict[str, str]:
-    """NAME_popt.h alone, for a program that is there: its options for libpopt's `poptGetContext`, where OML_FROM_MAIN is defined.
+    """Return NAME_popt.h alone, for an existing program: its options for libpopt's `poptGetContext`, if OML_FROM_MAIN is defined.
 
     The values are in `g_opts`; the table is `options` (popt(3)).
     """

@@ -24,7 +24,7 @@ _ALIASES = {
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 MAX_STREAM = 63
-"""Bytes of PROGRAM_POINT, the name of a table (OML.md section 9)."""
+"""Maximum bytes of PROGRAM_POINT, the name of a table (OML.md section 9)."""
 _BITS = {"int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
 
 
@@ -39,12 +39,12 @@ class Field:
 
     @property
     def element(self) -> str | None:
-        """The type of a vector's elements; None of what is no vector."""
+        """The type of a vector's elements; None if this is not a vector."""
         return self.type[1:-1] if self.type.startswith("[") else None
 
     @property
     def comment(self) -> str:
-        """What is known of it beside its name and type, on one line."""
+        """What is known of it besides its name and type, on one line."""
         text = " ".join(self.description.split())
         return f"{text} [{self.unit}]".strip() if self.unit else text
 
@@ -83,12 +83,12 @@ class Program:
 
 
 def checked(program: Program) -> Program:
-    """The program itself, when every name in it can be one.
+    """Return the program itself if every name in it is valid.
 
     Raises
     ------
     PlanError
-        A name that is none, is taken or is too long; no point, or a point without fields.
+        A name is invalid, taken or too long; there is no point, or a point has no fields.
     """
     _check_name("program", program.name)
     if not program.points:
@@ -106,12 +106,12 @@ def checked(program: Program) -> Program:
 
 
 def field_type(name: str) -> str:
-    """A field's type by any of its names: OML's `vector_int32`, `:boolean` and `long` among them.
+    """Return a field's type from any of its names, such as OML's `vector_int32`, `:boolean` and `long`.
 
     Raises
     ------
     PlanError
-        There is no such type.
+        The type is unknown.
     """
     vector = re.fullmatch(r"vector_(\w+)", name)
     found = f"[{_ALIASES.get(vector[1], vector[1])}]" if vector else _ALIASES.get(name, name)
@@ -130,12 +130,12 @@ def option(
     letter: str = "",
     variable: str = "",
 ) -> Option:
-    """An option; its default is a zero of its type when None.
+    """Make an option; with None, its default is the zero of its type.
 
     Raises
     ------
     PlanError
-        There is no such type, or the default is not of it.
+        The type is unknown, or the default is not of that type.
     """
     kind = {"boolean": "flag", "bool": "flag", "long_long": "int64"}.get(
         type_name, _ALIASES.get(type_name, type_name)
@@ -147,12 +147,12 @@ def option(
 
 
 def known_keys(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse keys that a description does not have.
+    """Reject keys that a description does not have.
 
     Raises
     ------
     PlanError
-        With the nearest key that there is.
+        A key is unknown; the message gives the nearest known one.
     """
     allowed = list(known)
     for key in given:

@@ -1,4 +1,4 @@
-"""A program in Python: a typed function for each measurement point."""
+"""Generate a Python program: a typed function for each measurement point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PYTHON_TYPES = {"double": "float", "bool": "bool", "string": "str", "blob": "by
 
 
 def python_skeleton(program: Program) -> dict[str, str]:
-    """The files: NAME.py."""
+    """Return the file NAME.py."""
     return {f"{program.name}.py": _main(program)}
 
 

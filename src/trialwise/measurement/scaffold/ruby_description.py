@@ -1,8 +1,8 @@
-"""OML's own descriptions of programs, in the part of Ruby that they use (OML.md section 12).
+"""Parse OML's own descriptions of programs, in the subset of Ruby that they use (OML.md section 12).
 
-What is read: `defApplication(URI, NAME) do |a| … end` with `version`, `shortDescription`, `description`, `defProperty` and
+The subset: `defApplication(URI, NAME) do |a| … end` with `version`, `shortDescription`, `description`, `defProperty` and
 `defMeasurement`, and `defMetric` in that; literals (strings, symbols, numbers, characters, hashes), comments, calls with and
-without parentheses, blocks in braces and with do. What stands before and after is not looked at; nothing is executed.
+without parentheses, blocks in braces and with do. Text before and after it is ignored; nothing is executed.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class _Call:
 
 
 def parse_ruby(text: str) -> Program:
-    """Read a description.
+    """Parse a description.
 
     Raises
     ------
     PlanError
-        There is no defApplication, or it holds what is not read here.
+        There is no defApplication, or it contains something outside the subset.
     """
     start = re.search(r"^[ \t]*defApplication\b", text, re.MULTILINE)
     if start is None:
@@ -93,7 +93,7 @@ def _tokens(text: str, line: int) -> Iterator[_Token]:
 
 
 def _end_of_percent(text: str, place: int, opening: str, line: int) -> int:
-    """Behind the bracket that closes a `%{…}`; brackets within it nest."""
+    """Return the position after the bracket that closes a `%{…}`; brackets within it nest."""
     depth = 1
     for index in range(place, len(text)):
         depth += (text[index] == opening) - (text[index] == _CLOSING[opening])
@@ -108,7 +108,7 @@ class _Parser:
         self._next = next(tokens)
 
     def call(self) -> _Call:
-        """A call `a.name(…) do |b| … end`, with or without its parts, or an assignment."""
+        """Parse a call `a.name(…) do |b| … end`, whose parts are optional, or an assignment."""
         token = self._take("name")
         call = _Call(token.text.rsplit(".", 1)[-1], token.line)
         if self._accept("="):
@@ -231,7 +231,7 @@ def _literal(token: _Token) -> str | int | float:
 
 
 _MAX_NUMBER = 100
-"""Characters; longer ones are no number that a program takes, and Python reads whole numbers of 4300 digits at most."""
+"""Maximum characters of a number: no program takes longer ones, and Python parses at most 4300 digits."""
 
 
 def _number(text: str, line: int | None = None) -> int | float:
@@ -260,13 +260,13 @@ def _program(application: _Call) -> Program:
 
 
 def _version(call: _Call) -> str:
-    """The parts that are numbers of a version; OML's programs write -1 for one that is not there."""
+    """Join the numeric parts of a version; OML's programs write -1 for a missing one."""
     given = [part for part in call.arguments if not (isinstance(part, int) and part < 0)]
     return ".".join(str(part) for part in given[:3]) or "0.1.0"
 
 
 def _is_option(call: _Call) -> bool:
-    """Whether a call says an option of the program's own: every skeleton has --help."""
+    """Return True if a call declares an option of the program itself; every skeleton has --help already."""
     return call.name == "defProperty" and str(_argument(call, 0)) != "help"
 
 
@@ -281,7 +281,7 @@ def _field(call: _Call) -> Field:
 
 
 def _option(call: _Call) -> Option:
-    """`defProperty(name, description, '-x' | '--xx' | ?x, options)`; without a type it is an int."""
+    """Parse `defProperty(name, description, '-x' | '--xx' | ?x, options)`; without a type it is an int."""
     spelling = str(call.arguments[2]) if len(call.arguments) > 2 else ""
     implementation = call.options.get("impl")
     inner = cast("dict[str, object]", implementation) if isinstance(implementation, dict) else {}
@@ -300,7 +300,7 @@ def _option(call: _Call) -> Option:
 
 
 def _number_of(default: object, type_name: str) -> object:
-    """A default that is a number in quotation marks, as the number, unless the option is a string."""
+    """Convert a quoted number to a number, unless the option is a string."""
     if type_name == "string" or not isinstance(default, str):
         return default
     return _number(default) if re.fullmatch(r"-?\d+(\.\d*)?", default) else default

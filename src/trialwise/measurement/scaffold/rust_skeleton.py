@@ -1,4 +1,4 @@
-"""A program in Rust: a typed struct for each measurement point over the crate `trialwise-streams`."""
+"""Generate a Rust program: a typed struct for each measurement point over the crate `trialwise-streams`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MORE = {"string": "String", "blob": "Blob", "guid": "Guid"}
 
 
 def rust_skeleton(program: Program) -> dict[str, str]:
-    """The files: Cargo.toml, src/points.rs and src/main.rs."""
+    """Return the files Cargo.toml, src/points.rs and src/main.rs."""
     return {"Cargo.toml": _cargo(program), "src/points.rs": _points(program), "src/main.rs": _main(program)}
 
 

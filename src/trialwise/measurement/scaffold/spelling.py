@@ -22,12 +22,12 @@ RUST_KEYWORDS = frozenset(_RUST_WORDS.split())
 
 
 def identifier(name: str, keywords: frozenset[str]) -> str:
-    """The name, with a _ behind it when the language has the word for itself."""
+    """Return the name, with a _ after it if it is a keyword of the language."""
     return f"{name}_" if name in keywords or name == "_" else name
 
 
 def identifiers(point: MeasurementPoint, keywords: frozenset[str]) -> list[str]:
-    """Names of the parameters for a point's fields, all different."""
+    """Return parameter names for a point's fields, all different."""
     made: list[str] = []
     for field in point.fields:
         name = identifier(field.name, keywords)
@@ -38,23 +38,23 @@ def identifiers(point: MeasurementPoint, keywords: frozenset[str]) -> list[str]:
 
 
 def camel(name: str) -> str:
-    """The name of a type: `seq_no` becomes `SeqNo`."""
+    """Return the name of a type: `seq_no` becomes `SeqNo`."""
     joined = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return joined if joined[:1].isalpha() else f"Point{joined}"
 
 
 def quoted(text: str) -> str:
-    """A string literal, on one line; the same in C, Rust and Python for what a description holds."""
+    """Return a one-line string literal; for text in descriptions it is the same in C, Rust and Python."""
     return json.dumps("".join(character for character in text if character.isprintable()), ensure_ascii=False)
 
 
 def docstring(text: str) -> str:
-    """Text of a Python docstring, its quotes around it."""
+    """Return text as a Python docstring, including its quotes."""
     inside = " ".join(text.split()).replace(chr(92), "/").replace(chr(34), chr(39))
     inside = " ".join(text.split()).replace(chr(92), "/").replace(chr(34), chr(39))
     return f'"""{inside}"""'
 
 
 def comment(text: str) -> str:
-    """Text that cannot end a C comment."""
+    """Return text that cannot end a C comment."""
     return " ".join(text.split()).replace("*/", "* /")

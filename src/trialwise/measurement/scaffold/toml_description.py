@@ -19,12 +19,12 @@ from trialwise.measurement.scaffold.description import (
 
 
 def parse_toml(text: str) -> Program:
-    """Read a description.
+    """Parse a description.
 
     Raises
     ------
     PlanError
-        It is no TOML, has a key that there is not, or names something that cannot be.
+        The text is not TOML, has an unknown key, or uses a name that is not allowed.
     """
     try:
         document: dict[str, Any] = tomllib.loads(text)
