@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from trialwise import _core
+from trialwise.analysis.reading.foreign import TOOLS
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.document import document_schema
 from trialwise.experiment.file.sections import RECORDS, Section, keys_of, schema_of
@@ -28,6 +29,7 @@ from trialwise.schemes import reading
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 PATH_PAGE = ROOT / "docs/reference/path.md"
+COMPARE_PAGE = ROOT / "docs/how-to/compare-two-experiments.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -76,6 +78,32 @@ def queue_rows() -> Iterator[str]:
         told.update(keys)
 
 
+_TOOLS = re.compile(r"(<!-- what compare reads -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def compare_page(text: str) -> str:
+    """The page on comparisons with its table of what is compared written anew."""
+    return _TOOLS.sub(lambda found: found.group(1) + "\n".join(compared_rows()) + "\n" + found.group(2), text)
+
+
+def compared_rows() -> Iterator[str]:
+    """What `compare` reads as a Markdown table: the tools as they are declared."""
+    yield "| what | trials | what they nest in |"
+    yield "|---|---|---|"
+    yield "| an experiment directory | its finished trials | host, boot, the factor `build` |"
+    for tool in TOOLS:
+        if tool.reader:
+            yield f"| JSON of {tool.name} ({tool.how}) | {tool.trials} | {tool.nesting} |"
+    yield (
+        "| a Pantheon folder, also packed as Pantheon publishes it (`.tar.xz`, `.tar.gz`) | each run of each scheme: throughput, "
+        "95th percentile of delay, loss, from `pantheon_perf.json`, else from the logs | |"
+    )
+    yield (
+        "| CSV or Parquet ([dialects](../reference/tables.md)) | each row, or with `--trial` each group of rows | "
+        "columns `host`, `boot`, `build`, `process` |"
+    )
+
+
 def table(record: str) -> Iterator[str]:
     """The keys of one record as a Markdown table."""
     model, definitions = RECORDS[record], definitions_of_records()
@@ -122,6 +150,7 @@ def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
     yield PATH_PAGE, path_page(PATH_PAGE.read_text())
+    yield COMPARE_PAGE, compare_page(COMPARE_PAGE.read_text())
     yield SCHEME_PAGE, page(SCHEME_PAGE.read_text())
     for name in get_args(Format):
         yield (

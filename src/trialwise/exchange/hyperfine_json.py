@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
+from trialwise.exchange.forms import valid
 from trialwise.exchange.trial_cells import Cells, Place
 
 TIME = MetricFacts("time", "s", "lower")
@@ -43,7 +45,7 @@ class Document(BaseModel):
     results: list[Result]
 
 
-def hyperfine_trials(document: Document, name: str) -> TrialSet:
+def trials(path: Path, document: object, name: str) -> TrialSet:
     """The runs of all commands; one that failed gives no value.
 
     Treatments are told apart by the parameters where these suffice, else by the command too.
@@ -51,14 +53,15 @@ def hyperfine_trials(document: Document, name: str) -> TrialSet:
     Raises
     ------
     AnalysisError
-        No run has a value.
+        It has another form, or no run has a value.
     """
+    found = valid(Document, path, document, "hyperfine")
     cells, notes = Cells(name), list[str]()
-    for number, (result, levels) in enumerate(zip(document.results, _levels(document.results), strict=True)):
+    for number, (result, levels) in enumerate(zip(found.results, _levels(found.results), strict=True)):
         treatment = treatment_name(levels)
         notes += _add(cells, result, treatment, f"{name}#{number}")
         cells.treatments[treatment] = levels
-    if any(result.user is not None for result in document.results):
+    if any(result.user is not None for result in found.results):
         notes.append("hyperfine gives user and system times as means over runs: not compared")
     return cells.trial_set(notes)
 

@@ -184,6 +184,12 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
         ) from error
 
 
+def trials(path: Path, document: object, name: str) -> TrialSet:
+    """The runs of a `pantheon_perf.json` that stands alone; its bytes are read again, for messages that name the place."""
+    del document
+    return perf_trials(read_perf(path), name)
+
+
 def perf_trials(
     perf: Perf, name: str, runtime: float | None = None, notes: list[str] | None = None
 ) -> TrialSet:

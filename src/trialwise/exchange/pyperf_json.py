@@ -7,11 +7,13 @@ benchmark, those of a benchmark for each of its runs (pyperf, "JSON format").
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 from pydantic import BaseModel, Field
 
 from trialwise.analysis.boots import with_joined_boots
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
+from trialwise.exchange.forms import valid
 from trialwise.exchange.trial_cells import Cells, Place
 
 _UNITS = {"second": "s", "byte": "B", "integer": ""}
@@ -41,17 +43,18 @@ class Document(BaseModel):
     benchmarks: list[Benchmark]
 
 
-def pyperf_trials(document: Document, name: str) -> TrialSet:
+def trials(path: Path, document: object, name: str) -> TrialSet:
     """The values of all benchmarks, which are treatments of one metric for each unit.
 
     Raises
     ------
     AnalysisError
-        No benchmark has a value.
+        It has another form, or no benchmark has a value.
     """
+    found = valid(Document, path, document, "pyperf")
     cells = Cells(name)
-    for number, benchmark in enumerate(document.benchmarks):
-        common = {**document.metadata, **benchmark.metadata}
+    for number, benchmark in enumerate(found.benchmarks):
+        common = {**found.metadata, **benchmark.metadata}
         treatment = f"benchmark={common.get('name') or number + 1}"
         cells.treatments[treatment] = {"benchmark": str(common.get("name") or number + 1)}
         metric = _metric(common)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import BaseModel, ValidationError
 
 from trialwise.analysis.reading.content import content_of
-from trialwise.analysis.reading.foreign import tool_of
+from trialwise.analysis.reading.foreign import TOOLS, tool_of
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange import hyperfine_json, pyperf_json
 from trialwise.exchange.pantheon_archive import is_packed, packed_trials
-from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials, perf_trials, read_perf
+from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials
 from trialwise.exchange.trials_table import TrialColumns, table_trials
+from trialwise.experiment.problems import either
 from trialwise.foreign_files import absent
 
-KNOWN = "an experiment directory, a Pantheon folder (also packed), JSON of hyperfine or pyperf, or a table (CSV or Parquet)"
+_READ = either(tool.name for tool in TOOLS if tool.reader)
+KNOWN = (
+    f"an experiment directory, a Pantheon folder (also packed), JSON of {_READ}, or a table (CSV or Parquet)"
+)
 _MARK = b"\xef\xbb\xbf"
-_Form = TypeVar("_Form", bound=BaseModel)
 
 
 def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
@@ -75,41 +74,11 @@ def _json(path: Path, content: bytes) -> object | None:
 
 def _document(path: Path, document: object, name: str) -> TrialSet:
     tool = tool_of(document)
-    if tool is not None and tool in _READERS and isinstance(document, Mapping):
-        return _READERS[tool](path, cast("Mapping[str, Any]", document), name)
+    if tool is not None and tool.reader:
+        return import_module(f"trialwise.exchange.{tool.reader}").trials(path, document, name)
     if tool is not None:
         raise AnalysisError(
-            f"{path}: is a result of {tool}, which is not read",
+            f"{path}: is a result of {tool.name}, which is not read",
             hint="write its values as a CSV file with a row for each trial",
         )
     raise AnalysisError(f"{path}: is no result of a tool that is known", hint=f"name {KNOWN}")
-
-
-def _hyperfine(path: Path, document: Mapping[str, Any], name: str) -> TrialSet:
-    return hyperfine_json.hyperfine_trials(_valid(hyperfine_json.Document, path, document, "hyperfine"), name)
-
-
-def _pyperf(path: Path, document: Mapping[str, Any], name: str) -> TrialSet:
-    return pyperf_json.pyperf_trials(_valid(pyperf_json.Document, path, document, "pyperf"), name)
-
-
-def _perf(path: Path, _: Mapping[str, Any], name: str) -> TrialSet:
-    return perf_trials(read_perf(path), name)
-
-
-def _valid(form: type[_Form], path: Path, document: object, tool: str) -> _Form:
-    try:
-        return form.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise AnalysisError(
-            f"{path}: looks like {tool}'s, but {where}: {first['msg']}", hint=f"write it anew with {tool}"
-        ) from error
-
-
-_READERS: Mapping[str, Callable[[Path, Mapping[str, Any], str], TrialSet]] = {
-    "hyperfine": _hyperfine,
-    "pyperf": _pyperf,
-    "Pantheon": _perf,
-}

@@ -105,33 +105,21 @@ def _json(content: bytes) -> Foreign | None:
     tool = tool_of(document)
     if tool is None:
         return Foreign("JSON", _AS_TABLE)
-    read = tool in READ_BY_COMPARE
-    return Foreign(f"JSON of {tool}", _COMPARED if read else _AS_TABLE)
+    return Foreign(f"JSON of {tool.name}", _COMPARED if tool.reader else _AS_TABLE)
 
 
 def _like_json(content: bytes) -> bool:
     return bool(re.match(rb'\s*(?:\{\s*["}]|\[\s*[\[{"])', content[:_HEAD].removeprefix(b"\xef\xbb\xbf")))
 
 
-READ_BY_COMPARE = ("hyperfine", "pyperf", "Pantheon")
-
-
-def tool_of(document: object) -> str | None:
-    """Which tool wrote a JSON document, by its keys; None where it is not known."""
-    if isinstance(document, list):
-        entries = cast("list[object]", document)
-        first = entries[0] if entries else None
-        if isinstance(first, Mapping):
-            keys = cast("Mapping[str, Any]", first)
-            if "jmhVersion" in keys:
-                return "JMH"
-            if {"name", "unit", "value"} <= set(keys):
-                return "github-action-benchmark"
+def tool_of(document: object) -> Tool | None:
+    """Return the tool that wrote a JSON document, by the keys of its object or of its first entry; None if no tool is known."""
+    entries = cast("list[object]", document) if isinstance(document, list) else [document]
+    first = entries[0] if entries else None
+    if not isinstance(first, Mapping):
         return None
-    if not isinstance(document, Mapping):
-        return None
-    keys = cast("Mapping[str, Any]", document)
-    return next((tool for tool, fits in _TOOLS if fits(keys)), None)
+    keys = cast("Mapping[str, Any]", first)
+    return next((tool for tool in TOOLS if tool.is_list == (first is not document) and tool.fits(keys)), None)
 
 
 def entries_have(document: Mapping[str, Any], key: str, within: str) -> bool:
@@ -151,17 +139,68 @@ def _is_perf(document: Mapping[str, Any]) -> bool:
     return False
 
 
-_Fits = Callable[[Mapping[str, Any]], bool]
-_TOOLS: tuple[tuple[str, _Fits], ...] = (
-    ("hyperfine", lambda found: entries_have(found, "results", "command")),
-    ("pyperf", lambda found: "version" in found and entries_have(found, "benchmarks", "runs")),
-    ("pytest-benchmark", lambda found: "machine_info" in found and "benchmarks" in found),
-    ("Google Benchmark", lambda found: "context" in found and "benchmarks" in found),
-    ("iperf3", lambda found: "start" in found and "intervals" in found),
-    ("flent", lambda found: "x_values" in found),
-    ("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
-    ("fio", lambda found: "fio version" in found),
-    ("k6", lambda found: "metrics" in found and bool({"root_group", "state"} & set(found))),
-    ("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
-    ("Pantheon", _is_perf),
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that writes JSON: how its documents are recognised, and who reads them.
+
+    Parameters
+    ----------
+    name
+        As people call it.
+    fits
+        Whether an object is the tool's, or the first object of its list.
+    reader
+        The module of `trialwise.exchange` that reads it, with `trials(path, document, name)`; empty if none does.
+    how
+        How the tool is told to write the document, as Markdown.
+    trials
+        What is a trial in it, as Markdown.
+    nesting
+        What these nest in.
+    is_list
+        Whether the document is a list of objects.
+    """
+
+    name: str
+    fits: Callable[[Mapping[str, Any]], bool]
+    reader: str = ""
+    how: str = ""
+    trials: str = ""
+    nesting: str = ""
+    is_list: bool = False
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "hyperfine",
+        lambda found: entries_have(found, "results", "command"),
+        reader="hyperfine_json",
+        how="`--export-json`",
+        trials="each run; those that failed are left out and counted",
+    ),
+    Tool(
+        "pyperf",
+        lambda found: "version" in found and entries_have(found, "benchmarks", "runs"),
+        reader="pyperf_json",
+        how="`-o FILE`",
+        trials="each value",
+        nesting="host, boot, process",
+    ),
+    Tool("pytest-benchmark", lambda found: "machine_info" in found and "benchmarks" in found),
+    Tool("Google Benchmark", lambda found: "context" in found and "benchmarks" in found),
+    Tool("iperf3", lambda found: "start" in found and "intervals" in found),
+    Tool("flent", lambda found: "x_values" in found),
+    Tool("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
+    Tool("fio", lambda found: "fio version" in found),
+    Tool("k6", lambda found: "metrics" in found and bool({"root_group", "state"} & set(found))),
+    Tool("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
+    Tool("JMH", lambda found: "jmhVersion" in found, is_list=True),
+    Tool("github-action-benchmark", lambda found: {"name", "unit", "value"} <= set(found), is_list=True),
+    Tool(
+        "Pantheon",
+        _is_perf,
+        reader="pantheon_folder",
+        how="`pantheon_perf.json`",
+        trials="each run of each scheme",
+    ),
 )
