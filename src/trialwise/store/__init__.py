@@ -1,1 +1,1 @@
-"""The store: the experiment directory, its ledger and its samples. Facts only."""
+"""The store: the experiment directory, its ledger and its samples. It holds facts only."""

@@ -1,4 +1,4 @@
-"""Opening the ledger's SQLite file, also where nothing may be written beside it."""
+"""Open the ledger's SQLite file, even if nothing may be written beside it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from trialwise.errors import DISK_IS_FULL, StoreError
 from trialwise.foreign_files import check_foreign
 
 LOG_PAGES = 200
-"""After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
+"""Pages after which SQLite copies the write-ahead log into the database and restarts it: about thirty trials."""
 LOG_BYTES = 1024 * 1024
-"""What is set aside for the log: a little more than these pages."""
+"""Bytes reserved for the log: slightly more than these pages."""
 MAX_VALUE = 64 << 20
-"""Bytes of the largest text that SQLite reads or makes: whoever wrote a ledger may have given a column a default of a gigabyte."""
+"""Maximum bytes of a text that SQLite reads or makes: a ledger from elsewhere may give a column a default of a gigabyte."""
 STEPS, STEPS_OF_A_BYTE = 50_000_000, 50
-"""Instructions of SQLite's virtual machine that one question may take: so many, and so many more for each byte of the files.
+"""Maximum instructions of SQLite's virtual machine per query: a fixed number, plus some for each byte of the files.
 
-Reading all rows of a ledger, in whatever order, takes less than one for a byte.
+Reading all rows of a ledger, in any order, takes less than one instruction per byte.
 """
 _AT_ONCE = 1_000_000
-"""Instructions between two looks: some hundredths of a second."""
+"""Instructions between two checks: some hundredths of a second."""
 _FREE = "free some space and run again; what is finished is kept"
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What Python's module raises: the second where SQLite's message repeats bytes of a damaged schema that are no text."""
+"""What Python's module raises; the second if SQLite's message repeats bytes of a damaged schema that are not text."""
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
-"""How the names end of what SQLite opens beside a database."""
+"""Suffixes of the files that SQLite opens beside a database."""
 
 
 def require_own_files(path: Path) -> None:
-    """Raise StoreError where the ledger, or what SQLite keeps beside it, is a link or no file: it would write elsewhere."""
+    """Raise StoreError if the ledger, or a file that SQLite keeps beside it, is a link or not a file: SQLite would write elsewhere."""
     for ending in _BESIDE:
         file = path.with_name(path.name + ending)
         if os.path.lexists(file):
@@ -45,7 +45,7 @@ def require_own_files(path: Path) -> None:
 
 
 def copy_in_memory(path: Path) -> sqlite3.Connection:
-    """The ledger with its write-ahead log as a database in memory; StoreError where it cannot be read."""
+    """Copy the ledger with its write-ahead log into a database in memory; raise StoreError if it cannot be read."""
     with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
         copy = Path(folder) / path.name
         for name in (path.name, path.name + "-wal"):
@@ -81,9 +81,9 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def bounded(connection: sqlite3.Connection, path: Path) -> Generator[int]:
-    """Interrupt what is asked meanwhile of the database at `path` where it takes more steps than its size explains.
+    """Interrupt queries of the database at `path` that take more steps than its size explains.
 
-    Gives the rows that it can have at most: each takes a byte. What a file that somebody else wrote computes may have no end.
+    Yields the maximum number of rows that it can have, at one byte each. A file from elsewhere may compute without end.
     """
     size = sum(_size(path.with_name(path.name + ending)) for ending in ("", "-wal"))
     left = (STEPS + STEPS_OF_A_BYTE * size) // _AT_ONCE
@@ -108,14 +108,14 @@ def _size(path: Path) -> int:
 
 
 def endless(path: Path) -> StoreError:
-    """Make the error of a ledger that gives more, or takes longer, than its size explains."""
+    """Return the error for a ledger that returns more, or takes longer, than its size explains."""
     return StoreError(
         f"{path}: reading it comes to no end that its size explains", hint="who made it, and with what?"
     )
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another that takes its name; None where there is none."""
+    """Return what distinguishes a file from another that takes its name; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -124,9 +124,9 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def refused(error: sqlite3.Error | UnicodeDecodeError, path: Path, what: str) -> StoreError:
-    """Make the error of a ledger that SQLite does not let be read, written or opened: `what` is one of these words.
+    """Return the error for a ledger that SQLite cannot read, write or open; `what` is "read", "written" or "opened".
 
-    Of a full disk it says, also while it reads, "disk I/O error" alone: it has to write beside the database then.
+    On a full disk SQLite says only "disk I/O error", even while reading, because it then has to write beside the database.
     """
     if isinstance(error, UnicodeDecodeError):
         return StoreError(f"{path}: cannot be {what}: database disk image is malformed", hint=RESTORE)
@@ -139,7 +139,7 @@ def refused(error: sqlite3.Error | UnicodeDecodeError, path: Path, what: str) ->
 
 
 def _has_no_room(path: Path) -> bool:
-    """Whether its file system has no room left for what SQLite keeps beside the database."""
+    """Return True if the file system has no room left for the files that SQLite keeps beside the database."""
     try:
         state = os.statvfs(path.parent)
     except OSError:
@@ -148,7 +148,7 @@ def _has_no_room(path: Path) -> bool:
 
 
 def _hint_for(text: str) -> str | None:
-    """What to try after what SQLite says."""
+    """Return what to try, given SQLite's message."""
     if "disk I/O error" in text:
         return f"the disk may be full or broken: {_FREE}"
     if "malformed" in text or "not a database" in text or "no such table" in text:
@@ -157,10 +157,10 @@ def _hint_for(text: str) -> str | None:
 
 
 def set_log_aside(path: Path) -> None:
-    """Lengthen the write-ahead log of the database at `path` with zeros, which SQLite overwrites.
+    """Extend the write-ahead log of the database at `path` with zeros, which SQLite overwrites.
 
-    Syncing a file that keeps its length takes half of the time of one that grows. Whoever reads the log stops at the
-    first frame without a valid checksum. Without the room, the log grows as it always does.
+    Syncing a file of constant length takes half the time of syncing one that grows. Readers of the log stop at the
+    first frame without a valid checksum. If there is no room, the log grows as usual.
     """
     log = path.with_name(path.name + "-wal")
     with contextlib.suppress(OSError):

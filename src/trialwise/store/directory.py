@@ -25,7 +25,7 @@ _PAIR = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}(-[0-9]+)?")
 
 
 def pairs_below(place: Path) -> list[Path]:
-    """The directories of pairs of versions that stand in a folder (`trialwise ab`), the latest first."""
+    """List the directories of pairs of versions in a folder (`trialwise ab`), latest first."""
     try:
         found = [path for path in place.iterdir() if _PAIR.fullmatch(path.name) and (path / LEDGER).is_file()]
         return sorted(found, key=lambda path: (path / LOCK).stat().st_mtime_ns, reverse=True)
@@ -34,7 +34,7 @@ def pairs_below(place: Path) -> list[Path]:
 
 
 def latest(path: Path) -> Path:
-    """The experiment directory that a path stands for: itself, or the latest pair of a folder of pairs."""
+    """Return the experiment directory that a path stands for: itself, or the latest pair of a folder of pairs."""
     if (path / LEDGER).is_file():
         return path
     return next(iter(pairs_below(path)), path)
@@ -63,17 +63,17 @@ class ExperimentDirectory:
 
     @property
     def logs(self) -> Path:
-        """What trials that did not finish have printed."""
+        """Output of trials that did not finish."""
         return self.path / "logs"
 
     @property
     def scratch(self) -> Path:
-        """Absolute path of the folder for what only lives as long as a trial."""
+        """Absolute path of the folder for files that live only as long as a trial."""
         return self.path.absolute() / "scratch"
 
     @property
     def is_begun(self) -> bool:
-        """Whether an experiment has begun here."""
+        """Return True if an experiment has begun here."""
         return self.ledger_file.is_file()
 
     def make(self) -> None:
@@ -98,22 +98,22 @@ class ExperimentDirectory:
         return Ledger.open(self.ledger_file, read_only=read_only)
 
     def write_durably(self, relative: str, content: bytes) -> None:
-        """Write a file whole or not at all: a temporary file, synced, then renamed."""
+        """Write a file whole or not at all: write a temporary file, sync it, then rename it."""
         write_whole(self.path / relative, lambda file: file.write(content))
 
     def write_together(self, contents: Mapping[str, bytes]) -> None:
-        """Write many files as `write_durably` does, in less time."""
+        """Write many files as `write_durably` does, but faster."""
         write_together({self.path / relative: content for relative, content in contents.items()})
 
     @property
     def token(self) -> str:
-        """What tells this directory from a copy of it on the same machine."""
+        """Token that distinguishes this directory from a copy on the same machine."""
         status = (self.path / LOCK).stat()
         return f"{status.st_dev:x}.{status.st_ino:x}"
 
 
 class DirectoryLock:
-    """The lock that keeps a second runner out; the kernel releases it when the process ends, however it ends."""
+    """A lock that keeps a second runner out; the kernel releases it when the process ends, however it ends."""
 
     def __init__(self, directory: ExperimentDirectory) -> None:
         self._path = directory.path / LOCK
@@ -135,13 +135,13 @@ class DirectoryLock:
         os.close(self._descriptor)
 
     def _write_holder(self) -> None:
-        """Say who holds the lock, for the message to a second runner; a full disk must not keep anybody from going on."""
+        """Record who holds the lock, for the message to a second runner; a full disk must not stop anyone."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def _acquired(self) -> bool:
-        """Try for half a second: who asks for the state of the directory holds the lock for an instant."""
+        """Try for half a second, because a process that checks the directory's state holds the lock for an instant."""
         import fcntl  # Windows has none, and runs no experiment
 
         deadline = time.monotonic() + 0.5
@@ -157,7 +157,7 @@ class DirectoryLock:
 
 
 def _open_lock(path: Path, flags: int) -> int:
-    """Open the file of the lock, which is written to: neither a link, which leads elsewhere, nor a pipe, which waits."""
+    """Open the lock file, which is written to; reject a link, which leads elsewhere, and a pipe, which blocks."""
     if path.is_symlink():
         raise StoreError(
             f"{path}: is a link, which is not followed", hint="remove it; it is made anew where it is missing"
@@ -170,7 +170,7 @@ def _open_lock(path: Path, flags: int) -> int:
 
 
 def is_locked(directory: ExperimentDirectory) -> bool:
-    """Whether a runner is at work on the directory at this moment; on Windows none ever is."""
+    """Return True if a runner is working on the directory right now; always False on Windows."""
     if find_spec("fcntl") is None:
         return False
     import fcntl

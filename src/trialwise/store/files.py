@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever happens: written aside, synced, renamed."""
+"""Write files that are complete or absent, whatever happens: written aside, synced, renamed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import BinaryIO
 from trialwise.errors import StoreError, not_written, reason_of
 
 WRITERS = 8
-"""So many files of `write_together` wait for the disk at once."""
+"""Number of files of `write_together` that wait for the disk at the same time."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a file beside `path`, sync it, and rename it; a crash leaves the whole file or none.
+    """Let `write` fill a file beside `path`, sync it, and rename it; after a crash the file is complete or absent.
 
     Raises
     ------
     StoreError
-        When the disk is full or the folder cannot be written.
+        The disk is full or the folder cannot be written.
     """
     with _told_of(path):
         _put(path, write)
@@ -29,12 +29,12 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write many files, each as `write_whole` does, in much less time: the disk syncs those together that wait for it.
+    """Write many files, each as `write_whole` does, but much faster: the disk syncs waiting files together.
 
     Raises
     ------
     StoreError
-        When the disk is full or a folder cannot be written; some of the files may be there then.
+        The disk is full or a folder cannot be written; some of the files may exist then.
     """
 
     def put(path: Path) -> None:
@@ -51,7 +51,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextlib.contextmanager
 def _told_of(path: Path) -> Generator[None]:
-    """Say of what the system refuses which file could not be written."""
+    """Turn errors of the system into ones that name the file that could not be written."""
     try:
         yield
     except FileNotFoundError as error:
@@ -61,7 +61,7 @@ def _told_of(path: Path) -> Generator[None]:
 
 
 def gone(path: Path) -> StoreError:
-    """Make the error of a directory, or a file in it, that is not where the experiment has begun."""
+    """Return the error for a directory, or a file in it, that is no longer where the experiment began."""
     return StoreError(
         f"{path}: was removed, moved or replaced while the experiment ran",
         hint="put the directory back, or run the directory where it is now: what was finished is in it",
@@ -83,12 +83,12 @@ def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def keep(file: Path, path: Path) -> None:
-    """Move a file that is written already to its place for good, synced.
+    """Move a finished file to its final place, synced.
 
     Raises
     ------
     StoreError
-        When the disk is full or the folder cannot be written.
+        The disk is full or the folder cannot be written.
     """
     try:
         with file.open("rb") as written:

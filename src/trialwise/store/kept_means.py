@@ -1,4 +1,4 @@
-"""Means over drawn flow lists, kept in the experiment directory so that the next command does not draw them again."""
+"""Means over sampled flow lists, kept in the experiment directory so that the next command need not compute them again."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from trialwise.store.files import write_whole
 
 NAME = "drawn-means.json"
 _LARGEST = 64 << 20
-"""Bytes of the file that are read."""
+"""Maximum bytes of the file that are read."""
 Entry = tuple[float, list[float], int]
-"""Of one metric: the level that its control is of, the means of its controls, and over how many lists."""
+"""For one metric: the level of its control, the means of its controls, and the number of lists they cover."""
 _FORMAT = TypeAdapter(dict[str, list[Entry]])
 
 
 class KeptMeans:
     """The file `drawn-means.json` of an experiment directory.
 
-    It holds nothing that cannot be computed again: to delete it costs seconds, a file that is broken counts as none, and where
-    none can be written nothing is kept.
+    Everything in it can be recomputed: deleting it costs seconds, a broken file counts as absent, and if it cannot be
+    written, nothing is kept.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Nothing is read or written yet."""
+        """Neither read nor write anything yet."""
         self._path = directory / NAME
 
     def read(self, key: str) -> list[Entry] | None:
-        """What was written under a key."""
+        """Return what was written under a key."""
         return self._entries().get(key)
 
     def write(self, key: str, entries: Sequence[Entry]) -> None:
-        """Put entries beside those that are there, as one whole file."""
+        """Add entries to those in the file, and write it as a whole."""
         packed = _FORMAT.dump_json(self._entries() | {key: list(entries)}, indent=1)
         with contextlib.suppress(StoreError):
             write_whole(self._path, lambda file: file.write(packed))

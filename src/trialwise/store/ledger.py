@@ -1,7 +1,7 @@
 """The ledger: one SQLite file with a row for every attempt at every trial.
 
-What is finished is durable before the runner goes on (write-ahead log, one fsync for each finished trial); a claim
-need not be: a claim that a power cut takes back is a trial that runs again.
+A finished trial is durable before the runner continues (write-ahead log, one fsync per finished trial). A claim
+need not be: if a power cut loses it, the trial simply runs again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Ledger(LedgerFacts):
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str], trials: Iterable[TrialRow]) -> Ledger:
-        """Create the ledger with its planned trials: whole under another name, then renamed, so that there is all or none."""
+        """Create the ledger with its planned trials under another name, then rename it, so that it is complete or absent."""
         temporary = path.with_name(path.name + ".tmp")
         for leftover in (temporary, temporary.with_name(temporary.name + "-journal")):
             leftover.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ class Ledger(LedgerFacts):
         Raises
         ------
         StoreError
-            When there is none, it is damaged, or it was written by a newer Trialwise.
+            It does not exist, is damaged, or was written by a newer Trialwise.
         """
         if is_url(path) and not path.is_file():
             raise absent(path.parent, error=StoreError)
@@ -72,7 +72,7 @@ class Ledger(LedgerFacts):
 
     @classmethod
     def _reader(cls, path: Path) -> Ledger:
-        """Open for reading only; or to mend what a kill has left half done; or, where that may not be, a copy."""
+        """Open for reading only; failing that, for writing, to repair what a kill left half done; failing that, open a copy."""
         for opened in (
             lambda: connect(path, "ro"),
             lambda: connect(path, "rw"),
@@ -97,9 +97,9 @@ class Ledger(LedgerFacts):
         withdrawn: Iterable[TrialRow] = (),
         events: Iterable[Event] = (),
     ) -> None:
-        """Add planned trials, change facts about the whole experiment, and note why: all of it or nothing.
+        """Add planned trials, change facts about the whole experiment, and record why, in one transaction.
 
-        Trials that are `withdrawn` are forgotten where they are planned still; what has begun stays.
+        Trials in `withdrawn` are removed if still planned; those that have begun stay.
         """
         with self._transaction():
             self._connection.executemany(
@@ -138,13 +138,13 @@ class Ledger(LedgerFacts):
             )
 
     def claim(self, row: TrialRow, session: Session, now: float) -> None:
-        """Mark a planned trial as running. Not synced: if it is lost, the trial is planned still."""
+        """Mark a planned trial as running. Not synced: if the mark is lost, the trial is still planned."""
         self.check_in_place()
         with self._transaction(durable=False):
             self._claim(session, [(row, now)])
 
     def move(self, row: TrialRow, session: Session) -> None:
-        """Count a running trial to a session that has begun since it was claimed."""
+        """Assign a running trial to a session that began after it was claimed."""
         with self._transaction():
             self._connection.execute(
                 "UPDATE trial SET epoch = ?, session = ? WHERE number = ? AND attempt = ?",
@@ -163,7 +163,7 @@ class Ledger(LedgerFacts):
         values: Sequence[tuple[str, float | None, int, str | None]],
         process: str | None = None,
     ) -> None:
-        """Record the end of a trial that was claimed, and what it reported, durably, in one transaction.
+        """Record the end of a claimed trial, and what it reported, durably, in one transaction.
 
         An abandoned trial is planned again, as a further attempt. `values` and `process` are those of a `TrialEnd`.
         """
@@ -173,14 +173,14 @@ class Ledger(LedgerFacts):
                 self._insert([again(row)])
 
     def record_together(self, ends: Sequence[TrialEnd], session: Session) -> None:
-        """Claim trials and record their ends, durably, in one transaction: all of them or none."""
+        """Claim trials and record their ends, durably, in one transaction."""
         self.check_in_place()
         with self._transaction():
             self._claim(session, [(end.row, end.claimed) for end in ends])
             self._end(ends)
 
     def abandon_running(self, reason: str, rows: Sequence[TrialRow] | None = None) -> int:
-        """Mark running trials (default all) as abandoned and plan each again as a further attempt; return how many."""
+        """Mark running trials (default all) as abandoned and plan a further attempt at each; return their number."""
         rows = self.trials("running") if rows is None else rows
         with self._transaction():
             self._connection.executemany(
@@ -191,14 +191,14 @@ class Ledger(LedgerFacts):
         return len(rows)
 
     def plan_again(self, rows: Sequence[TrialRow] | None = None) -> int:
-        """Plan a further attempt at trials that failed or are invalid (default all); return how many."""
+        """Plan a further attempt at trials that failed or are invalid (default all); return their number."""
         rows = self.unsuccessful() if rows is None else rows
         with self._transaction():
             self._insert(again(row) for row in rows)
         return len(rows)
 
     def add_values(self, row: TrialRow, values: Sequence[tuple[str, float | None, int, str | None]]) -> None:
-        """Record what was read later from what a finished trial has left; `values` are those of a `TrialEnd`."""
+        """Record values read later from what a finished trial left behind; `values` are those of a `TrialEnd`."""
         with self._transaction():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
@@ -206,7 +206,7 @@ class Ledger(LedgerFacts):
             )
 
     def add_event(self, event: Event) -> None:
-        """Record something that happened beside the trials."""
+        """Record an event outside the trials."""
         with self._transaction():
             self._connection.execute(
                 "INSERT INTO event VALUES (?, ?, ?)", (event.time, event.kind, event.text)
@@ -273,7 +273,7 @@ class Ledger(LedgerFacts):
 
 
 def again(row: TrialRow) -> TrialRow:
-    """The row of a further attempt at the same trial."""
+    """Return the row of a further attempt at the same trial."""
     return TrialRow(
         number=row.number,
         attempt=row.attempt + 1,

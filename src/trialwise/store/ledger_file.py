@@ -1,4 +1,4 @@
-"""The ledger as a file: what SQLite is asked, transactions, and whether the file can be used."""
+"""The ledger as a file: queries, transactions, and checks that the file is usable."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UNION ALL
 SELECT 'index', i.name FROM sqlite_master t, pragma_index_list(t.name) i
 WHERE t.type = 'table' AND (i.partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(i.name) p WHERE p.cid = -2))
 LIMIT 1"""
-"""What SQLite computes by itself when it reads or checks a table: generated columns, indexes of expressions or with conditions."""
+"""What SQLite computes by itself when it reads or checks a table: generated columns, and expression or partial indexes."""
 
 
 class LedgerFile:
-    """The open SQLite file of a ledger, whatever is asked of it or written."""
+    """The open SQLite file of a ledger; the base of what reads and writes it."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
@@ -46,28 +46,28 @@ class LedgerFile:
         self.path = path
 
     def close(self) -> None:
-        """Close the file; the write-ahead log is folded into it."""
+        """Close the file; the write-ahead log is merged into it."""
         self._connection.close()
 
     def check_in_place(self) -> None:
-        """Raise StoreError where the file has been removed, moved or replaced since it was opened.
+        """Raise StoreError if the file was removed, moved or replaced since it was opened.
 
-        SQLite goes on writing into a file that nobody can find any more.
+        SQLite would go on writing to a file that nobody can find.
         """
         if file_identity(self.path) != self._file:
             raise gone(self.path)
 
     def meta(self) -> dict[str, str]:
-        """Facts about the whole experiment: format, name, plan digest, version, time of creation."""
+        """Return the facts about the whole experiment: format, name, plan digest, version, time of creation."""
         return {str(key): str(value) for key, value in self._select("SELECT key, value FROM meta")}
 
     def fact(self, key: str) -> str:
-        """One fact about the whole experiment.
+        """Return one fact about the whole experiment.
 
         Raises
         ------
         StoreError
-            When the ledger lacks it.
+            The ledger lacks it.
         """
         found = self.meta().get(key)
         if found is None:
@@ -75,16 +75,16 @@ class LedgerFile:
         return found
 
     def require_wholeness(self) -> None:
-        """Look through the whole file, so that nothing is read from one that is damaged, and nothing written to it."""
+        """Check the whole file, so that a damaged one is neither read nor written to."""
         problem = self._select("PRAGMA quick_check(1)")[0][0]
         if problem != "ok":
             raise StoreError(f"{self.path}: damaged: {problem}", hint=RESTORE)
 
     def require_format(self) -> None:
-        """Raise StoreError where the file is no ledger of a format that this version knows, or holds more than tables.
+        """Raise StoreError if the file is not a ledger of a format that this version knows, or contains more than tables.
 
-        A view, a trigger, a generated column and an index of an expression compute whatever their author wrote, without end if he
-        likes; a ledger has none of them.
+        Views, triggers, generated columns and expression indexes compute whatever their author wrote, possibly without end; a
+        ledger has none of them.
         """
         foreign = self._select(
             "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE%VIRTUAL%TABLE%' LIMIT 1"
@@ -105,11 +105,11 @@ class LedgerFile:
             )
 
     def _bring_up_to_date(self) -> None:
-        """Give the ledger of an older version what its table of trials lacks: all of it or nothing."""
+        """Add what an older version's table of trials lacks, in one transaction."""
         if self.meta().get("format") != WITHOUT_PROCESS:
             return
         with self._transaction():
-            # Asked again inside the transaction: two writers may have opened it at once.
+            # Check again inside the transaction: two writers may have opened it at the same time.
             if self.meta().get("format") == WITHOUT_PROCESS:
                 self._connection.execute("ALTER TABLE trial ADD COLUMN process TEXT")
                 self._connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
@@ -135,7 +135,7 @@ class LedgerFile:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Keep the other threads of this process out for several calls that belong together."""
+        """Keep other threads of this process out during several calls that belong together."""
         with self._lock:
             yield
 

@@ -1,4 +1,4 @@
-"""What programs of finished trials have printed: kept beside the ledger, compressed and within bounds."""
+"""Output of finished trials: kept beside the ledger, compressed and within bounds."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Output = Literal["stdout", "stderr"]
 
 FOLDER = "outputs"
 LARGEST = 1 << 20
-"""Bytes of each output that are kept whole; of a longer one half of that from its beginning, and from its end."""
+"""Maximum bytes of an output that are kept whole; of a longer one, half of that from each end."""
 
 MAX_FILES = 64 << 20
-"""Bytes that are read of an archive of files; what is packed into one stays well below."""
+"""Maximum bytes read of an archive of files; archives are packed well below this."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """What was kept of an output, and whether something is missing in its middle."""
+    """The kept part of an output, and whether its middle is missing."""
 
     data: bytes
     cut: bool
 
 
 def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give the files that keep the outputs of a trial: names in the experiment directory, and contents.
+    """Yield the files that keep a trial's output: names in the experiment directory, and contents.
 
-    Standard output has one even where nothing was printed; standard error only where something was.
+    Standard output always has a file, even if empty; standard error only if something was printed.
     """
     outputs: tuple[tuple[Output, bytes], ...] = (("stdout", stdout), ("stderr", stderr))
     for what, data in outputs:
@@ -44,7 +44,7 @@ def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Ite
 
 
 def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOutput | None:
-    """Read what was kept of an output of a trial in an experiment directory; None where nothing was, or it cannot be read."""
+    """Read the kept output of a trial in an experiment directory; None if there is none or it cannot be read."""
     for cut in (False, True):
         data = _unpacked(folder, _name(number, attempt, what, cut=cut), 2 * LARGEST)
         if data is not None:
@@ -53,17 +53,17 @@ def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOu
 
 
 def files_file(number: int, attempt: int, archive: bytes) -> tuple[str, bytes]:
-    """Give the file that keeps what a trial wrote to files: name in the experiment directory, and content."""
+    """Return the file that keeps what a trial wrote to files: name in the experiment directory, and content."""
     return _files_name(number, attempt), gzip.compress(archive, compresslevel=1, mtime=0)
 
 
 def read_files(folder: Path, number: int, attempt: int) -> bytes | None:
-    """Read the archive (tar) of the files that were kept of a trial; None where there is none, or it cannot be read."""
+    """Read the tar archive of a trial's kept files; None if there is none or it cannot be read."""
     return _unpacked(folder, _files_name(number, attempt), MAX_FILES)
 
 
 def shortened(text: bytes, part: int) -> bytes:
-    """Keep `part` bytes of the beginning and as many of the end of what is longer than both, and say so between them."""
+    """Keep `part` bytes of each end of a text longer than both together, with a note between them."""
     left_out = len(text) - 2 * part
     if left_out <= 0:
         return text
@@ -71,7 +71,7 @@ def shortened(text: bytes, part: int) -> bytes:
 
 
 def _unpacked(folder: Path, name: str, most: int) -> bytes | None:
-    """Read at most so many bytes of a compressed file of an experiment directory; no link is followed."""
+    """Read at most `most` bytes of a compressed file of an experiment directory, following no links."""
     try:
         with (
             open_foreign(folder / name, within=folder, error=StoreError) as file,

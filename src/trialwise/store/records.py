@@ -1,4 +1,4 @@
-"""The facts that the ledger keeps, as records."""
+"""Records of the facts in the ledger."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Blocks = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """One attempt at one trial, as it stands in the ledger.
+    """One attempt at one trial, as recorded in the ledger.
 
     `series`, `round` and `position` count from 1. `epoch` counts the environments (kernel, host, measured programs)
-    that the experiment has seen. Times are seconds since the Unix epoch, None while they have not come. `process` names the
-    process that it shared with other trials; None where it had one of its own.
+    that the experiment has seen. Times are seconds since the Unix epoch, None until they are known. `process` names the
+    process that it shared with other trials; None if it had its own.
     """
 
     number: int
@@ -50,8 +50,8 @@ class TrialRow:
 class TrialEnd:
     """The end of an attempt at a trial, and what it reported.
 
-    `values` holds (source, value, number of samples, file below the directory); many samples are in the file. `claimed` is the
-    moment at which the trial was taken, of a trial that is not marked as running before its end. Times are Unix seconds.
+    `values` holds (source, value, number of samples, file below the directory); multiple samples are in the file. `claimed` is the
+    time at which the trial was taken, for a trial that is not marked as running before its end. Times are Unix seconds.
     `process` names the process that the trial shared with others.
     """
 
@@ -83,7 +83,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened beside the trials: a reset, a change of environment, an interruption."""
+    """An event outside the trials: a reset, a change of environment, an interruption."""
 
     time: float
     kind: str
@@ -91,10 +91,10 @@ class Event:
 
     @property
     def is_routine(self) -> bool:
-        """Whether it happens all the time, so that people want the number of such events rather than each."""
+        """Whether it happens so often that users want a count of such events, not a list."""
         return self.kind == "reset"
 
     @property
     def is_caveat(self) -> bool:
-        """Whether readers of the values have to know of it: of each event that counts, but not of who computed them."""
+        """Whether readers of the values need to know of it: true of all non-routine events except who computed the values."""
         return not self.is_routine and self.kind != "node"

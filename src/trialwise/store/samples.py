@@ -1,7 +1,7 @@
-"""Samples of trials that report many: one Parquet file for each trial and source, or a segment with those of many trials.
+"""Samples of trials that report many: one Parquet file per trial and source, or a segment that holds many trials.
 
-A file for one trial and source has a row for each sample, columns `time` (where the trial gave times) and `value`. A segment has a row
-for each trial and source: `number`, `attempt`, `source`, and the lists `time` (null without times) and `value`.
+A file for one trial and source has a row per sample, columns `time` (if the trial gave times) and `value`. A segment has a row
+per trial and source: `number`, `attempt`, `source`, and the lists `time` (null without times) and `value`.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SEGMENT = "from-"
-"""How the names of segments begin."""
+"""Prefix of the names of segments."""
 Entry = tuple[int, int, str, Array, Array | None]
-"""Number, attempt, source, values, times (or None): a row of a segment."""
+"""A row of a segment: number, attempt, source, values, times (or None)."""
 Wanted = tuple[str, int, int, str]
-"""Where samples stand: file below the directory, number, attempt, source."""
+"""Where samples are: file below the directory, number, attempt, source."""
 MAX_VALUES = 200_000_000
-"""Values, elements of lists counted, of files that are read together."""
+"""Maximum number of values, including elements of lists, in files that are read together."""
 TOGETHER = 500
-"""Files that are read at once: a tenth of the time of one after another, and little memory."""
+"""Number of files read at once: a tenth of the time of reading them one by one, and little memory."""
 
 
 def file_name(number: int, attempt: int, source: str) -> str:
-    """Where the samples of a trial stand, below the experiment directory."""
+    """Return the path of a trial's samples below the experiment directory."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     return f"samples/{number:06d}-{attempt}-{digest}.parquet"
 
 
 def record_name(number: int, attempt: int, what: Literal["packets", "flows"]) -> str:
-    """Where the packets of a path trial, or the flows of a simulated one, stand, below the experiment directory."""
+    """Return the path of a path trial's packets, or a simulated trial's flows, below the experiment directory."""
     return f"samples/{number:06d}-{attempt}-{what}.parquet"
 
 
 def segment_name(number: int, attempt: int) -> str:
-    """Where the samples of many trials stand, the first of which is `number`, below the experiment directory."""
+    """Return the path of the samples of many trials, of which `number` is the first, below the experiment directory."""
     return f"samples/{_SEGMENT}{number:06d}-{attempt}.parquet"
 
 
 def write_samples(path: Path, values: Array, times: Array | None) -> None:
-    """Write samples durably: a temporary file, synced, then renamed; a crash leaves the whole file or none."""
+    """Write samples durably: write a temporary file, sync it, then rename it; after a crash the file is complete or absent."""
     import polars as pl  # a tenth of a second that trials with single numbers need not wait for
 
     _write(path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values}))
@@ -77,7 +77,7 @@ def write_segment(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def _lists(arrays: Sequence[Array | None]) -> pl.Series:
-    """Arrays as a column of lists; polars by itself gives arrays of one length another type, which is not read together with lists."""
+    """Convert arrays to a column of lists; polars gives arrays of equal length another type, which does not mix with lists."""
     import polars as pl
 
     parts = [None if array is None else pl.Series(array, dtype=pl.Float64) for array in arrays]
@@ -91,7 +91,7 @@ def _write(path: Path, frame: pl.DataFrame) -> None:
 
 
 def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Array, Array | None]:
-    """Read (values, times) of a trial from its own file or from a segment; times are None where the trial gave none.
+    """Read (values, times) of a trial from its own file or from a segment; times are None if the trial gave none.
 
     Raises
     ------
@@ -123,13 +123,13 @@ Found = dict[tuple[int, int, str], tuple[Array, Array | None]]
 
 @lru_cache(maxsize=4)
 def _segment(path: Path) -> Found:
-    """The samples of a segment; trials are read in plan order, each segment many times in a row."""
+    """Read the samples of a segment. Cached, because trials are read in plan order, which repeats a segment many times in a row."""
     with _damage_of(path):
         return _entries(_read(path))
 
 
 def _entries(frame: pl.DataFrame) -> Found:
-    """The samples in the rows of segments."""
+    """Return the samples in the rows of segments."""
     keys = zip(*(frame[name].to_list() for name in ("number", "attempt", "source")), strict=True)
     pairs = zip(_arrays(frame["value"]), _arrays(frame["time"]), strict=True)
     return {
@@ -139,7 +139,7 @@ def _entries(frame: pl.DataFrame) -> Found:
 
 
 def _arrays(lists: pl.Series) -> list[Array | None]:
-    """A column of lists as arrays, all of which are parts of one; None for a list that is not there."""
+    """Convert a column of lists to arrays that share one buffer; None for a missing list."""
     import polars as pl
 
     if isinstance(lists.dtype, pl.Array):  # lists of one length, as they once were written
@@ -166,7 +166,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def require_room(paths: list[str]) -> None:
-    """Refuse more values than `MAX_VALUES`: a column or a list of one number takes no room in a file, and much in memory."""
+    """Reject more than `MAX_VALUES` values: a column or list of one repeated number is small on disk and large in memory."""
     values = 0
     for path in paths:
         with open_foreign(Path(path), error=StoreError) as file:
@@ -177,7 +177,7 @@ def require_room(paths: list[str]) -> None:
 
 @contextmanager
 def _damage_of(path: Path) -> Generator[None]:
-    """Turn whatever Polars makes of a damaged file into a StoreError that names it."""
+    """Turn whatever Polars raises on a damaged file into a StoreError that names the file."""
     from trialwise.foreign_frames import library_errors
 
     try:
@@ -188,12 +188,12 @@ def _damage_of(path: Path) -> Generator[None]:
 
 
 def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]]:
-    """Read (values, times) of many trials, in the order of `wanted`; files stand below `folder`; as `read_samples` does.
+    """Read (values, times) of many trials below `folder`, in the order of `wanted`, as `read_samples` does.
 
     Raises
     ------
     StoreError
-        A file cannot be read, lies outside `folder`, or is or stands behind a link.
+        A file cannot be read, lies outside `folder`, or is or lies behind a link.
     """
     for first in range(0, len(wanted), TOGETHER):
         part = wanted[first : first + TOGETHER]
@@ -211,7 +211,7 @@ def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, A
 
 
 def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
-    """Those of trials that share files with others; None where a file is broken or lacks one of them, which is then named."""
+    """Read trials that share files with others; None if a file is broken or lacks one, which the caller then identifies."""
     import polars as pl
 
     paths = list(dict.fromkeys(str(folder / file) for file, *_ in wanted))
@@ -228,7 +228,7 @@ def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
 
 
 def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
-    """Those of trials with a file each; None where some give times and others none, or one is broken, which is then named."""
+    """Read trials with a file each; None if only some have times, or one is broken, which the caller then identifies."""
     import polars as pl
 
     paths = [str(folder / file) for file, *_ in wanted]

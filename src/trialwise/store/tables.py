@@ -1,6 +1,6 @@
-"""The tables of the ledger, and how its rows are asked for and read.
+"""The tables of the ledger, and how its rows are queried and read.
 
-The format is public (docs/reference/ledger.md); `FORMAT` counts its versions.
+The format is public (docs/reference/ledger.md); `FORMAT` is its version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trialwise.store.records import Blocks, TrialRow
 
 FORMAT = 2
 WITHOUT_PROCESS = "1"
-"""The format whose table of trials has no column `process` yet: read as it is, and brought up to date by who writes."""
+"""The format whose table of trials has no column `process` yet: readers read it as it is, writers upgrade it."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -79,7 +79,7 @@ TRIAL_COLUMNS = (
 
 
 def having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tuple[str, list[Level]]:
-    """The condition that a trial has one of the levels wanted of each factor, and its number in a block; its parameters."""
+    """Return the condition, and its parameters, that a trial has one of the levels wanted of each factor and a number in a block."""
     clauses = [f" AND json_extract(factors, ?) IN ({marks(levels)})" for levels in wanted.values()]
     places = [[f'$."{name}"', *levels] for name, levels in wanted.items()]
     if blocks is not None:
@@ -89,17 +89,17 @@ def having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tupl
 
 
 def marks(values: Sequence[object]) -> str:
-    """As many marks of SQL for parameters as there are values."""
+    """Return as many SQL parameter marks as there are values."""
     return ",".join("?" * len(values))
 
 
 def factors_of(text: object) -> dict[str, Level]:
-    """The levels of a trial by factor, as its row has them in JSON.
+    """Parse the levels of a trial by factor from the JSON of its row.
 
     Raises
     ------
     StoreError
-        When the text is no JSON object.
+        The text is not a JSON object.
     """
     try:
         return dict(json.loads(str(text)))
@@ -110,7 +110,7 @@ def factors_of(text: object) -> dict[str, Level]:
 
 
 def shared(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows of a query with one text for all that are equal: a ledger repeats its sources, files, treatments and boots."""
+    """Share equal texts among the rows of a query: a ledger repeats its sources, files, treatments and boots."""
     texts: dict[str, str] = {}
     return [
         tuple([texts.setdefault(each, each) if type(each) is str else each for each in row]) for row in rows
@@ -118,13 +118,13 @@ def shared(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def trial_rows(rows: Iterable[tuple[Any, ...]]) -> list[TrialRow]:
-    """`trial_row` of many, which share what they have in common."""
+    """Convert many rows as `trial_row` does, sharing equal parts."""
     factors = lru_cache(maxsize=1024)(factors_of)
     return [trial_row(row, factors) for row in shared(rows)]
 
 
 def trial_row(row: Sequence[Any], read: Callable[[object], dict[str, Level]] = factors_of) -> TrialRow:
-    """What a query for `TRIAL_COLUMNS` found, as a record; StoreError where its factors cannot be read."""
+    """Convert a row of `TRIAL_COLUMNS` to a record; raise StoreError if its factors cannot be read."""
     number, attempt, status, treatment, factors, series, round_, position, order, seed, warmup, *rest = row
     return TrialRow(
         number,
