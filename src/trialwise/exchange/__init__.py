@@ -1,1 +1,1 @@
-"""Exchange: import, export, packing, verifying; uses the experiment, the store and the results of analysis."""
+"""Exchange: import, export, pack and verify; uses the experiment, the store and the results of analysis."""

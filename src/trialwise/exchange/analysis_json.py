@@ -9,7 +9,7 @@ FORMAT = "trialwise.analysis/1"
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Json]:
-    """An analysis as a JSON document: every number with its n, level and method beside it; NaN and infinities are null."""
+    """Return an analysis as a JSON document: every number with its n, level and method beside it; NaN and infinities are null."""
     content = plain(analysis)
     if not isinstance(content, dict):
         raise TypeError("an analysis is an object")
@@ -17,7 +17,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
 
 
 def analysis_schema() -> dict[str, Json]:
-    """The JSON Schema of `analysis_document`, from the dataclasses; `schemas/analysis.json` holds a copy."""
+    """Return the JSON Schema of `analysis_document`, from the dataclasses; `schemas/analysis.json` holds a copy."""
     schema = schema_of(Analysis)
     properties, required = schema["properties"], schema["required"]
     if not isinstance(properties, dict) or not isinstance(required, list):

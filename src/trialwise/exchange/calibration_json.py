@@ -9,10 +9,10 @@ FORMAT = "trialwise.calibration/1"
 
 
 def calibration_document(found: Calibration) -> dict[str, Json]:
-    """A calibration as a JSON document; its key `format` names the format and its version."""
+    """Return a calibration as a JSON document; its key `format` names the format and its version."""
     return formatted(FORMAT, found)
 
 
 def calibration_schema() -> dict[str, Json]:
-    """The JSON Schema of a calibration, from its dataclasses."""
+    """Return the JSON Schema of a calibration, from its dataclasses."""
     return formatted_schema(FORMAT, Calibration)

@@ -1,4 +1,4 @@
-"""Packet captures (pcap and pcapng): when IP packets passed, how large they were, from whom and to whom."""
+"""Read packet captures (pcap and pcapng): the time, size, source and destination of IP packets."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trialwise.foreign_files import open_foreign
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
 _HEAD = 256
-"""How much of each packet is looked at: link, network, extension headers and port numbers."""
+"""Bytes examined of each packet: link, network, extension headers and port numbers."""
 _ROOM = 64
-"""Bytes of these that headers of the link may take."""
+"""Bytes of these reserved for headers of the link."""
 _AT_ONCE = 25_000
 _MAX_PACKETS = 100_000_000
 _PCAP = {
@@ -32,7 +32,7 @@ _PCAP = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
-"""Magic numbers: byte order, and nanoseconds of a fraction's unit."""
+"""Magic numbers: byte order, and the unit of a time's fraction in nanoseconds."""
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _PPP, _PPP_ETHER, _SLL, _SLL2, _NULL, _LOOP = 1, 9, 51, 113, 276, 0, 108
 _RAW = (12, 14, 101, 228, 229)
@@ -42,13 +42,13 @@ _TYPED: dict[int, tuple[int, int]] = {
     _SLL2: (0, 20),
     _PPP_ETHER: (-1, 0),
 }
-"""Where frames of a type of link have the type of what they carry (EtherType), and where that begins."""
+"""By link type: the offset of the type of the payload (EtherType) in a frame, and the offset of the payload."""
 _UNTYPED = {_NULL: 4, _LOOP: 4, **dict.fromkeys(_RAW, 0)}
-"""Where it begins in those whose type says nothing beyond the version of IP."""
+"""The offset of the payload for link types that say nothing beyond the version of IP."""
 _LINKS = "Ethernet, raw IP, Linux cooked (SLL, SLL2), BSD loopback, PPP, PPPoE"
 _IP = (0x0800, 0x86DD)
 _VLAN = (0x8100, 0x88A8, 0x9100, 0x9200)
-"""IEEE 802.1Q and 802.1ad, and what switches used for stacked tags before it."""
+"""IEEE 802.1Q and 802.1ad, and the values that switches used for stacked tags before it."""
 _PPPOE, _MPLS = 0x8864, (0x8847, 0x8848)
 _PPP_IP = (0x0021, 0x0057)
 _MAX_LABELS = 8
@@ -77,13 +77,13 @@ class Capture:
     size
         Bytes of the IP packet.
     source, destination
-        Addresses, 16 bytes each; those of IPv4 as IPv6 maps them.
+        Addresses, 16 bytes each; IPv4 addresses as IPv6 maps them.
     source_port, destination_port
         Of TCP, UDP, UDP-Lite, SCTP and DCCP; 0 elsewhere. Later fragments have those of their first (RFC 791, 3.2; RFC 8200, 4.5).
     others
-        How many packets of the capture were none of IP, by what they were.
+        Counts of packets that are not IP, by what they are.
     portless
-        How many IP packets should have ports and have none here, by why.
+        Counts of IP packets that should have ports but have none here, by reason.
     """
 
     time: npt.NDArray[np.int64]
@@ -96,7 +96,7 @@ class Capture:
     portless: Mapping[str, int]
 
     def selected(self, host: str | None, port: int | None, direction: str | None) -> npt.NDArray[np.bool_]:
-        """Which packets go to or come from a host and a port.
+        """Select the packets that go to or come from a host and a port.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Capture:
         Raises
         ------
         AnalysisError
-            The host is no address.
+            The host is not an address.
         """
         ends = {"from": (self.source, self.source_port), "to": (self.destination, self.destination_port)}
         wanted = [direction] if direction else ["from", "to"]
@@ -134,12 +134,12 @@ def _address(host: str) -> Bytes:
 
 
 def read_capture(path: Path) -> Capture:
-    """Read the IP packets of a pcap or pcapng file; a packet cut off at the end is left out.
+    """Read the IP packets of a pcap or pcapng file; a truncated last packet is ignored.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, is neither, or has a type of link that is not known.
+        The file cannot be read, is neither, or has an unknown link type.
     """
     with open_foreign(path) as file:
         try:
@@ -161,7 +161,7 @@ def read_capture(path: Path) -> Capture:
 
 
 def _packets(path: Path, content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Time in nanoseconds, type of link, place, captured and original length of each packet."""
+    """Yield the time in nanoseconds, link type, offset, captured length and original length of each packet."""
     magic = bytes(content[:4])
     if magic in _PCAP:
         return _pcap(content, *_PCAP[magic])
@@ -195,7 +195,7 @@ class _Section:
 
 
 def _pcapng(content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Blocks as the pcapng specification has them (draft-ietf-opsawg-pcapng, section 4); simple packets have no time: left out."""
+    """Yield packets from pcapng blocks (draft-ietf-opsawg-pcapng, section 4), except simple packets, which have no time."""
     section = _Section("<", [], [])
     place = 0
     while place + 12 <= len(content):
@@ -220,7 +220,7 @@ def _enhanced(content: mmap.mmap, place: int, size: int, section: _Section) -> t
 
 
 def _ticks(options: bytes, order: str) -> int:
-    """Ticks of an interface's clock in a second: option if_tsresol, else microseconds."""
+    """Return the ticks per second of an interface's clock: option if_tsresol, else microseconds."""
     place = 0
     while place + 4 <= len(options):
         code, length = struct.unpack_from(f"{order}HH", options, place)
@@ -233,10 +233,10 @@ def _ticks(options: bytes, order: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """IP packets one at each index, and what was none.
+    """IP packets, one at each index, and counts of everything else.
 
-    `names` are of their datagrams (both addresses, protocol, identification), which fragments of one have in common. `first` says
-    which begin their datagram, `later` which are fragments behind the first.
+    `names` identify their datagrams (both addresses, protocol, identification), which the fragments of a datagram share. `later`
+    marks fragments other than the first.
     """
 
     time: Numbers
@@ -298,7 +298,7 @@ def _part(every: Bytes, found: Numbers) -> _Part:
 
 
 _ANY_IP = -1
-"""The type of what a frame carries, where its link says no more than that it is IP."""
+"""The payload type of frames whose link says no more than that it is IP."""
 _UNKNOWN_LINK = -2
 
 
@@ -313,7 +313,7 @@ def _type_names(kinds: Numbers, links: Numbers) -> Iterator[str]:
 
 
 def _byte(heads: Bytes, place: Numbers | int) -> Numbers:
-    """The byte at a place of each packet; 0 beyond what is looked at."""
+    """Return the byte at an offset of each packet; 0 beyond the examined part."""
     places = np.broadcast_to(np.asarray(place), heads.shape[:1])
     inside = np.clip(places, 0, heads.shape[1] - 1)
     found = np.take_along_axis(heads, inside[:, None], axis=1)[:, 0].astype(np.int64)
@@ -321,12 +321,12 @@ def _byte(heads: Bytes, place: Numbers | int) -> Numbers:
 
 
 def _word(heads: Bytes, place: Numbers | int) -> Numbers:
-    """The 16 bits at a place of each packet."""
+    """Return the 16 bits at an offset of each packet."""
     return _byte(heads, place) << 8 | _byte(heads, np.asarray(place) + 1)
 
 
 def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
-    """Where the network header begins, and the type of what begins there."""
+    """Return the offset of the network header, and its type."""
     start, kind = np.zeros(link.size, np.int64), np.full(link.size, _UNKNOWN_LINK)
     for number, (place, behind) in _TYPED.items():
         of_link = link == number
@@ -353,7 +353,7 @@ def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _shifted(heads: Bytes, start: Numbers) -> Bytes:
-    """Each packet from its network header on."""
+    """Return each packet from its network header on."""
     wide = np.pad(heads, ((0, 0), (0, _HEAD)))
     return wide[np.arange(heads.shape[0])[:, None], start[:, None] + np.arange(_HEAD)]
 
@@ -361,7 +361,7 @@ def _shifted(heads: Bytes, start: Numbers) -> Bytes:
 def _described(packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, others: Counter[str]) -> _Part:
     four = packets[:, 0] >> 4 == 4
     said = np.where(four, _word(packets, 2), _word(packets, 4) + 40)
-    # A super-frame of the sender's own machine says 0, or less than it is.
+    # A super-frame sent by the capturing machine itself states 0, or less than its size.
     size = np.where((said <= 40) & ~four | (said == 0), wire, said)
     there = np.minimum(kept, _HEAD - _ROOM)
     header, protocol, later, name = _transport(packets, four, there)
@@ -385,7 +385,7 @@ def _described(packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, othe
 
 
 def _transport(packets: Bytes, four: Mask, there: Numbers) -> tuple[Numbers, Numbers, Mask, Bytes]:
-    """Where the transport's header begins, which transport it is, which are fragments behind the first, and their identification."""
+    """Return the transport header's offset and protocol, which packets are later fragments, and their identification."""
     place = np.where(four, 4 * (packets[:, 0] & 15).astype(np.int64), 40)
     protocol = np.where(four, packets[:, 9], packets[:, 6]).astype(np.int64)
     later = four & (_word(packets, 6) & 0x1FFF > 0)
@@ -410,7 +410,7 @@ def _transport(packets: Bytes, four: Mask, there: Numbers) -> tuple[Numbers, Num
 
 
 def _with_ports_of_first(packets: _Part) -> tuple[tuple[Numbers, Numbers], int]:
-    """The ports, those of later fragments taken from the nearest first before them, else after; and how many have none."""
+    """Give later fragments the ports of the nearest first one, before them if possible, else after; also count those without one."""
     ports = packets.source_port, packets.destination_port
     if not packets.later.any():
         return ports, 0

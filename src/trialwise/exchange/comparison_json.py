@@ -17,17 +17,17 @@ from trialwise.exchange.plain import Json, plain, schema_of
 from trialwise.experiment.model import Better
 
 _MAX_MEASURE = 64
-"""So long may the name of a measure be."""
+"""Maximum length of a measure's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowDocument:
-    """One treatment and metric: B against A; `what` names the estimand of both sides, empty where there is but one.
+    """One treatment and metric: B against A; `what` names the estimand of both sides, empty if there is only one.
 
-    `n` counts units of `level` on each side and `counts` those of every level; `paired` where both sides ran in the same units.
-    `difference` is by itself and null where there is no inference; `verdict`, `p_adjusted` and the bill (`more` units on each side,
-    `more_seconds`) hold in the family of all rows. `floor` is the noise floor of the bench, null without one; `pairing`
-    what pairs were worth, null where sides were not paired.
+    `n` counts units of `level` on each side and `counts` those of every level; `paired` means that both sides ran in the same units.
+    `difference` is unadjusted, and null if no inference was made; `verdict`, `p_adjusted` and the cost to decide (`more` units on
+    each side, `more_seconds`) hold in the family of all rows. `floor` is the noise floor of the bench, null without one;
+    `pairing` says what pairing gained, null if the sides were not paired.
     """
 
     treatment: str
@@ -53,7 +53,7 @@ class RowDocument:
 
 @dataclass(frozen=True, slots=True)
 class GateDocument:
-    """What the comparison means for a gate; `failing` and `open` are places of rows, from 0."""
+    """What the comparison means for a gate; `failing` and `open` are indices of rows, from 0."""
 
     outcome: Outcome
     failing: tuple[int, ...]
@@ -80,7 +80,7 @@ class ComparisonDocument:
 
 
 def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -> dict[str, Json]:
-    """A comparison as JSON; its key `format` names the format and its version."""
+    """Return a comparison as JSON; its key `format` names the format and its version."""
     gate = gate_of(found)
     return _object(
         ComparisonDocument(
@@ -101,7 +101,7 @@ def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -
 
 
 def ranking_document(found: Ranking, confidence: float, notes: tuple[str, ...]) -> dict[str, Json]:
-    """The ranks of one experiment by itself, in the same format."""
+    """Return the ranks of one experiment by itself, in the same format."""
     return _object(
         ComparisonDocument(
             format="trialwise.comparison/1",
@@ -127,7 +127,7 @@ def _object(document: ComparisonDocument) -> dict[str, Json]:
 
 
 def comparison_schema() -> dict[str, Json]:
-    """The JSON Schema of a comparison, from its dataclasses."""
+    """Return the JSON Schema of a comparison, from its dataclasses."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trialwise.comparison/1",
@@ -163,7 +163,7 @@ def _row(row: ComparisonRow) -> RowDocument:
 
 
 def comparison_csv(found: Comparison) -> str:
-    """A row for each treatment and metric, with the numbers that the JSON document has."""
+    """Return a row for each treatment and metric, with the numbers of the JSON document."""
     records = [_record(row) for row in found.rows]
     return csv_text(list(records[0]), (list(record.values()) for record in records))
 
@@ -209,7 +209,7 @@ def _record(row: ComparisonRow) -> dict[str, Json]:
 
 
 def bencher_document(found: Comparison) -> dict[str, Json]:
-    """Side B in the Bencher Metric Format: the mean of each metric of each treatment with its interval.
+    """Return side B in the Bencher Metric Format: the mean of each metric of each treatment with its interval.
 
     https://bencher.dev/docs/reference/bencher-metric-format
     """

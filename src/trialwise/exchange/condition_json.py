@@ -8,7 +8,7 @@ from trialwise.exchange.plain import Json, plain, schema_of
 
 
 def condition_document(found: Profile | RuntimeAdvice) -> dict[str, Json]:
-    """A profile or a runtime as a JSON document; its key `format` names the format and its version."""
+    """Return a profile or a runtime as a JSON document; its key `format` names the format and its version."""
     content = plain(found)
     if not isinstance(content, dict):
         raise TypeError("a record is an object")
@@ -16,12 +16,12 @@ def condition_document(found: Profile | RuntimeAdvice) -> dict[str, Json]:
 
 
 def profile_schema() -> dict[str, Json]:
-    """The JSON Schema of a profile, from its dataclasses."""
+    """Return the JSON Schema of a profile, from its dataclasses."""
     return _schema(Profile, "trialwise.profile/1")
 
 
 def runtime_schema() -> dict[str, Json]:
-    """The JSON Schema of a runtime, from its dataclasses."""
+    """Return the JSON Schema of a runtime, from its dataclasses."""
     return _schema(RuntimeAdvice, "trialwise.runtime/1")
 
 

@@ -1,4 +1,4 @@
-"""Tables of results as CSV (RFC 4180): the one place that writes them, safe for spreadsheets and terminals."""
+"""Write tables of results as CSV (RFC 4180); the only place that does so, safe for spreadsheets and terminals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMULA = ("=", "+", "-", "@")
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Write a header and rows; a missing value is an empty cell.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe before it, and control characters are escapes;
+    A text that a spreadsheet would take for a formula gets a leading apostrophe, and control characters are escaped;
     numbers stay as they are.
     """
     text = io.StringIO()

@@ -32,7 +32,7 @@ PAPER_COLUMNS = ("metric", "part", "term", "df", "sum_sq", "mean_sq", "f", "p_va
 
 
 def effects_document(found: EffectsAnalysis | PaperEffects) -> dict[str, Json]:
-    """An analysis as a JSON document; its key `format` names the format and its version."""
+    """Return an analysis as a JSON document; its key `format` names the format and its version."""
     content = plain(found)
     if not isinstance(content, dict):
         raise TypeError("a record is an object")
@@ -40,7 +40,7 @@ def effects_document(found: EffectsAnalysis | PaperEffects) -> dict[str, Json]:
 
 
 def effects_schema() -> dict[str, Json]:
-    """The JSON Schema of both forms, from their dataclasses: the default's, and that of the paper's method."""
+    """Return the JSON Schema of both forms, from their dataclasses: the default's, and that of the paper's method."""
     default, paper = schema_of(EffectsAnalysis), schema_of(PaperEffects)
     definitions: dict[str, Json] = {}
     for one in (default, paper):
@@ -56,7 +56,7 @@ def effects_schema() -> dict[str, Json]:
 
 
 def effects_csv(found: EffectsAnalysis | PaperEffects) -> str:
-    """A row for each term of each metric and part."""
+    """Return a row for each term of each metric and part."""
     columns = PAPER_COLUMNS if isinstance(found, PaperEffects) else COLUMNS
     return csv_text(columns, _csv_rows(found, columns))
 

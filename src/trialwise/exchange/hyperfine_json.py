@@ -1,7 +1,7 @@
-"""The runs that hyperfine exports as JSON (`--export-json`), as trials.
+"""Import the runs in hyperfine's JSON export (`--export-json`) as trials.
 
-A run is a fresh process. Seconds; user and system times are means over the runs of a command and so are no trials. The fields are
-those of hyperfine's `benchmark_result.rs`.
+A run is a fresh process. Times are in seconds; user and system times are means over a command's runs, so they are not trials. The
+fields are those of hyperfine's `benchmark_result.rs`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIGNAL = -1
 
 
 def _code(value: object) -> object:
-    """An exit code; null where a signal ended the run."""
+    """Check an exit code; null means that a signal ended the run."""
     return _SIGNAL if value is None else value
 
 
@@ -46,14 +46,14 @@ class Document(BaseModel):
 
 
 def trials(path: Path, document: object, name: str) -> TrialSet:
-    """The runs of all commands; one that failed gives no value.
+    """Return the runs of all commands as trials; a failed run has no value.
 
-    Treatments are told apart by the parameters where these suffice, else by the command too.
+    Parameters tell treatments apart if they suffice, otherwise the command does too.
 
     Raises
     ------
     AnalysisError
-        It has another form, or no run has a value.
+        The document has another form, or no run has a value.
     """
     found = valid(Document, path, document, "hyperfine")
     cells, notes = Cells(name), list[str]()
@@ -77,7 +77,7 @@ def _levels(results: Sequence[Result]) -> list[Mapping[str, str]]:
 
 
 def _numbered(levels: Sequence[dict[str, str]]) -> list[Mapping[str, str]]:
-    """The same command that stands there several times is told apart by its number."""
+    """Number the occurrences of a command that is listed several times."""
     seen = Counter[str]()
     total = Counter(treatment_name(each) for each in levels)
     found: list[Mapping[str, str]] = []

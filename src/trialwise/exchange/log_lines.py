@@ -1,4 +1,4 @@
-"""Lines of packet logs as text, `TIME KIND NUMBER …`: read and written by columns, refused by name of file and line."""
+"""Read and write packet logs as text, `TIME KIND NUMBER …`, by columns; errors name file and line."""
 
 from __future__ import annotations
 
@@ -21,60 +21,60 @@ if TYPE_CHECKING:
 Times = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Forms = Mapping[str, str]
-"""What lines look like, by their kind: words in capitals are numbers, those in brackets may be missing."""
+"""Forms of lines by kind: words in capitals are numbers, those in brackets are optional."""
 MAX_LOG = 512 * MEBIBYTE
-"""Bytes: more than a minute of 1 Gbit/s in full packets."""
+"""Maximum bytes of a log: more than a minute of 1 Gbit/s in full packets."""
 _AT_ONCE = 16 * MEBIBYTE
 _NUMBERS = {"TIME": r"\d+(?:\.\d*)?", "DELAY": r"-?\d+(?:\.\d*)?"}
 _COUNT = r"\d+"
 _LARGEST = {"TIME": 9e12, "DELAY": 9e12, "SIZE": 2**32 - 1, "FLOW": 2**16 - 1, "UID": 2.0**63 - 1024}
-"""What a number may be at most, by its word; milliseconds (285 years), bytes; every other count 2^53."""
+"""Maximum of a number, by its word; milliseconds (285 years), bytes; every other count 2^53."""
 _MAX_COUNT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of one kind: their times, and the numbers that follow (NaN where they are missing)."""
+    """The lines of one kind: their times, and the numbers that follow (NaN if missing)."""
 
     time: Times
     numbers: tuple[Times, ...]
 
     def counts(self, place: int) -> Counts:
-        """The numbers at one place, which are whole; 0 where missing."""
+        """Return the numbers at one position, which are integers; 0 if missing."""
         return np.nan_to_num(self.numbers[place]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """A log: the lines before the first event, without what marks them, and the events by kind."""
+    """A log: the lines before the first event, without their marks, and the events by kind."""
 
     header: tuple[str, ...]
     lines: Mapping[str, Lines]
 
     def entry(self, name: str) -> str | None:
-        """What follows `name: ` in the header."""
+        """Return what follows `name: ` in the header."""
         found = (line.removeprefix(f"{name}:").strip() for line in self.header if line.startswith(f"{name}:"))
         return next(found, None)
 
 
 def read_log(path: Path, forms: Forms, what: str, *, within: Path | None = None) -> LogText:
-    """Read a log whose header lines begin with `#`. A last line that is cut off is left out.
+    """Read a log whose header lines begin with `#`. A truncated last line is ignored.
 
     Parameters
     ----------
     path
         The log, of at most `MAX_LOG` bytes.
     forms
-        What its lines look like.
+        The forms of its lines.
     what
         What the log is, for messages.
     within
-        The folder that others made and that the log must lie in (`foreign_files`).
+        A folder filled by others that must contain the log (`foreign_files`).
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, or a line has none of the forms, or numbers too large to be what they should be.
+        The file cannot be read, or a line has none of the forms, or a number is too large for its meaning.
     """
     content = _whole_lines(read_foreign(path, MAX_LOG, within=within), forms)
     try:
@@ -85,12 +85,12 @@ def read_log(path: Path, forms: Forms, what: str, *, within: Path | None = None)
 
 
 def milliseconds(text: str, problem: str) -> float:
-    """A time in the header of a log.
+    """Parse a time in the header of a log.
 
     Raises
     ------
     AnalysisError
-        It is none, with the problem as its message.
+        It is not a time; `problem` is the message.
     """
     try:
         found = float(text)
@@ -104,11 +104,11 @@ def milliseconds(text: str, problem: str) -> float:
 
 
 class _MalformedError(Exception):
-    """Some line is none; which, a slower look must say."""
+    """Some line is malformed; a slower pass must find out which."""
 
 
 def _in_parts(content: bytes) -> Iterator[bytes]:
-    """The content in pieces of whole lines, so that only a piece at a time is a table; at least one."""
+    """Yield the content in pieces of whole lines, at least one, so that only a piece at a time becomes a table."""
     start = 0
     while not start or start < len(content):
         end = content.find(b"\n", start + _AT_ONCE) + 1 or len(content)
@@ -169,7 +169,7 @@ def _table(content: bytes, forms: Forms) -> pl.DataFrame:
 
 
 def _places(forms: Forms) -> dict[str, type[pl.Float64 | pl.String]]:
-    """The columns after the kind: numbers, but text where a form has a mark of its own."""
+    """Return the columns after the kind: numbers, or text if a form has a literal mark there."""
     import polars as pl
 
     marks = {
@@ -206,7 +206,7 @@ def _lines_of(table: pl.DataFrame, kind: str, form: str) -> Lines:
 
 
 def _is_sound(word: str, column: pl.Series) -> npt.NDArray[np.bool_]:
-    """Which of the values can stand where a form has this word, or nothing."""
+    """Return which values may stand where a form has this word, or nothing."""
     given = column.is_not_null().to_numpy()
     if not word:
         return ~given
@@ -245,7 +245,7 @@ def _refusal(path: Path, content: bytes, forms: Forms, what: str) -> AnalysisErr
 
 
 def _each_line(content: bytes) -> Iterator[bytes]:
-    """The lines one by one: a list of all would take many times the content."""
+    """Yield the lines one by one: a list of all would take many times the memory of the content."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start)
@@ -255,7 +255,7 @@ def _each_line(content: bytes) -> Iterator[bytes]:
 
 
 def _problem(text: str, forms: Forms, what: str) -> str | None:
-    """What is wrong with a line, if something is."""
+    """Describe what is wrong with a line, if anything."""
     for form in forms.values():
         if re.fullmatch(_expression(form), text):
             for word, number in zip(form.split(), text.split(), strict=False):
@@ -266,7 +266,7 @@ def _problem(text: str, forms: Forms, what: str) -> str | None:
 
 
 def fixed(values: Times) -> pl.Series:
-    """Numbers as text with three decimals."""
+    """Format numbers as text with three decimals."""
     import polars as pl
 
     thousandths = np.rint(values * 1000).astype(np.int64)
@@ -277,14 +277,14 @@ def fixed(values: Times) -> pl.Series:
 
 
 def whole(values: npt.NDArray[np.integer]) -> pl.Series:
-    """Whole numbers as text."""
+    """Format integers as text."""
     import polars as pl
 
     return pl.Series(values).cast(pl.String)
 
 
 def rows(*words: str | pl.Series) -> pl.Series:
-    """One line for each index: the words, those that are the same in all lines as text, with spaces between."""
+    """Join words with spaces into one line per index; words given as text are the same in all lines."""
     import polars as pl
 
     return pl.select(pl.concat_str([pl.lit(word) for word in words], separator=" ")).to_series()
@@ -293,7 +293,7 @@ def rows(*words: str | pl.Series) -> pl.Series:
 def write_log(
     path: Path, header: Sequence[str], times: Sequence[npt.NDArray[np.generic]], blocks: Sequence[pl.Series]
 ) -> None:
-    """Write the header and then the lines of all blocks in the order of their times; where these are equal, in that of the blocks.
+    """Write the header, then the lines of all blocks in order of time; at equal times, in the order of the blocks.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The logs of mahimahi's mm-link: text, a line for each opportunity, arrival, departure and drop, in milliseconds.
+"""Logs of mahimahi's mm-link: text, a line for each opportunity, arrival, departure and drop, in milliseconds.
 
-Sizes in these logs are those of IP packets and 4 bytes more (the packet information of the TUN device); here they are IP bytes.
+Sizes in these logs are those of IP packets plus 4 bytes (the packet information of the TUN device); here they are IP bytes.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class MahimahiLog:
     Attributes
     ----------
     direction
-        Which way, as the header says; None without it.
+        The direction in the header; None without a header.
     init_timestamp
         Milliseconds since the epoch; 0 without a header.
     base_timestamp
         When the trace began: milliseconds since `init_timestamp`; 0 without a header.
     queue
-        The queue and its arguments, as the header says.
+        The queue and its arguments, from the header.
     opportunities
-        When a full packet could leave, used or not.
+        Times at which a full packet could leave, used or not.
     arrivals, arrival_sizes
-        Of all packets that came, dropped or not.
+        Of all packets that arrived, dropped or not.
     departures, departure_sizes, delays
-        Of those that left.
+        Of packets that left.
     drops, drop_packets, drop_sizes
-        When so many packets of so many bytes together were dropped.
+        Times of drops, the number of packets dropped at each, and their total bytes.
     """
 
     direction: Direction | None
@@ -67,10 +67,10 @@ class MahimahiLog:
     drop_sizes: npt.NDArray[np.int64]
 
     def packets(self, direction: Direction | None = None) -> Packets:
-        """The packets, all of flow 0, in the direction of the header unless given.
+        """Return the packets, all of flow 0, in the direction of the header unless given.
 
-        The log does not say which packet a drop was: one that came in the same millisecond with that size, else the oldest
-        of those that never left. What neither left nor was dropped was held when the log ended.
+        The log does not say which packet a drop was: take one that arrived in the same millisecond with that size, else the oldest
+        of those that never left. Packets that neither left nor were dropped were held when the log ended.
         """
         number = DIRECTIONS.index(direction or self.direction or "uplink")
         arrivals, sizes = self._unmatched()
@@ -94,7 +94,7 @@ class MahimahiLog:
     def _dropped(
         self, arrivals: Milliseconds, sizes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.intp], Milliseconds]:
-        """Places among the unmatched arrivals that were dropped, and when."""
+        """Return the indices of the unmatched arrivals that were dropped, and the times of the drops."""
         counts = _at_most(self.drop_packets, arrivals.size)
         times = np.repeat(self.drops, counts)
         each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), counts)
@@ -106,7 +106,7 @@ class MahimahiLog:
 
 
 def _at_most(counts: npt.NDArray[np.int64], total: int) -> npt.NDArray[np.int64]:
-    """Counts as they are while their sum is not more than the total: a line can say that it stands for any number."""
+    """Cap the counts so that their sum does not exceed the total: a line may claim any number."""
     return np.diff(np.minimum(np.cumsum(np.minimum(counts, total)), total), prepend=0)
 
 
@@ -132,12 +132,12 @@ def _keys(times: Milliseconds, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.i
 
 
 def read_mahimahi_log(path: Path) -> MahimahiLog:
-    """Read a log of mm-link; without its header too.
+    """Read a log of mm-link, with or without its header.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, or a line is none of mm-link's.
+        The file cannot be read, or a line is not one of mm-link's.
     """
     text = read_log(path, FORMS, "an mm-link log")
     came, left, dropped = text.lines["+"], text.lines["-"], text.lines["d"]
@@ -181,28 +181,28 @@ def write_mahimahi_log(
     propagation: float = 0.0,
     lost_behind: Sequence[str] = (),
 ) -> None:
-    """Write packets of one direction as mm-link logs them, so that tools for such logs read them.
+    """Write packets of one direction as mm-link logs them, so that tools for such logs can read them.
 
-    The log is that of one queue. What a packet met behind it (`propagation`) is taken off departures. Times are cut to whole
-    milliseconds.
+    The log is that of one queue. Delay behind the queue (`propagation`) is subtracted from departures. Times are truncated to
+    whole milliseconds.
 
     Parameters
     ----------
     path
-        Where to.
+        The file to write.
     packets
-        Of any directions and flows; those of `direction` are written, and their flows are lost.
+        Of any directions and flows; those of `direction` are written, without their flows.
     opportunities
-        When a full packet could leave: milliseconds since the log of the packets began (`measurement.opportunities`).
+        Times at which a full packet could leave: milliseconds since the packets' log began (`measurement.opportunities`).
     direction, queue, trace, command
-        What the header says.
+        For the header.
     init_timestamp
         When that log began: milliseconds since the epoch.
     propagation
         Seconds of delay behind the queue.
     lost_behind
-        Events, such as "dropped:loss", that befall a packet right behind the queue: it stands as departed, as in a log of
-        mm-link inside mm-loss. Unless given, every drop stands as one.
+        Events, such as "dropped:loss", that happen to a packet right behind the queue: it is logged as departed, as in a log of
+        mm-link inside mm-loss. By default, every drop is logged as a drop.
 
     Raises
     ------

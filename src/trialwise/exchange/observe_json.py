@@ -10,7 +10,7 @@ COLUMNS = tuple(ObservedRow.__dataclass_fields__)
 
 
 def observe_document(found: Observation) -> dict[str, Json]:
-    """An observation as a JSON document; its key `format` names the format and its version."""
+    """Return an observation as a JSON document; its key `format` names the format and its version."""
     content = plain(found)
     if not isinstance(content, dict):
         raise TypeError("a record is an object")
@@ -18,7 +18,7 @@ def observe_document(found: Observation) -> dict[str, Json]:
 
 
 def observe_schema() -> dict[str, Json]:
-    """The JSON Schema of an observation, from its dataclasses."""
+    """Return the JSON Schema of an observation, from its dataclasses."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": FORMAT,
@@ -27,7 +27,7 @@ def observe_schema() -> dict[str, Json]:
 
 
 def observe_csv(found: Observation) -> str:
-    """A row for each flavour, load and metric; the load's factors are columns of their own, `load.NAME`."""
+    """Return a row for each flavour, load and metric; the load's factors have columns of their own, `load.NAME`."""
     loads = list(dict.fromkeys(name for row in found.rows for name in row.load))
     names = [name for name in COLUMNS if name != "load"]
     rows = (

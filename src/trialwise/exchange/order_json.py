@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def order_document(found: OrderAnalysis) -> dict[str, Json]:
-    """An analysis of order as a JSON document; its key `format` names the format and its version."""
+    """Return an analysis of order as a JSON document; its key `format` names the format and its version."""
     content = plain(found)
     if not isinstance(content, dict):
         raise TypeError("a record is an object")
@@ -44,7 +44,7 @@ def order_document(found: OrderAnalysis) -> dict[str, Json]:
 
 
 def order_schema() -> dict[str, Json]:
-    """The JSON Schema of an analysis of order, from its dataclasses."""
+    """Return the JSON Schema of an analysis of order, from its dataclasses."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trialwise.order/1",
@@ -53,5 +53,5 @@ def order_schema() -> dict[str, Json]:
 
 
 def order_csv(found: OrderAnalysis) -> str:
-    """A row for each treatment, with the numbers that the JSON document has."""
+    """Return a row for each treatment, with the numbers of the JSON document."""
     return csv_text(COLUMNS, ([plain(getattr(one, name)) for name in COLUMNS] for one in found.treatments))

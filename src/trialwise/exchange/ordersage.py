@@ -1,7 +1,7 @@
-"""An OrderSage experiment as an experiment file.
+"""Convert an OrderSage experiment to an experiment file.
 
 OrderSage (https://github.com/ordersage/ordersage) has a `config.py` with the workers, the number of runs and the call of a
-script that prints the command of each test. Each command runs by a shell in the folder of the experiment repository and
+script that prints the command of each test. A shell runs each command in the folder of the experiment repository, and the command
 appends one number to a file of results; half of the runs take the tests as printed and half shuffle them, and between
 runs the worker is rebooted. Only plain values of `config.py` are read; neither it nor the script is run.
 """
@@ -27,7 +27,7 @@ from trialwise.experiment.toml_writing import toml_value
 
 _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches",
          "branch-misses")  # fmt: skip
-"""What `perf stat` counts unless told otherwise."""
+"""Events that `perf stat` counts by default."""
 _LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
 _MAX_SCRIPTS = 1000
 _MAX_SCRIPT = 1 << 20
@@ -36,7 +36,7 @@ _HINT = "run the script yourself where you trust it, and give what it prints: --
 
 @dataclass(frozen=True, slots=True)
 class OrderSage:
-    """What an OrderSage repository says: its configuration, the folder that the tests run in, and their commands."""
+    """The content of an OrderSage repository: its configuration, the tests' working directory, and their commands."""
 
     config: Mapping[str, object]
     folder: Path
@@ -44,9 +44,9 @@ class OrderSage:
 
     @property
     def results(self) -> str:
-        """The file of results as the tests see it: relative to their folder where it is in there.
+        """The file of results as the tests see it: relative to their folder if it is inside.
 
-        It is one below the home folder, into which OrderSage clones them, where they name it there.
+        It lies below the home folder, into which OrderSage clones the tests, if they name it there.
         """
         path = PurePosixPath(_text(self.config, "results_dir", "results")) / _text(
             self.config, "results_file", "results.txt"
@@ -74,14 +74,14 @@ def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
     Parameters
     ----------
     folder
-        Where `config.py` is; the tests' own repository is there too, or in a folder of its name in it.
+        Contains `config.py`; the tests' own repository is there too, or in a subfolder of its name.
     commands
-        A file with what the script prints, one command on each line; None for reading the script.
+        A file with what the script prints, one command per line; None to read the script.
 
     Raises
     ------
     PlanError
-        Something is not there, or a value or the script cannot be known without running it.
+        Something is missing, or a value or the script cannot be determined without running it.
     """
     config = _config(folder / "config.py")
     inner = folder / OrderSage(config, folder, ()).repository
@@ -99,11 +99,11 @@ def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
 
 
 _MAX_RUNS = 500_000
-"""Of each order: an experiment has at most a million rounds."""
+"""Maximum runs of each order: an experiment has at most a million rounds."""
 
 
 def experiment_text(source: OrderSage, file: Path) -> str:
-    """The experiment file, with comments, that does what OrderSage does; `file` is where it will stand."""
+    """Return the commented experiment file that does what OrderSage does; `file` is its future path."""
     config = source.config
     runs = config.get("n_runs", 10)
     if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= _MAX_RUNS:
@@ -154,7 +154,7 @@ def _instrumentation(config: Mapping[str, object]) -> str:
 
 
 def _made(folder: str) -> list[str]:
-    """The command that makes the folder of results; a shell knows what ~ is."""
+    """Return the command that creates the folder of results; a shell resolves ~."""
     if not folder.startswith("~/"):
         return ["mkdir", "-p", folder]
     return ["bash", "-c", f"mkdir -p ~/{shlex.quote(folder[2:])}"]
@@ -179,7 +179,7 @@ def _workers(source: OrderSage, directory: str) -> str:
 
 
 def _setup(source: OrderSage, directory: str) -> str:
-    """What initialises a worker, in the folder of the tests: OrderSage calls it in the home folder, above the clone."""
+    """Return what initialises a worker, in the tests' folder: OrderSage calls it in the home folder, above the clone."""
     call = _text(source.config, "init_script_call", "")
     for home in (f"~/{source.repository}", source.repository):
         for begin in (f"cd {home} && ", f"cd {home}/ && "):
@@ -203,7 +203,7 @@ def _is_named(home: str, folder: Path) -> bool:
 
 
 def _config(path: Path) -> Mapping[str, object]:
-    """The plain values of a configuration in Python, which is not run."""
+    """Read the plain values of a Python configuration without running it."""
     if not path.is_file():
         raise PlanError(f"{path}: there is none", hint="name the folder of OrderSage's config.py")
     try:
@@ -220,7 +220,7 @@ def _config(path: Path) -> Mapping[str, object]:
 
 
 def _named(module: ast.Module, line: int) -> str:
-    """The name that is given a value in a line, or the line in words."""
+    """Return the name that a line assigns to, or a phrase for the line."""
     for statement in module.body:
         match statement:
             case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)) if (
@@ -240,7 +240,7 @@ def _text(config: Mapping[str, object], name: str, default: str) -> str:
 
 
 def _printed(source: OrderSage) -> list[str]:
-    """What the script prints that `exp_script_call` names, by reading it."""
+    """Return what the script in `exp_script_call` prints, by reading it."""
     program, script = _script(source)
     path = source.folder / script
     if not path.resolve().is_relative_to(source.folder.resolve()) or not path.is_file():
@@ -257,7 +257,7 @@ def _printed(source: OrderSage) -> list[str]:
 
 
 def _script(source: OrderSage) -> tuple[str, str]:
-    """The program and the script of a call such as ``cd test-experiments && python3 exp_config.py``."""
+    """Return the program and the script of a call such as ``cd test-experiments && python3 exp_config.py``."""
     call = _text(source.config, "exp_script_call", _text(source.config, "configfile_path", ""))
     place, words = PurePosixPath(), list[str]()
     for part in call.split("&&"):

@@ -1,4 +1,4 @@
-"""Files of packets, whoever wrote them: told apart, read, and written in another format."""
+"""Packet files from any tool: recognised, read, and written in another format."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _HEAD = 4096
 
 @dataclass(frozen=True, eq=False)
 class PacketFile:
-    """What a file of packets holds.
+    """The content of a packet file.
 
     Attributes
     ----------
     kind
-        What it is.
+        The kind of file.
     packets
         Its packets.
     opportunities
-        When a full packet could leave the link, in milliseconds since the log began; None where the file does not say.
+        Times at which a full packet could leave the link, in milliseconds since the log began; None if not in the file.
     start
-        When the log began: milliseconds since the epoch; 0 where the file does not say.
+        When the log began: milliseconds since the epoch; 0 if not in the file.
     base
         When the trace of the opportunities began: milliseconds since then.
     """
@@ -64,12 +64,12 @@ class PacketFile:
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell what a file is from its beginning.
+    """Recognise a file by its beginning.
 
     Raises
     ------
     AnalysisError
-        It cannot be read, or is none of those known.
+        It cannot be read, or is of no known kind.
     """
     with open_foreign(path) as file:
         head = file.read(_HEAD)
@@ -105,7 +105,7 @@ def read_packet_file(
     egress: Path | None = None,
     direction: Direction | None = None,
 ) -> PacketFile:
-    """Read a file of packets.
+    """Read a packet file.
 
     Parameters
     ----------
@@ -116,12 +116,12 @@ def read_packet_file(
     egress
         For an ingress log of a tunnel, the egress log of its other end.
     direction
-        For logs that do not say which way they are: that way ("uplink" unless given).
+        The direction of logs that do not name one (default "uplink").
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, or is none of those known; a log of a tunnel's one end alone.
+        The file cannot be read, is of no known kind, or is the log of only one end of a tunnel.
     """
     kind = kind_of(path)
     if kind == "packet log":
@@ -159,13 +159,13 @@ def write_packet_file(
     Parameters
     ----------
     path
-        Where to.
+        The file to write.
     found
-        What is written.
+        The packets.
     form
-        In which format.
+        The format.
     direction
-        Which way, for logs that hold one.
+        The direction, for logs that hold one.
     propagation
         For a log of mm-link, the seconds of delay behind its queue.
 

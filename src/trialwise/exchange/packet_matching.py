@@ -1,4 +1,4 @@
-"""Which arrivals of a log belong to which departures: logs name packets by time, size and flow alone."""
+"""Match a log's arrivals to departures: logs identify packets by time, size and flow alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLOWS, _SIZES = 1 << 10, 1 << 16
 
 
 def keys(times: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], flows: npt.NDArray[np.int64]) -> Keys:
-    """One number for each packet: its time in microseconds (given in milliseconds), its size and its flow.
+    """Return one number per packet from its time in microseconds (given in milliseconds), size and flow.
 
     Times up to 38 hours, sizes below 65536 bytes and flows below 1024 are told apart.
     """
@@ -21,14 +21,14 @@ def keys(times: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], flows: np
 
 
 def matched(wanted: Keys, offered: Keys, slack: int = 0) -> tuple[Places, Places]:
-    """Pairs of places with the same key, each used once, those of the same key in their order.
+    """Return pairs of indices with the same key, each index used once; equal keys pair in order.
 
     Parameters
     ----------
     wanted, offered
         Keys of two logs.
     slack
-        How many microseconds their times may differ: both may have been rounded.
+        Microseconds by which their times may differ, since both may have been rounded.
     """
     left, right = np.arange(wanted.size), np.arange(offered.size)
     found: list[tuple[Places, Places]] = []
@@ -49,7 +49,7 @@ def _same(one: Keys, other: Keys) -> tuple[Places, Places]:
 
 
 def _rank(names: Keys) -> Keys:
-    """How many of the same name come before each."""
+    """Count the equal keys before each."""
     order = np.argsort(names, kind="stable")
     ordered = names[order]
     starts = np.searchsorted(ordered, ordered, side="left")
@@ -59,7 +59,7 @@ def _rank(names: Keys) -> Keys:
 
 
 def left_over(size: int, taken: Places) -> Mask:
-    """Which of `size` places were not taken."""
+    """Return which of `size` indices were not taken."""
     mask = np.ones(size, np.bool_)
     mask[taken] = False
     return mask

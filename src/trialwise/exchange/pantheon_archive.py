@@ -1,4 +1,4 @@
-"""The folder of results of a Pantheon test as Pantheon publishes it: packed (`.tar.xz`, `.tar.gz`, `.tar.bz2`, `.tar`)."""
+"""Read the results of a Pantheon test as Pantheon publishes them: a packed folder (`.tar.xz`, `.tar.gz`, `.tar.bz2`, `.tar`)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from trialwise.foreign_files import MEBIBYTE, megabytes, open_foreign
 
 ENDINGS = (".tar.xz", ".tar.gz", ".tar.bz2", ".txz", ".tgz", ".tbz2", ".tar")
 MAX_BYTES = 16 * 2**30
-"""Of what an archive holds, unpacked: an archive that says more is refused before that much is read."""
+"""Maximum unpacked bytes of an archive; one that declares more is rejected before that much is read."""
 MAX_RESULTS = 4 * 2**30
-"""Of the files of results in it, which are unpacked."""
+"""Maximum bytes of its result files, which are unpacked."""
 MAX_MEMBERS = 200_000
 MAX_RATIO = 250
-"""Unpacked to packed size of an archive that holds more than `_FREE`: logs of packets come to 50 at most, and bombs to thousands."""
+"""Maximum ratio of unpacked to packed size above `_FREE` bytes: packet logs reach at most 50, bombs thousands."""
 _FREE = 64 * MEBIBYTE
 _PADDING = 2**20
-"""Bytes after the last member, more than any program writes."""
+"""Maximum bytes after the last member, more than any program writes."""
 _MAX_AT_ONCE = 2 * MEBIBYTE
 _HEAD = 6
 _Packed = lzma.LZMAFile | gzip.GzipFile | bz2.BZ2File
@@ -43,20 +43,20 @@ _DAMAGED = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, ValueError, 
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is an archive by its name."""
+    """Return True if a file's name is that of an archive."""
     return path.name.lower().endswith(ENDINGS)
 
 
 def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
-    """The runs of all schemes of a packed folder (`pantheon_trials`).
+    """Return the runs of all schemes of a packed folder as trials (`pantheon_trials`).
 
-    What is needed is unpacked to the system's folder for temporary files, under names of our own choice, and removed again:
-    wherever the archive says that its members go, nothing is written elsewhere. Links and devices are passed over.
+    The files needed are unpacked to the system's folder for temporary files, under names of our own, and removed again:
+    wherever the archive says that its members go, nothing is written elsewhere. Links and devices are skipped.
 
     Raises
     ------
     AnalysisError
-        The archive is damaged or too large, holds several folders of results or none, or its runs cannot be read.
+        The archive is damaged or too large, holds no folder of results or several, or its runs cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="trialwise-") as text:
         folder = Path(text)
@@ -69,7 +69,7 @@ def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
 
 
 def _unpack(path: Path, folder: Path, most: int) -> None:
-    """Unpack the files of results side by side into a folder."""
+    """Unpack the result files into one folder."""
     try:
         with (
             open_foreign(path) as packed,
@@ -92,7 +92,7 @@ def _unpack(path: Path, folder: Path, most: int) -> None:
 
 
 def _unpacked(packed: BinaryIO) -> _Content:
-    """The archive without its compression, which its first bytes tell."""
+    """Decompress the archive, whose first bytes tell how."""
     head = packed.read(_HEAD)
     packed.seek(0)
     for magic, opened in _COMPRESSIONS.items():
@@ -102,7 +102,7 @@ def _unpacked(packed: BinaryIO) -> _Content:
 
 
 class _Sparing:
-    """A file that gives little at a time: tarfile reads a header as long as the header says that it is."""
+    """A file that limits the size of a read: tarfile reads a header of any length that the header declares."""
 
     def __init__(self, content: _Content) -> None:
         self._content = content
@@ -115,7 +115,7 @@ class _Sparing:
 
 
 def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> PurePosixPath | None:
-    """Copy the members that hold results into a folder; where in the archive they are, None without any."""
+    """Copy the members that hold results into a folder; return their place in the archive, None if there are none."""
     source: PurePosixPath | None = None
     left = MAX_RESULTS
     for member in _wanted(path, archive, most):
@@ -137,7 +137,7 @@ def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> Pure
 
 
 def _wanted(path: Path, archive: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:
-    """The members that hold results, while all members together are not more than an archive may hold."""
+    """Yield the members that hold results, and check that all members together stay within the limit."""
     packed = path.stat().st_size
     size = 0
     for count, member in enumerate(iter(archive.next, None), start=1):

@@ -1,8 +1,8 @@
-"""The folder of results of a Pantheon test, as trials: one for each run of each scheme.
+"""Import the results folder of a Pantheon test as trials: one for each run of each scheme.
 
-Throughput, delay and loss are what Pantheon's `plot.py` says of all flows together: from `pantheon_perf.json`, else computed anew from
+Throughput, delay and loss are those of Pantheon's `plot.py` for all flows together: from `pantheon_perf.json`, else recomputed from
 the merged logs of the tunnels, `<scheme>_datalink_run<N>.log`. Runs that Pantheon ignores are ignored here, and named in the notes
-(`pantheon_runs`). The folder is others': no link in it is followed.
+(`pantheon_runs`). The folder comes from others: no link in it is followed.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from trialwise.foreign_files import MEBIBYTE, open_foreign, read_foreign
 PERF, METADATA = "pantheon_perf.json", "pantheon_metadata.json"
 THROUGHPUT, DELAY, LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
 MAX_FILES = 100_000
-"""In a folder: a test of a thousand runs of every scheme leaves fewer."""
+"""Maximum files of a folder: a test of a thousand runs of every scheme leaves fewer."""
 MAX_PERF = 64 * MEBIBYTE
 _MAX_METADATA = MEBIBYTE
 _MERGED = b"# init timestamp"
 
 
 class Flow(BaseModel):
-    """What Pantheon says of a flow or of all: Mbit/s, ms, and the loss as a share."""
+    """Pantheon's numbers for one flow or all: Mbit/s, ms, and the loss as a fraction."""
 
     tput: float | None = None
     delay: float | None = None
@@ -51,13 +51,13 @@ class Flow(BaseModel):
 
 
 Perf = dict[str, dict[str, dict[str, Flow]]]
-"""Scheme, run, `all` or flow."""
+"""Flows by scheme, run, and `all` or the flow."""
 PERF_FORM = TypeAdapter[Perf](Perf)
 
 
 @dataclass(slots=True)
 class _Runs:
-    """What logs say of runs, and what is to be said of them."""
+    """What the logs say about runs, and the notes on them."""
 
     perf: Perf = field(default_factory=dict[str, dict[str, dict[str, Flow]]])
     ignored: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -65,27 +65,27 @@ class _Runs:
 
 
 def is_pantheon_folder(folder: Path) -> bool:
-    """Whether a folder holds what a Pantheon test leaves."""
+    """Return True if a folder holds the results of a Pantheon test."""
     return any(is_pantheon_file(path.name) for path in folder.iterdir())
 
 
 def is_pantheon_file(name: str) -> bool:
-    """Whether a Pantheon test leaves a file of this name that is read here."""
+    """Return True if a file of this name belongs to a Pantheon test and is read here."""
     return name in (PERF, METADATA) or is_log(name)
 
 
 def largest_file(name: str) -> int:
-    """How many bytes a file of this name is read of at most."""
+    """Return the maximum bytes read of a file of this name."""
     return {PERF: MAX_PERF, METADATA: _MAX_METADATA}.get(name, MAX_LOG)
 
 
 def pantheon_trials(folder: Path, name: str) -> TrialSet:
-    """The runs of all schemes.
+    """Return the runs of all schemes as trials.
 
     Raises
     ------
     AnalysisError
-        There is no run, or the only one that cannot be read; others that cannot be read, and those that Pantheon ignores, are
+        There is no run, or the only one cannot be read; other unreadable runs, and those that Pantheon ignores, are
         named in the notes.
     """
     metadata, notes = _metadata(folder)
@@ -107,7 +107,7 @@ _WANTED = "run Pantheon's analysis in that folder, or name the folder that holds
 
 
 def _no_log(names: list[str]) -> str:
-    """Of a folder without the log of a run."""
+    """Explain why a folder has no usable log of a run."""
     if any(map(is_log, names)):
         return "its logs are the link's alone (SCHEME_mm_datalink_runN.log), while the test had tunnels"
     return "no log of a run (SCHEME_datalink_runN.log)"
@@ -130,7 +130,7 @@ def _from_logs(folder: Path, logs: list[RunLog], runtime: float | None) -> _Runs
 
 
 def _statistics(folder: Path, log: RunLog) -> PantheonStatistics | None:
-    """Of one run; None of an empty log."""
+    """Compute the statistics of one run; None if its log is empty."""
     path = folder / log.file
     with open_foreign(path, within=folder) as file:
         if not file.read(1):
@@ -160,18 +160,18 @@ def _how_computed(logs: list[RunLog], metadata: Metadata) -> Iterator[str]:
 
 
 def _left_by_pantheon(perf: Perf, logs: list[RunLog]) -> Iterator[str]:
-    """Runs that have a log and that Pantheon did not take into its file."""
+    """Note the runs that have a log but are missing from Pantheon's file."""
     left = [log for log in logs if log.scheme in perf and log.run not in perf[log.scheme]]
     yield from ignored_note([(log.label, f"it is not in {PERF}") for log in left])
 
 
 def read_perf(path: Path, *, within: Path | None = None) -> Perf:
-    """Read a `pantheon_perf.json`; `within` is the folder of others that it must lie in (`foreign_files`).
+    """Read a `pantheon_perf.json`; `within` is a folder filled by others that must contain it (`foreign_files`).
 
     Raises
     ------
     AnalysisError
-        It cannot be read, or is none.
+        It cannot be read or has another content.
     """
     try:
         return PERF_FORM.validate_json(read_foreign(path, MAX_PERF, within=within))
@@ -193,9 +193,9 @@ def trials(path: Path, document: object, name: str) -> TrialSet:
 def perf_trials(
     perf: Perf, name: str, runtime: float | None = None, notes: list[str] | None = None
 ) -> TrialSet:
-    """The runs of a `pantheon_perf.json`; `runtime` is how long one takes, in seconds.
+    """Return the runs of a `pantheon_perf.json` as trials; `runtime` is the duration of one, in seconds.
 
-    A run that lacks one of the metrics that others have is ignored whole, so that all metrics are of the same runs.
+    A run that lacks one of the metrics that others have is ignored entirely, so that all metrics cover the same runs.
     """
     totals = {
         (scheme, run): flows.get("all", Flow())
@@ -225,7 +225,7 @@ def _what_lacks(values: dict[str, float], metrics: list[str]) -> str:
 
 
 def _values(total: Flow) -> dict[str, float]:
-    """The metrics that have a value."""
+    """Return the metrics that have a value."""
     loss = None if total.loss is None else 100 * total.loss
     values = {THROUGHPUT: total.tput, DELAY: total.delay, LOSS: loss}
     return {metric: value for metric, value in values.items() if value is not None and isfinite(value)}
@@ -241,7 +241,7 @@ def _flow(total: FlowStatistics) -> Flow:
 
 
 def _names(folder: Path) -> list[str]:
-    """The files of the folder, in order."""
+    """Return the files of the folder, in order."""
     names: list[str] = []
     for path in folder.iterdir():
         names.append(path.name)
@@ -254,7 +254,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _metadata(folder: Path) -> tuple[Metadata, list[str]]:
-    """What the folder says of the test, and what is wrong with that."""
+    """Return what the folder says about the test, and what is wrong with it."""
     path = folder / METADATA
     if not path.exists() and not path.is_symlink():
         return Metadata(), []

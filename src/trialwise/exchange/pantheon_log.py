@@ -1,6 +1,6 @@
-"""The logs of Pantheon's tunnels: what went in and out at each end, merged into one log of packets.
+"""Logs of Pantheon's tunnels: what went in and out at each end, merged into one packet log.
 
-Sizes are those of the packets on the link between the tunnel's ends: the inner packet and 36 bytes.
+Sizes are those of the packets on the link between the tunnel's ends: the inner packet plus 36 bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Counts = npt.NDArray[np.int64]
 FORMS = {"#": "TIME # SIZE", "+": "TIME + SIZE [FLOW]", "-": "TIME - SIZE DELAY [FLOW]"}
 _TUNNEL_FORMS = {"-": "TIME - UID - SIZE"}
 _ROUNDING = 2
-"""Microseconds by which arrival and departure less delay may differ, each rounded to one."""
+"""Microseconds by which arrival may differ from departure less delay, each rounded to one."""
 
 
 @dataclass(frozen=True, eq=False)
 class TunnelLog:
-    """What passed one end of a tunnel: what went into it (Pantheon's egress log) or came out of it (ingress log).
+    """Packets at one end of a tunnel: those that went into it (Pantheon's egress log) or came out of it (ingress log).
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class MergedLog:
     init_timestamp
         Milliseconds since the epoch.
     opportunities, opportunity_sizes
-        When so many bytes could leave the link; empty where there was no log of it.
+        Times at which the link could send, and the bytes it could send then; empty without a log of the link.
     arrivals, arrival_sizes, arrival_flows
-        What went into a tunnel. Flows count from 1; 0 where there was one tunnel and nothing was merged yet.
+        Packets that went into a tunnel. Flows count from 1; 0 if there was one tunnel and nothing has been merged yet.
     departures, departure_sizes, departure_flows, delays
-        What came out of it, and after what time.
+        Packets that came out of it, and their delay.
     """
 
     init_timestamp: float
@@ -76,10 +76,10 @@ class MergedLog:
     delays: Times
 
     def packets(self, direction: Direction = "uplink") -> Packets:
-        """The packets. The log does not say what was dropped.
+        """Return the packets. The log does not say what was dropped.
 
-        What never came out counts as held when it went in after everything of its flow that came out, and else as dropped
-        when it went in.
+        A packet that never came out counts as held if it went in after every packet of its flow that came out; otherwise it counts
+        as dropped when it went in.
         """
         came = keys(self.arrivals, self.arrival_sizes, self.arrival_flows)
         left = keys(self.departures - self.delays, self.departure_sizes, self.departure_flows)
@@ -101,7 +101,7 @@ class MergedLog:
         )
 
     def _last_delivered(self, flows: Counts) -> Times:
-        """For each, when the last packet of its flow went in that came out."""
+        """Return, for each, when the last packet of its flow that came out had gone in."""
         last = np.full(int(max(flows.max(initial=0), self.departure_flows.max(initial=0))) + 1, -np.inf)
         np.maximum.at(last, self.departure_flows, self.departures - self.delays)
         return last[flows]
@@ -113,7 +113,7 @@ def read_tunnel_log(path: Path) -> TunnelLog:
     Raises
     ------
     AnalysisError
-        The file cannot be read, its first line does not end in a time, or a line is none of a tunnel's.
+        The file cannot be read, its first line does not end in a time, or a line is not one of a tunnel's.
     """
     text = read_log(path, _TUNNEL_FORMS, "a tunnel's log")
     found = text.lines["-"]
@@ -131,7 +131,7 @@ def _timestamp(path: Path, text: str | None) -> float:
 
 
 def write_tunnel_log(path: Path, log: TunnelLog, name: str = "ingress") -> None:
-    """Write an ingress or egress log of a tunnel (`name` stands in its header).
+    """Write an ingress or egress log of a tunnel (`name` goes into its header).
 
     Raises
     ------
@@ -146,14 +146,14 @@ def write_tunnel_log(path: Path, log: TunnelLog, name: str = "ingress") -> None:
 def merge_single(
     ingress: TunnelLog, egress: TunnelLog, *, ingress_offset: float = 0.0, egress_offset: float = 0.0
 ) -> MergedLog:
-    """Merge the two logs of one tunnel, packets joined by their number.
+    """Merge the two logs of one tunnel, joining packets by their number.
 
     Parameters
     ----------
     ingress, egress
         What came out of the tunnel, and what went into it at its other end.
     ingress_offset, egress_offset
-        Milliseconds that the clock of that end is behind the true time (what `ntpdate -q` calls the offset): they are added.
+        Milliseconds by which the clock of that end is behind true time (the offset of `ntpdate -q`); they are added.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def merge_single(
 
 
 def _partners(ingress: TunnelLog, egress: TunnelLog) -> npt.NDArray[np.intp]:
-    """For each packet that came out, its place among those that went in."""
+    """Return, for each packet that came out, its index among those that went in."""
     order = np.argsort(egress.uid, kind="stable")
     ordered = egress.uid[order]
     rank = np.searchsorted(ordered, ingress.uid, side="right") - 1
@@ -246,14 +246,14 @@ def _moved(log: MergedLog, flow: int, start: float) -> MergedLog:
 def merged_from_packets(
     packets: Packets, opportunities: npt.NDArray[np.int64] | None = None, *, init_timestamp: float = 0.0
 ) -> MergedLog:
-    """The log that Pantheon would have of these packets (of one direction; flows with a number only, where there are any).
+    """Build the log that Pantheon would have of these packets (only numbered flows, if there are any).
 
     Parameters
     ----------
     packets
         Of one direction.
     opportunities
-        When a full packet could leave, milliseconds since the log of the packets began.
+        Times at which a full packet could leave, in milliseconds since the packets' log began.
     init_timestamp
         When that log began: milliseconds since the epoch.
     """
@@ -276,18 +276,18 @@ def merged_from_packets(
 
 
 def read_merged_log(path: Path, *, within: Path | None = None) -> MergedLog:
-    """Read a merged log, of one tunnel or of several; `within` is the folder of others that it must lie in (`foreign_files`).
+    """Read a merged log, of one tunnel or of several; `within` is a folder filled by others that must contain it (`foreign_files`).
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, has no init timestamp, or a line is none of a merged log's.
+        The file cannot be read, has no init timestamp, or a line is not one of a merged log's.
     """
     return _merged(path, FORMS, within)
 
 
 def read_link_as_merged(path: Path, *, within: Path | None = None) -> MergedLog:
-    """Read the log of mm-link as Pantheon does where there was no tunnel: all of flow 0, with the sizes that it says.
+    """Read the log of mm-link as Pantheon does without tunnels: all of flow 0, with the sizes that it states.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def _merged(path: Path, forms: Mapping[str, str], within: Path | None) -> Merged
 
 
 def write_merged_log(path: Path, log: MergedLog) -> None:
-    """Write a merged log; where times are equal, opportunities first, then by flow, arrivals before departures.
+    """Write a merged log; at equal times, opportunities come first, then events by flow, arrivals before departures.
 
     Raises
     ------

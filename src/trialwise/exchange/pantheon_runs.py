@@ -1,9 +1,9 @@
-"""Which files of a Pantheon folder are runs of which scheme, and which runs Pantheon itself ignores (its `plot.py`).
+"""Find which files of a Pantheon folder are runs of which scheme, and which runs Pantheon itself ignores (its `plot.py`).
 
-With tunnels (`flows` of 1 and more), a run is `<scheme>_datalink_run<N>.log`, merged from the logs of its tunnels, and
-`<scheme>_mm_datalink_run<N>.log` is the link's own log of the same run. Without (`flows` 0), the link's log is all there is. A run is
-ignored of which nothing came out, or whose departures span less than 0.8 of the runtime: it died early, and the little that it left is
-no measurement of a whole run.
+With tunnels (`flows` of 1 or more), a run is `<scheme>_datalink_run<N>.log`, merged from the logs of its tunnels, and
+`<scheme>_mm_datalink_run<N>.log` is the link's own log of the same run. Without (`flows` 0), there is only the link's log. A run is
+ignored if nothing came out, or if its departures span less than 0.8 of the runtime: it died early, and the little that it left does
+not measure a whole run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pydantic import BaseModel, Field
 from trialwise.exchange.pantheon_statistics import PantheonStatistics
 
 MIN_SHARE = 0.8
-"""Of the runtime that departures have to span."""
+"""Minimum share of the runtime that departures have to span."""
 _LOG = re.compile(r"(.+)_datalink_run([0-9]{1,9})\.log", re.DOTALL)
 _LINK = "_mm"
 _NAMED = 5
 
 
 class Metadata(BaseModel):
-    """What Pantheon says of a test: seconds of a run, flows of each run (0: no tunnel), schemes, runs of each."""
+    """Pantheon's metadata of a test: seconds per run, flows per run (0: no tunnel), schemes, runs per scheme."""
 
     runtime: Annotated[float, Field(gt=0, le=1e9)] | None = None
     flows: Annotated[int, Field(ge=0)] | list[object] | None = None
@@ -45,27 +45,27 @@ class RunLog:
 
     @property
     def label(self) -> str:
-        """How notes call the run."""
+        """The run's name in notes."""
         return f"run {self.run} of {self.scheme}"
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of this name is the log of a run, or of its link."""
+    """Return True if a file of this name is the log of a run or of its link."""
     return _LOG.fullmatch(name) is not None
 
 
 def run_logs(names: Iterable[str], is_merged: Callable[[str], bool], metadata: Metadata) -> list[RunLog]:
-    """The logs of runs among the files of a folder, by scheme and number.
+    """Find the logs of runs among the files of a folder, by scheme and number.
 
     Parameters
     ----------
     names
         Of all files.
     is_merged
-        Whether a file begins as a merged log of tunnels does; asked where a name alone does not say whose log it is:
+        Return True if a file begins like a merged log of tunnels; called if a name alone does not say whose log it is:
         `x_mm_datalink_run1.log` is the link's log of the scheme x, or a run of a scheme called x_mm.
     metadata
-        What the folder says of the test.
+        The folder's metadata of the test.
     """
     matches = [match for match in map(_LOG.fullmatch, names) if match]
     found = [RunLog(match[1], match[2], match[0]) for match in matches]
@@ -80,7 +80,7 @@ def run_logs(names: Iterable[str], is_merged: Callable[[str], bool], metadata: M
 
 
 def why_ignored(found: PantheonStatistics, runtime: float | None) -> str | None:
-    """Why Pantheon ignores a run; None where it counts."""
+    """Return the reason why Pantheon ignores a run; None if it counts."""
     if found.total.delay is None:
         return "nothing came out"
     if found.total.loss is None:
@@ -91,7 +91,7 @@ def why_ignored(found: PantheonStatistics, runtime: float | None) -> str | None:
 
 
 def ignored_note(ignored: Sequence[tuple[str, str]], what: str = "ignored, as by Pantheon") -> Iterator[str]:
-    """One sentence on runs that do not count, each with its reason; nothing without any."""
+    """Yield one sentence on the runs that do not count, each with its reason; nothing if there are none."""
     if ignored:
         named = "; ".join(f"{label}: {why}" for label, why in ignored[:_NAMED])
         more = f"; and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
@@ -100,7 +100,7 @@ def ignored_note(ignored: Sequence[tuple[str, str]], what: str = "ignored, as by
 
 
 def missing_notes(runs: Sequence[tuple[str, str]], metadata: Metadata) -> Iterator[str]:
-    """Of what the metadata announce and the folder lacks; `runs` are the schemes and numbers that are there."""
+    """Note what the metadata announce and the folder lacks; `runs` are the schemes and numbers that exist."""
     there = Counter(scheme for scheme, _ in runs)
     for scheme in metadata.cc_schemes or ():
         if there[scheme] == 0:

@@ -14,7 +14,7 @@ from trialwise.exchange.plain import Json
 
 @dataclass(frozen=True)
 class FlowStatistics:
-    """Of one flow, or of all together; None where Pantheon says nothing.
+    """Statistics of one flow, or of all together; None where Pantheon says nothing.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class FlowStatistics:
     delay
         95th percentile of one-way delays, rule "nearest"; ms.
     loss
-        1 − bytes that came out / bytes that went in; a share, not percent.
+        1 − bytes that came out / bytes that went in; a fraction, not percent.
     """
 
     throughput: float | None
@@ -33,7 +33,7 @@ class FlowStatistics:
 
 @dataclass(frozen=True)
 class PantheonStatistics:
-    """Of all flows together, of each, and of the link.
+    """Statistics of all flows together, of each, and of the link.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class PantheonStatistics:
 
     @property
     def utilization(self) -> float | None:
-        """Total throughput / capacity; a share."""
+        """Total throughput / capacity; a fraction."""
         if not self.capacity or self.total.throughput is None:
             return None
         return self.total.throughput / self.capacity
 
 
 def pantheon_statistics(log: MergedLog) -> PantheonStatistics:
-    """Compute what `tunnel_graph` does (Yan and others, USENIX ATC 2018)."""
+    """Compute what `tunnel_graph` does (Yan et al., USENIX ATC 2018)."""
     numbers = np.union1d(log.arrival_flows, log.departure_flows).tolist()
     link = _rate(log.opportunities, log.opportunity_sizes) if log.opportunities.size else None
     every = np.ones(log.arrivals.size, np.bool_), np.ones(log.departures.size, np.bool_)
@@ -71,7 +71,7 @@ def pantheon_statistics(log: MergedLog) -> PantheonStatistics:
 def _of_flow(log: MergedLog, flow: int) -> FlowStatistics:
     came, left = log.arrival_flows == flow, log.departure_flows == flow
     found = _of(log, came, left)
-    # Of a flow of which nothing came out, Pantheon says a throughput of 0 and no loss.
+    # For a flow from which nothing came out, Pantheon reports a throughput of 0 and no loss.
     return found if left.any() else FlowStatistics(0.0, None, None)
 
 
@@ -95,7 +95,7 @@ def _span(times: npt.NDArray[np.float64]) -> float:
 
 
 def statistics_text(found: PantheonStatistics) -> str:
-    """The block of text that Pantheon appends to `<scheme>_stats_run<N>.log`."""
+    """Return the text that Pantheon appends to `<scheme>_stats_run<N>.log`."""
     return "\n".join(_lines(found)) + "\n"
 
 
@@ -121,7 +121,7 @@ def _flow_lines(found: FlowStatistics, share: str) -> Iterator[str]:
 
 
 def perf_document(runs: Mapping[str, Mapping[int, PantheonStatistics]]) -> dict[str, Json]:
-    """The content of pantheon_perf.json: scheme, run, `all` or flow, then `tput`, `delay`, `loss` (a share).
+    """Return the content of pantheon_perf.json: scheme, run, `all` or flow, then `tput`, `delay`, `loss` (a fraction).
 
     Parameters
     ----------

@@ -11,12 +11,12 @@ PACKETS_FORMAT = "trialwise.packets/1"
 
 
 def trace_document(file: str, found: TraceSummary) -> dict[str, Json]:
-    """The summary of a trace as a JSON document."""
+    """Return the summary of a trace as a JSON document."""
     return {"format": TRACE_FORMAT, "file": file, **_entries(found)}
 
 
 def packets_document(found: PathStatistics) -> dict[str, Json]:
-    """The metrics of a file of packets as a JSON document; NaN is null."""
+    """Return the metrics of a packet file as a JSON document; NaN is null."""
     return {"format": PACKETS_FORMAT, **_entries(found)}
 
 
@@ -28,12 +28,12 @@ def _entries(record: object) -> dict[str, Json]:
 
 
 def trace_schema() -> dict[str, Json]:
-    """The JSON Schema of `trace_document`."""
+    """Return the JSON Schema of `trace_document`."""
     return _schema(TraceSummary, TRACE_FORMAT, "file")
 
 
 def packets_schema() -> dict[str, Json]:
-    """The JSON Schema of `packets_document`."""
+    """Return the JSON Schema of `packets_document`."""
     return _schema(PathStatistics, PACKETS_FORMAT)
 
 

@@ -1,4 +1,4 @@
-"""Records as plain JSON values, and the JSON Schema of their classes, both from the dataclasses alone."""
+"""Convert records to plain JSON values, and their classes to JSON Schema, both from the dataclasses alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
 def plain(value: object) -> Json:
-    """A value as JSON has it: records as objects, sequences and arrays as lists, NaN and infinities as null.
+    """Convert a value to JSON: records to objects, sequences and arrays to lists, NaN and infinities to null.
 
     Raises
     ------
     TypeError
-        The value is of a kind that JSON documents of Trialwise do not hold.
+        Trialwise's JSON documents cannot hold values of this type.
     """
     if isinstance(value, np.generic | np.ndarray):
         return plain(cast("object", value.tolist()))
@@ -44,7 +44,7 @@ def _compound(value: object) -> Json:
 
 
 def schema_of(record: type) -> dict[str, Json]:
-    """The JSON Schema of what `plain` makes of a dataclass; the classes that it holds stand in `$defs`."""
+    """Return the JSON Schema of a dataclass as converted by `plain`; the classes it contains are in `$defs`."""
     definitions: dict[str, Json] = {}
     schema = _record(record, definitions)
     return {**schema, "$defs": dict(sorted(definitions.items()))}
@@ -110,7 +110,7 @@ def _reference(record: type, definitions: dict[str, Json]) -> dict[str, Json]:
 
 
 def _name(record: type) -> str:
-    """The name of a class; results of statistics, some of which are called like what asks for them, end in Result."""
+    """Return the name of a class; classes of statistics end in Result, because some share the name of their request."""
     is_result = record.__module__.startswith("trialwise.statistics")
     return record.__name__ + ("Result" if is_result and not record.__name__.endswith("Result") else "")
 
@@ -131,12 +131,12 @@ def _any_of(choices: list[dict[str, Json]]) -> dict[str, Json]:
 
 
 def formatted(name: str, record: object) -> dict[str, Json]:
-    """A record as a JSON document whose key `format` names the format and its version.
+    """Convert a record to a JSON document whose key `format` names the format and its version.
 
     Raises
     ------
     TypeError
-        It is no record.
+        It is not a record.
     """
     content = plain(record)
     if not isinstance(content, dict):
@@ -145,7 +145,7 @@ def formatted(name: str, record: object) -> dict[str, Json]:
 
 
 def formatted_schema(name: str, record: type) -> dict[str, Json]:
-    """The JSON Schema of what `formatted` makes of a dataclass."""
+    """Return the JSON Schema of a dataclass as converted by `formatted`."""
     schema = schema_of(record)
     keys, wanted = schema["properties"], schema["required"]
     if isinstance(keys, dict) and isinstance(wanted, list):

@@ -1,8 +1,8 @@
-r"""What a script prints, found out by reading it: nothing of it is run.
+r"""Find out what a script prints by reading it, without running any of it.
 
-A script from somewhere else may do anything. What is understood is what scripts that list commands are made of: in
+A script from elsewhere may do anything. Only what scripts that list commands consist of is understood: in
 Python, values, lists, loops over them, f-strings and `print`; in a shell, `echo`, `printf '%s\n'` and `cat << WORD` of
-plain text. Anything else is refused with its line.
+plain text. Anything else is rejected with its line.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 MAX_STEPS = 100_000
-"""Statements of a script that are followed."""
+"""Maximum number of statements followed."""
 LONGEST = 64 * 1024
-"""Characters that a text of a script may grow to."""
+"""Maximum characters of a text in a script."""
 _FORMAT = re.compile(r"0?\d{0,2}(\.\d)?[dfegs]?")
 _FIELD = re.compile(r"%(?:%|[-0+ ]?\d{0,2}(?:\.\d)?[sdifegx])")
 _MAIN = "__main__"
 
 
 class NotUnderstoodError(Exception):
-    """A line of a script that does more than list texts."""
+    """A line of a script does more than list texts."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -31,7 +31,7 @@ class NotUnderstoodError(Exception):
 
 
 def printed_by_python(text: str) -> list[str]:
-    """The lines that a Python script prints.
+    """Return the lines that a Python script prints.
 
     Raises
     ------
@@ -48,12 +48,12 @@ def printed_by_python(text: str) -> list[str]:
 
 
 def values_by_python(text: str) -> dict[str, object]:
-    """The plain values that a Python module gives names to, at its outermost level; other statements are passed over.
+    """Return the plain values that a Python module assigns at its top level; other statements are skipped.
 
     Raises
     ------
     NotUnderstoodError
-        It is not Python, or a value or a loop does more than make such values.
+        It is not Python, or a value or a loop does more than make plain values.
     """
     try:
         module = ast.parse(text)
@@ -75,7 +75,7 @@ def values_by_python(text: str) -> dict[str, object]:
 
 
 def printed_by_shell(text: str) -> list[str]:
-    """The lines that a shell script prints.
+    """Return the lines that a shell script prints.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def printed_by_shell(text: str) -> list[str]:
     return [printed for number, line in lines for printed in _echoed(number, line.strip(), lines)]
 
 
-# A shell
+# Shell
 
 
 def _echoed(number: int, line: str, rest: Iterator[tuple[int, str]]) -> list[str]:
@@ -122,7 +122,7 @@ def _until(word: str, start: int, rest: Iterator[tuple[int, str]], *, plain: boo
 
 
 class _Reader:
-    """Follows the few statements that are understood, with a limit on how many."""
+    """Follows the few statements that are understood, up to a limit."""
 
     def __init__(self) -> None:
         self.printed: list[str] = []
@@ -264,7 +264,7 @@ class _Reader:
         return self._short(left + right, node)
 
     def _filled(self, form: object, values: object, node: ast.expr) -> str:
-        """Fill a text in the manner of printf, with widths of two digits at most."""
+        """Format a text as printf does, with widths of two digits at most."""
         if not isinstance(form, str) or "%" in _FIELD.sub("", form):
             raise NotUnderstoodError(node.lineno)
         given = tuple(cast("list[object]", values)) if isinstance(values, list) else (values,)
@@ -313,4 +313,4 @@ READERS: Mapping[str, Callable[[str], list[str]]] = {
     "sh": printed_by_shell,
     "cat": str.splitlines,
 }
-"""How what a program prints is found out from the file that it is given."""
+"""How to find out what a program prints, from the file it is given."""

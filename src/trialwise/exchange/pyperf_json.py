@@ -1,7 +1,7 @@
-"""The values that pyperf records as JSON, as trials in processes, boots and hosts.
+"""Import the values in pyperf's JSON files as trials in processes, boots and hosts.
 
-A run of pyperf is a process and gives several values, each of one iteration already. Metadata of the file hold for each
-benchmark, those of a benchmark for each of its runs (pyperf, "JSON format").
+A pyperf run is a process and gives several values, each already per iteration. Metadata of the file apply to each
+benchmark, those of a benchmark to each of its runs (pyperf, "JSON format").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Metadata = dict[str, str | float | int | bool | None]
 
 
 class Run(BaseModel):
-    """One process; without values it was for calibration."""
+    """One process; a run without values was for calibration."""
 
     metadata: Metadata = Field(default_factory=dict)
     values: list[float] | None = None
@@ -44,12 +44,12 @@ class Document(BaseModel):
 
 
 def trials(path: Path, document: object, name: str) -> TrialSet:
-    """The values of all benchmarks, which are treatments of one metric for each unit.
+    """Return the values of all benchmarks as trials; benchmarks are treatments of one metric per unit.
 
     Raises
     ------
     AnalysisError
-        It has another form, or no benchmark has a value.
+        The document has another form, or no benchmark has a value.
     """
     found = valid(Document, path, document, "pyperf")
     cells = Cells(name)

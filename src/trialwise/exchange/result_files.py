@@ -1,4 +1,4 @@
-"""Results of other tools by what they are: which tool wrote a file or folder, and its trials."""
+"""Read results of other tools: recognise which tool wrote a file or folder, and return its trials."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
-    """The trials of a file or folder that another tool wrote; `columns` say what is what in a table.
+    """Read the trials of a file or folder that another tool wrote; `columns` gives the roles of a table's columns.
 
     Raises
     ------
     AnalysisError
-        There is no such file, no tool that is known wrote it, or it holds no value.
+        The file does not exist, was not written by a known tool, or holds no value.
     """
     name = str(path)
     if path.is_dir():
@@ -59,7 +59,7 @@ def _folder(path: Path, name: str) -> TrialSet:
 
 
 def _json(path: Path, content: bytes) -> object | None:
-    """The document in a file, of which the first sign is that of an object or a list; None where it is no JSON."""
+    """Parse a file whose first character opens an object or a list; None if it is not JSON."""
     if path.suffix != ".json" and content.removeprefix(_MARK).lstrip()[:1] not in (b"{", b"["):
         return None
     try:

@@ -1,7 +1,7 @@
 """Link traces as files, in mahimahi's format, and made from what links carried: departures, logs, lists of rates.
 
-They stand here, beside the other formats of other tools; what can be said of a trace in memory stands in
-`measurement.opportunities`, where trials use it too.
+They are here with the formats of other tools; functions of a trace in memory are in
+`measurement.opportunities`, where trials use them too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trialwise.measurement.opportunities import Trace
 from trialwise.whole_files import whole_file
 
 LARGEST = 640 * MEBIBYTE
-"""Bytes: more than the 50 million lines that a trace may have."""
+"""Maximum bytes: enough for the 50 million lines that a trace may have."""
 _OPPORTUNITY_BITS = 12_000
 
 
@@ -28,18 +28,18 @@ def read_trace(path: Path) -> Trace:
     Raises
     ------
     AnalysisError
-        The file cannot be read, or is no trace: which line is wrong, and what to write.
+        The file cannot be read or is not a trace; the message names the wrong line and what to write.
     """
     return parse_trace(_text(path), str(path))
 
 
 def parse_trace(text: str, name: str) -> Trace:
-    """Read the text of a trace file that is called so.
+    """Parse the text of a trace file; `name` is for messages.
 
     Raises
     ------
     AnalysisError
-        It is no trace.
+        It is not a trace.
     """
     try:
         return _core.parse_trace(text)
@@ -75,21 +75,21 @@ def write_trace(path: Path, trace: Trace) -> None:
 
 
 def trace_from_rates(text: str, name: str) -> Trace:
-    """The trace of a list of rates: the kilobits of one millisecond in each line (12 is 12 Mbit/s), as mm-rate-to-events reads.
+    """Make a trace from a list of rates: each line holds the kilobits of one millisecond (12 is 12 Mbit/s), as for mm-rate-to-events.
 
-    Each 12,000 bits are an opportunity, at the end of the millisecond in which they are complete.
+    Each 12,000 bits are one opportunity, at the end of the millisecond that completes them.
 
     Parameters
     ----------
     text
         The list.
     name
-        What it is called in messages.
+        Its name in messages.
 
     Raises
     ------
     AnalysisError
-        A line is not a number of at least 0, or all together are no opportunity.
+        A line is not a number of at least 0, or all together make no opportunity.
     """
     bits = np.array(
         [1000 * _rate(line, number, name) for number, line in enumerate(text.splitlines(), start=1)]
@@ -120,12 +120,12 @@ def _checked(times: npt.NDArray[np.uint64], name: str, if_empty: str) -> Trace:
 
 
 def trace_from_opportunities(milliseconds: npt.NDArray[np.int64], base: int, name: str) -> Trace:
-    """The trace of the opportunities that a log has, counted from `base`.
+    """Make a trace from the opportunities in a log, counted from `base`.
 
     Raises
     ------
     AnalysisError
-        There is none after `base`.
+        There is no opportunity after `base`.
     """
     times = np.sort(milliseconds) - base
     return _checked(times[times >= 0].astype(np.uint64), name, "there is no opportunity")
@@ -134,21 +134,21 @@ def trace_from_opportunities(milliseconds: npt.NDArray[np.int64], base: int, nam
 def trace_from_departures(
     nanoseconds: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], name: str
 ) -> Trace:
-    """The trace of a link that a saturating sender filled: an opportunity for each 1500 bytes that departed.
+    """Make a trace of a link that a saturating sender filled: an opportunity for each 1500 bytes that departed.
 
     Time counts from the first departure, whose own bytes left before it and are not counted.
 
     Parameters
     ----------
     nanoseconds, sizes
-        When IP packets departed, and their bytes; in any order.
+        Departure times of IP packets, and their bytes; in any order.
     name
-        Where they come from.
+        Their origin, for messages.
 
     Raises
     ------
     AnalysisError
-        They are less than 1500 bytes after the first, or all at one instant.
+        Fewer than 1500 bytes follow the first departure, or all departed at one instant.
     """
     order = np.argsort(nanoseconds, kind="stable")
     times = nanoseconds[order] - (nanoseconds.min() if nanoseconds.size else 0)

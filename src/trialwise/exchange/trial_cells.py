@@ -1,4 +1,4 @@
-"""Trials that other tools recorded, gathered cell by cell into a set that can be compared."""
+"""Gather trials that other tools recorded, cell by cell, into a set that can be compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.experiment.model import Level
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a trial ran: names of its units, which mean the same unit wherever they are equal."""
+    """Where a trial ran: names of its units. Equal names mean the same unit everywhere."""
 
     trial: str
     process: str
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(slots=True)
 class Cells:
-    """Collects the values of trials of one source, and counts those that are none."""
+    """Collects the values of trials of one source, and counts invalid ones."""
 
     name: str
     metrics: dict[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
@@ -47,7 +47,7 @@ class Cells:
         seconds: float | None = None,
         started: float | None = None,
     ) -> None:
-        """One value of one trial; where it is none, that is counted."""
+        """Add one value of one trial; an invalid one is counted."""
         if value is None or not isfinite(value):
             self._missing[metric] += 1
             return
@@ -57,7 +57,7 @@ class Cells:
         )
 
     def trial_set(self, notes: Sequence[str] = ()) -> TrialSet:
-        """What was collected.
+        """Return what was collected.
 
         Raises
         ------

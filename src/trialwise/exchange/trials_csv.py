@@ -1,4 +1,4 @@
-"""The metrics of all trials as CSV in long form: one row for each trial and metric."""
+"""Export the metrics of all trials as CSV in long form: one row per trial and metric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def trials_csv(analysis: Analysis) -> str:
-    """Write the metrics of all trials; factors stand in columns of their own, after the others."""
+    """Write the metrics of all trials; factors have their own columns, after the others."""
     factors = list(
         dict.fromkeys(name for found in analysis.metrics for trial in found.trials for name in trial.factors)
     )

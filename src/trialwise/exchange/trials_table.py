@@ -1,6 +1,6 @@
-"""A table of measurements, CSV or Parquet, as trials: a row is a trial, or with a column of trials one sample of one.
+"""Import a table of measurements, CSV or Parquet, as trials: a row is a trial or, with a column of trials, one sample of one.
 
-Columns called host, boot, build and process say what a trial nests in. Without a word about columns, `value` is the value and
+Columns called host, boot, build and process say what a trial nests in. If no columns are given, `value` is the value and
 `treatment` tells treatments apart; a column `metric` names metrics and `unit` their units, as `trialwise analyze --csv` writes them.
 """
 
@@ -30,7 +30,7 @@ _LEVELS = re.compile(r"[^\s=]+=[^\s=]*(?: [^\s=]+=[^\s=]*)*")
 
 @dataclass(frozen=True, slots=True)
 class TrialColumns:
-    """Which column is what: those of values (each a metric), and of treatments; of the trial, where rows are samples."""
+    """The roles of columns: values (each a metric), treatments and, if rows are samples, the trial."""
 
     values: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -40,12 +40,12 @@ class TrialColumns:
 
 
 def table_trials(path: Path, columns: TrialColumns, name: str, content: bytes | None = None) -> TrialSet:
-    """Read the trials of a table, from its content where that was read already.
+    """Read the trials of a table, from its content if that has been read already.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, a column is not there, a value is no number, or there is no value.
+        The file cannot be read, a column is missing, a value is not a number, or there is no value.
     """
     read = read_table(path, columns.dialect, (*columns.values, *columns.groups), content)
     columns = _filled(read, columns)
@@ -72,7 +72,7 @@ def table_trials(path: Path, columns: TrialColumns, name: str, content: bytes | 
 
 
 def _filled(table: Table, columns: TrialColumns) -> TrialColumns:
-    """The columns with what goes without saying."""
+    """Fill in the default columns."""
     there = table.columns
     if not columns.values and "value" not in there:
         raise AnalysisError(
@@ -89,7 +89,7 @@ def _filled(table: Table, columns: TrialColumns) -> TrialColumns:
 
 
 def _without_repeats(table: pl.DataFrame, columns: TrialColumns, notes: list[str]) -> pl.DataFrame:
-    """Without rows that say the same trial again; where nothing tells trials apart, equal rows may be different trials."""
+    """Drop rows that repeat a trial, but only if a column identifies trials: otherwise equal rows may be different trials."""
     telling = [
         column
         for column in table.columns[1:]
@@ -105,7 +105,7 @@ def _without_repeats(table: pl.DataFrame, columns: TrialColumns, notes: list[str
 
 
 def _with_trials(table: pl.DataFrame, columns: TrialColumns, name: str) -> pl.DataFrame:
-    """Name the units of all rows; those of hosts, boots, builds and processes are the same wherever they are called so."""
+    """Name the units of all rows; equal names of hosts, boots, builds and processes mean the same unit."""
     units: list[pl.Expr] = []
     above = pl.lit("")
     for unit in _UNITS:
@@ -124,7 +124,7 @@ def _with_trials(table: pl.DataFrame, columns: TrialColumns, name: str) -> pl.Da
 def _with_treatments(
     table: pl.DataFrame, groups: Sequence[str]
 ) -> tuple[dict[str, Mapping[str, str]], pl.DataFrame]:
-    """The treatments with their levels, and the table with their names."""
+    """Return the treatments with their levels, and the table with the treatments' names."""
     if not groups:
         return {"-": {}}, table.with_columns(pl.lit("-").alias(_TREATMENT))
     texts = table.select(pl.col(group).cast(pl.String).fill_null("missing") for group in groups)
@@ -142,7 +142,7 @@ def _with_treatments(
 def _metrics(
     table: pl.DataFrame, values: Sequence[str], notes: list[str]
 ) -> Iterator[tuple[MetricFacts, str, pl.DataFrame]]:
-    """Each metric with its column and rows: a column of values, or one part of it where a column names metrics."""
+    """Yield each metric with its column and rows: a column of values, or one part of it if a column names metrics."""
     for column in values:
         named = "metric" in table.columns and column == "value"
         parts = table.partition_by("metric", maintain_order=True) if named else [table]
@@ -156,14 +156,14 @@ def _metrics(
 
 
 def _units_of(part: pl.DataFrame) -> list[str]:
-    """What a column `unit` says, where there is one."""
+    """Return the units in the column `unit`, if there is one."""
     if "unit" not in part.columns:
         return []
     return [str(unit) for unit in part["unit"].drop_nulls().unique(maintain_order=True).to_list()]
 
 
 def _reduced(part: pl.DataFrame, metric: str, measure: Measure) -> pl.DataFrame:
-    """One row for each trial of a metric."""
+    """Reduce to one row for each trial of a metric."""
     value = pl.col(_VALUE)
     by_name = {"mean": value.mean(), "median": value.median(), "min": value.min(), "max": value.max()}
     reduced = (

@@ -9,10 +9,10 @@ FORMAT = "trialwise.ab/1"
 
 
 def versions_document(found: VersionsResult) -> dict[str, Json]:
-    """A comparison as a JSON document; its key `format` names the format and its version."""
+    """Return a comparison as a JSON document; its key `format` names the format and its version."""
     return formatted(FORMAT, found)
 
 
 def versions_schema() -> dict[str, Json]:
-    """The JSON Schema of a comparison, from its dataclasses."""
+    """Return the JSON Schema of a comparison, from its dataclasses."""
     return formatted_schema(FORMAT, VersionsResult)
