@@ -1,1 +1,1 @@
-"""Congestion-control schemes: small declarative files, and what is needed to start them."""
+"""Congestion-control schemes: small declarative files, and what it takes to start them."""

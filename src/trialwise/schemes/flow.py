@@ -1,4 +1,4 @@
-"""The flow programs: ``python -m trialwise.schemes.flow --help``. Imports the compiled core alone, so as to start fast."""
+"""The flow programs: ``python -m trialwise.schemes.flow --help``. Imports only the compiled core, so that it starts fast."""
 
 import sys
 
@@ -6,7 +6,7 @@ from trialwise._linux import flow_program
 
 
 def main() -> int:
-    """Run the flow program that the command line asks for; its exit code."""
+    """Run the flow program named on the command line; return its exit code."""
     return flow_program(sys.argv[1:])
 
 

@@ -1,4 +1,4 @@
-"""How a scheme is made ready on a machine: packages of Debian, then the setup of its own."""
+"""Prepare a machine for a scheme: install Debian packages, then run the scheme's own setup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise.schemes.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command that brings a scheme closer to running; `system` where it changes the system and wants root."""
+    """A command that helps to make a scheme ready; `system` if it changes the system and needs root."""
 
     words: tuple[str, ...]
     folder: Path
@@ -23,12 +23,12 @@ class Step:
 
     @property
     def permitted(self) -> bool:
-        """Whether this user may run it here."""
+        """Return True if this user may run it here."""
         return not self.system or (os.geteuid() == 0 and shutil.which(self.words[0]) is not None)
 
 
 def steps(scheme: Scheme) -> list[Step]:
-    """What is to be run for a scheme, in order; empty where nothing is."""
+    """Return the commands to run for a scheme, in order; empty if there are none."""
     found: list[Step] = []
     if packages := lacking_packages(scheme):
         found.append(Step(("apt-get", "install", "--yes", *packages), Path("/"), system=True))
@@ -40,7 +40,7 @@ def steps(scheme: Scheme) -> list[Step]:
 
 
 def lacking_packages(scheme: Scheme) -> list[str]:
-    """The packages of a scheme to install: where it names its programs, only while one of them is not there."""
+    """Return the packages to install for a scheme; none if it names its programs and all of them are present."""
     needs = scheme.needs
     if needs.programs and all(shutil.which(name, path=search_path()) for name in needs.programs):
         return []

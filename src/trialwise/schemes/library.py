@@ -1,4 +1,4 @@
-"""Finding schemes: in folders of the user, and among those that come with Trialwise."""
+"""Find schemes: in the user's folders, and among those shipped with Trialwise."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from trialwise.schemes.reading import read_scheme
 from trialwise.schemes.scheme import Scheme
 
 SHIPPED = Path(__file__).with_name("library")
-"""Where the schemes that come with Trialwise stand."""
+"""Folder of the schemes shipped with Trialwise."""
 
 
 def scheme_files(folders: Iterable[Path] = ()) -> Mapping[str, Path]:
-    """The file of each scheme by name; the folders of the user come before what is shipped.
+    """Return the file of each scheme by name; the user's folders come before the shipped ones.
 
     Raises
     ------
     PlanError
-        A folder is not there, or one name stands twice in the user's folders.
+        A folder does not exist, or the user's folders contain a name twice.
     """
     files: dict[str, Path] = {}
     for folder in folders:
@@ -38,12 +38,12 @@ def scheme_files(folders: Iterable[Path] = ()) -> Mapping[str, Path]:
 
 
 def scheme_named(name: str, folders: Iterable[Path] = ()) -> Scheme:
-    """The scheme called `name`.
+    """Return the scheme called `name`.
 
     Raises
     ------
     PlanError
-        There is none; the message tells the nearest, and where one is looked for.
+        It does not exist; the message names the nearest one and the folders searched.
     """
     files = scheme_files(folders)
     if name not in files:

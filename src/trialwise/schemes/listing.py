@@ -1,4 +1,4 @@
-"""Which schemes there are, and what each lacks here: what `trialwise schemes` shows."""
+"""List the schemes and what each lacks here, for `trialwise schemes`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from trialwise.schemes.setup import SETUP, was_done
 
 @dataclass(frozen=True, slots=True)
 class SchemeEntry:
-    """A scheme: what it can carry, what it lacks on this machine, and where its file stands.
+    """A scheme: what it can carry, what it lacks on this machine, and the path of its file.
 
-    `problem` says why its file is no scheme; the rest is empty then. `set_up` is None where it has no setup of its own.
+    `problem` says why its file is not a valid scheme; the rest is empty then. `set_up` is None if it has no setup of its own.
     """
 
     name: str
@@ -35,19 +35,19 @@ class SchemeEntry:
 
 @dataclass(frozen=True, slots=True)
 class SchemesDocument:
-    """The schemes by name: what `trialwise schemes --json` prints."""
+    """The schemes by name, as `trialwise schemes --json` prints them."""
 
     schemes: tuple[SchemeEntry, ...]
     format: Literal["trialwise.schemes/1"] = "trialwise.schemes/1"
 
 
 def list_schemes(folders: Iterable[Path] = ()) -> tuple[SchemeEntry, ...]:
-    """Every scheme, by name; PlanError where a folder is not there."""
+    """Return every scheme, by name; raise PlanError if a folder does not exist."""
     return tuple(_entry(name, path) for name, path in sorted(scheme_files(folders).items()))
 
 
 def set_up(scheme: Scheme) -> bool | None:
-    """Whether Trialwise has run the scheme's setup; None where it has none."""
+    """Return True if Trialwise has run the scheme's setup; None if it has none."""
     return None if scheme.setup is None else was_done(scheme.source, SETUP)
 
 

@@ -1,4 +1,4 @@
-"""What a scheme lacks on this machine."""
+"""Find what a scheme lacks on this machine."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from trialwise.schemes.scheme import Scheme
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-"""Where Debian puts servers; not in the PATH of ordinary users."""
+"""Folders where Debian puts servers; they are not in the PATH of ordinary users."""
 
 
 def search_path(path: str | None = None) -> str:
-    """PATH with the folders of servers at its end."""
+    """Return PATH with the folders of servers at its end."""
     folders = (path if path is not None else os.environ.get("PATH", os.defpath)).split(os.pathsep)
     return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
 
 
 def missing(scheme: Scheme) -> tuple[str, ...]:
-    """What the scheme lacks here, each in words that say what to do; empty where it can run."""
+    """Return what the scheme lacks here, each as a phrase that says what to do; empty if it can run."""
     return tuple(_missing(scheme))
 
 
@@ -43,7 +43,7 @@ def _missing(scheme: Scheme) -> Iterator[str]:
 
 
 def _attach_refusal() -> str | None:
-    """Why no congestion control can be attached to this kernel."""
+    """Return why no congestion control can be attached to this kernel."""
     try:
         _linux.check_congestion()
     except _linux.AttachError as error:

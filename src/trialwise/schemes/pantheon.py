@@ -1,7 +1,7 @@
-"""Wrappers of Pantheon as schemes: one executable with sub-commands (Yan et al., USENIX ATC 2018, section 3.2).
+"""Use Pantheon wrappers as schemes: one executable with sub-commands (Yan et al., USENIX ATC 2018, section 3.2).
 
-`deps` prints packages of Debian, `run_first` which side starts first, `setup` installs, `setup_after_reboot` does what a boot
-undoes; the side that starts first is given its port, the other one address and port.
+`deps` prints Debian packages, `run_first` prints which side starts first, `setup` installs, `setup_after_reboot` redoes what a boot
+undoes. The side that starts first is given its port, the other one address and port.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from trialwise.errors import PlanError
 from trialwise.schemes.scheme import End, Needs, Ready, Scheme, Side
 
 START_SECONDS = 3.0
-"""How long Pantheon waits between the first side and the second (`src/experiments/test.py`)."""
+"""Seconds that Pantheon waits between the first side and the second (`src/experiments/test.py`)."""
 _ANSWER_SECONDS = 30.0
 _AFTER_REBOOT = "setup_after_reboot"
 
 
 def is_wrapper(path: Path) -> bool:
-    """Whether a file is a wrapper: an executable Python script."""
+    """Return True if a file is a wrapper: an executable Python script."""
     return path.suffix == ".py" and not path.name.startswith("_") and os.access(path, os.X_OK)
 
 
 def read_wrapper(path: Path) -> Scheme:
-    """Ask a wrapper what it is.
+    """Ask a wrapper for its properties.
 
     Raises
     ------
     PlanError
-        It cannot be run, or does not answer as a wrapper does.
+        It cannot be run, or does not answer as a wrapper should.
     """
     status = path.stat()
     first, packages = _answers(path, (status.st_mtime_ns, status.st_size, status.st_ino))
@@ -54,7 +54,7 @@ def read_wrapper(path: Path) -> Scheme:
 
 @functools.cache
 def _answers(path: Path, version: tuple[int, ...]) -> tuple[End, tuple[str, ...]]:  # noqa: ARG001 of this version
-    """The side that starts first, and the packages; asked once for each version of the file."""
+    """Return the side that starts first, and the packages; cached for each version of the file."""
     first = _ask(path, "run_first")
     if first not in ("sender", "receiver"):
         raise PlanError(f"{path} run_first: printed {first!r}; a Pantheon wrapper prints sender or receiver")

@@ -29,12 +29,12 @@ _LOADS: Mapping[str, str] = {
 
 
 def python_scheme(name: str, folder: Path) -> Scheme:
-    """The scheme of a class such as ``python:vegas:Vegas``: class `Vegas` of `vegas.py` in `folder`. Only simulations run it.
+    """Return the scheme of a class such as ``python:vegas:Vegas``: class `Vegas` of `vegas.py` in `folder`. Only simulations run it.
 
     Raises
     ------
     PlanError
-        The name is of another form, the file is not there, fails, or has no such class.
+        The name has another form, or the file does not exist, fails, or lacks the class.
     """
     from trialwise.schemes.scheme import Scheme, Side, Simulated
 
@@ -52,14 +52,14 @@ def python_scheme(name: str, folder: Path) -> Scheme:
 
 
 def class_named(name: str, folder: Path) -> Callable[..., object]:
-    """The class of such a name.
+    """Load the class that a name refers to.
 
-    The file is executed anew each time, so that no trial sees what another has left in the module.
+    The file is executed anew each time, so that no trial sees what another left in the module.
 
     Raises
     ------
     PlanError
-        The name is of another form, the file is not there, fails, or has no such class.
+        The name has another form, or the file does not exist, fails, or lacks the class.
     """
     module_name, class_name = _parts(name)
     path = module_file(name, folder)
@@ -70,12 +70,12 @@ def class_named(name: str, folder: Path) -> Callable[..., object]:
 
 
 def class_read(name: str, folder: Path) -> Callable[..., object]:
-    """A class that stands still, with the `feedback` of the class of such a name, whose file is read and not executed.
+    """Return an inert class with the `feedback` of the named class, whose file is parsed but not executed.
 
     Raises
     ------
     PlanError
-        The name is of another form, or the file is not there, is no Python, or defines no such class.
+        The name has another form, or the file does not exist, is not Python, or does not define the class.
     """
     _, class_name = _parts(name)
     path = module_file(name, folder)
@@ -102,13 +102,13 @@ class _Standing:
         pass
 
     def on_acknowledgement(self, event: object) -> None:
-        """Let it be."""
+        """Do nothing."""
 
     on_loss = on_timeout = on_acknowledgement
 
 
 def _names_bound(module: ast.Module) -> set[str]:
-    """Every name that a module gives something, at whatever depth."""
+    """Return every name that a module binds, at any depth."""
     names: set[str] = set()
     for node in ast.walk(module):
         match node:
@@ -124,7 +124,7 @@ def _names_bound(module: ast.Module) -> set[str]:
 
 
 def _literals(found: ast.ClassDef, wanted: str) -> Generator[object]:
-    """What a class gives an attribute, where that stands there as a literal."""
+    """Yield the values of a class attribute that are literals."""
     for node in found.body:
         match node:
             case (
@@ -137,13 +137,13 @@ def _literals(found: ast.ClassDef, wanted: str) -> Generator[object]:
 
 
 def module_file(name: str, folder: Path) -> Path:
-    """Where the module of such a name stands; PlanError where the name is of another form."""
+    """Return the path of the module that a name refers to; raise PlanError if the name has another form."""
     module_name, _ = _parts(name)
     return folder.joinpath(*module_name.split(".")).with_suffix(".py")
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Module and class."""
+    """Split a name into module and class."""
     module_name, _, class_name = name.removeprefix(PREFIX).partition(":")
     if not module_name or not class_name:
         raise PlanError(f"scheme {name!r} names no class", hint="write it as in python:module:Class")
@@ -174,7 +174,7 @@ def _no_file(scheme: str, path: Path) -> PlanError:
 
 @contextlib.contextmanager
 def _importing_from(folder: Path) -> Generator[None]:
-    """Let modules be imported from a folder too."""
+    """Allow imports from a folder too."""
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -184,7 +184,7 @@ def _importing_from(folder: Path) -> Generator[None]:
 
 @contextlib.contextmanager
 def _known_as(name: str, module: ModuleType) -> Generator[None]:
-    """Have a module where dataclasses look for it, while it is executed."""
+    """Register a module where dataclasses look for it, while it is executed."""
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:

@@ -1,4 +1,4 @@
-"""Reading a scheme file."""
+"""Read a scheme file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trialwise.experiment.problems import nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
-"""Placeholders with one value each: what environments and loads may use; before the start there is no {peer}."""
+"""Single-valued placeholders, which environments and loads may use; there is no {peer} before the start."""
 PLACEHOLDERS = (*VALUES, "load", "flow", "utp")
-"""What the commands of a scheme may use."""
+"""Placeholders that the commands of a scheme may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class ReadySection(Section):
 
     line: Text | None = key(None, "Text of a line on its standard output.", "ready")
     port: Literal["tcp", "udp"] | None = key(None, "The port of the flow listens.", "tcp")
-    after: Duration = key(0.0, "A time after its start.", "3s")
-    timeout: PositiveDuration = key(10.0, "How long that may take.", "30s")
+    after: Duration = key(0.0, "This long after its start.", "3s")
+    timeout: PositiveDuration = key(10.0, "Maximum time until it is ready.", "30s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SideSection(Section):
 
     command: Text = key(
         ...,
-        "Command line, split as a shell would; then placeholders are filled.",
+        "Command line, split as a shell would; placeholders are filled in afterwards.",
         "iperf3 --server --port {port}",
     )
     environment: dict[str, str] = key(
@@ -48,7 +48,7 @@ class SideSection(Section):
     )
     ready: ReadySection = key(
         ...,
-        "When it is ready for the other side; of use for the side that starts first.",
+        "When it is ready for the other side; only used for the side that starts first.",
         factory=ReadySection,
     )
 
@@ -58,7 +58,7 @@ class NeedsSection(Section):
     """What a machine must have."""
 
     programs: list[Text] = key(..., "Programs in PATH.", ["iperf3"], factory=list[str])
-    packages: list[Text] = key(..., "Packages of Debian that bring them.", ["iperf3"], factory=list[str])
+    packages: list[Text] = key(..., "Debian packages that provide them.", ["iperf3"], factory=list[str])
     congestion: Text | None = key(None, "Congestion control that the kernel must have.", "bbr")
     feature: Literal["bpf", "utp"] | None = key(None, "Feature that Trialwise must be built with.", "bpf")
     root: bool = key(False, "Whether it must be root.", True)
@@ -66,11 +66,11 @@ class NeedsSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSection(Section):
-    """What stands for the programs where packets are simulated."""
+    """What replaces the programs where packets are simulated."""
 
     congestion: Text = key(
         ...,
-        "Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled.",
+        "Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled in.",
         "copa",
         "fixed_rate:{load}",
     )
@@ -81,7 +81,7 @@ class SimulatedSection(Section):
 class SchemeDocument(Section):
     """A scheme file; its name without .toml is the name of the scheme."""
 
-    title: Text = key(..., "What people read.", "TCP CUBIC (iperf3)")
+    title: Text = key(..., "Name shown to people.", "TCP CUBIC (iperf3)")
     color: Annotated[str, Limits(pattern=r"^#[0-9a-fA-F]{6}$")] | None = key(
         None, "Colour in figures.", "#1f77b4", title="a colour #rrggbb"
     )
@@ -90,7 +90,7 @@ class SchemeDocument(Section):
     )
     loads: dict[Literal["bulk", "rate", "bytes", "requests", "flows"], str] = key(
         ...,
-        "The kinds of load that the sender knows, each with the words that {load} stands for.",
+        "The kinds of load that the sender supports, each with the words that replace {load}.",
         {"bulk": "", "rate": "--bitrate {amount}"},
         factory=lambda: {"bulk": ""},
     )
@@ -105,7 +105,7 @@ class SchemeDocument(Section):
     )
     setup: Text | None = key(None, "Command that installs what the scheme needs.", "make -C src")
     attach: Literal["vegas", "dctcp"] | None = key(
-        None, "Congestion control of ours that the kernel gets while the scheme runs.", "vegas"
+        None, "Our congestion control, attached to the kernel while the scheme runs.", "vegas"
     )
 
 
@@ -120,7 +120,7 @@ def read_scheme(path: Path) -> Scheme:
     Raises
     ------
     PlanError
-        The file is no scheme; the message names file and key.
+        The file is not a valid scheme; the message names file and key.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -131,7 +131,7 @@ def read_scheme(path: Path) -> Scheme:
         document = adapter(SchemeDocument).validate_python(table)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        # A key that is misspelt is unknown and missing: the former says more.
+        # A misspelt key is reported both as unknown and as missing; the former says more.
         first = next((each for each in found if each["type"] == "unexpected_keyword_argument"), found[0])
         key = ".".join(str(part) for part in first["loc"])
         raise PlanError(f"{path}: {key}: {_said(first['type'], key, first['msg'])}") from error

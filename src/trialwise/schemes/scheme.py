@@ -1,4 +1,4 @@
-"""What a scheme is: a sender and a receiver under one congestion control."""
+"""The records of a scheme: a sender and a receiver under one congestion control."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Literal
 
 End = Literal["sender", "receiver"]
 LOADS = ("bulk", "rate", "bytes", "requests", "flows")
-"""Kinds of load: as much as goes, at most a rate, so many bytes, request and response, and many flows."""
+"""Kinds of load: unlimited, a maximum rate, a number of bytes, request and response, and many flows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """When a program that was started counts as ready: a line that it printed, a port that listens, or after a time.
+    """When a started program counts as ready: after a line that it printed, once a port listens, or after a time.
 
-    Times are in seconds. `timeout` is how long it may take.
+    Times are in seconds. `timeout` is the maximum time until it is ready.
     """
 
     line: str | None = None
@@ -27,7 +27,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The program at one end; `command` is split as a shell would, its placeholders are filled for each flow."""
+    """The program at one end; `command` is split as a shell would, and its placeholders are filled in for each flow."""
 
     command: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
@@ -38,8 +38,8 @@ class Side:
 class Needs:
     """What a machine must have for the scheme.
 
-    `packages` are Debian's names, `feature` is one that Trialwise must be built with, `congestion` one that the kernel
-    must have.
+    `packages` are Debian packages, `feature` is one that Trialwise must be built with, `congestion` is a congestion control that
+    the kernel must have.
     """
 
     programs: tuple[str, ...] = ()
@@ -51,10 +51,10 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What stands for a scheme's programs where packets are simulated.
+    """What replaces a scheme's programs where packets are simulated.
 
-    `congestion` is a controller of the UDP transport, or a Python class whose objects are controllers; `load` is what the
-    transport's sender is told. In both, {load} stands for the words of `Scheme.loads`.
+    `congestion` is a controller of the UDP transport, or a Python class whose objects are controllers; `load` is passed to the
+    transport's sender. In both, {load} is replaced by the words of `Scheme.loads`.
     """
 
     congestion: str | Callable[..., object]
@@ -66,9 +66,9 @@ class Scheme:
     """A sender and a receiver under one congestion control.
 
     `first` is the side that is started first and waits for the other. `loads` maps each kind of load that the sender
-    knows to the words that ask for it. `prepare` runs before every flow, outside the path; `setup` once on a machine,
+    supports to the words that request it. `prepare` runs before every flow, outside the path; `setup` once on a machine,
     `each_boot` before the first use after each boot; `attach` names a congestion control that is attached to the kernel
-    while the scheme runs. `simulated` is None where the scheme exists only as real programs.
+    while the scheme runs. `simulated` is None if the scheme exists only as real programs.
     """
 
     name: str
@@ -92,5 +92,5 @@ class Scheme:
         return bool(self.sender.command)
 
     def side(self, end: End) -> Side:
-        """The program of one end."""
+        """Return the program of one end."""
         return self.sender if end == "sender" else self.receiver

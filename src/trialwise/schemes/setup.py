@@ -1,7 +1,7 @@
-"""What was done for a scheme on this machine: its setup, and what it wants after each boot.
+"""Record what was done for a scheme on this machine: its setup, and what it needs after each boot.
 
-A record stands in the folder for such state of the user (XDG base directory specification, `XDG_STATE_HOME`), one small file
-for each scheme file. Where none can be written, nothing counts as done.
+Records are in the user's state folder (XDG base directory specification, `XDG_STATE_HOME`), one small file
+for each scheme file. If none can be written, nothing counts as done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def was_done(source: Path, what: What) -> bool:
-    """Whether the setup of this very scheme file ended well, or what it wants after a boot was done in this one."""
+    """Return True if the setup of this exact scheme file succeeded, or if its steps after a boot were done since the last one."""
     try:
         return _file(source, what).read_text() == _token(source, what)
     except OSError:
@@ -27,7 +27,7 @@ def was_done(source: Path, what: What) -> bool:
 
 
 def record(source: Path, what: What) -> None:
-    """Take note that it was done."""
+    """Record that it was done."""
     with contextlib.suppress(OSError):
         file, token = _file(source, what), _token(source, what)
         file.parent.mkdir(parents=True, exist_ok=True)

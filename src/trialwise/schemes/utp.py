@@ -8,7 +8,7 @@ from trialwise import _linux
 
 
 def main() -> int:
-    """Run libutp's sender or receiver with the arguments of the command line; give its exit code (1 without libutp)."""
+    """Run libutp's sender or receiver with the command line's arguments; return its exit code (1 without libutp)."""
     try:
         return _linux.utp_program(sys.argv[1:])
     except RuntimeError as error:
