@@ -1,4 +1,4 @@
-"""Convergence tests: TriScale's, on slopes of scaled values, and the default, on the drift of batches."""
+"""Convergence tests: TriScale's, on slopes of scaled values, and the default, on the drift of batch means."""
 
 from __future__ import annotations
 
@@ -53,25 +53,23 @@ def convergence(
     limits: Limits = None,
     method: Method = "default",
 ) -> Convergence:
-    """Whether values have stopped changing.
+    """Test whether values have stopped changing.
 
-    Default: the mean of the values must drift by less than the tolerance, as a share of the median batch (of
-    half the distance between the limits where given), by two one-sided tests (`steadiness`); harmless drifts
-    of quiet data pass, noise alone does not.
+    Default: two one-sided tests (`steadiness`) must show that the mean drifts by less than the tolerance, a share of the median
+    batch (or of half the distance between the limits, if given). Harmless drifts of quiet data pass; noise alone does not.
 
-    Paper (TriScale section 4.5): `values` are themselves the metric values of successive windows, as
-    `trial_metric` makes them. Times and values are mapped linearly to [-1, 1], the values from the limits or
-    else from their own extremes; the test is passed when the interval of the Theil-Sen slope lies within the
-    tolerance. The paper calls that interval "the middle C% of slopes", which almost no data pass; read here
-    as Sen's confidence interval of the slope, as `scipy.stats.theilslopes` computes it. Windows overlap, so
-    its level is not calibrated.
+    Paper (TriScale section 4.5): `values` are the metric values of successive windows, as `trial_metric` computes them. Times and
+    values are mapped linearly to [-1, 1], the values from the limits or else from their own extremes; the test passes if the
+    interval of the Theil-Sen slope lies within the tolerance. The paper calls that interval "the middle C% of slopes", which
+    almost no data would pass; here it is Sen's confidence interval of the slope, as in `scipy.stats.theilslopes`. Windows
+    overlap, so its level is not calibrated.
 
     Parameters
     ----------
     values
-        Numbers in the order of time.
+        Numbers in time order.
     times
-        One for each value, never descending, in any unit; 0, 1, 2 … by default.
+        One per value, non-decreasing, in any unit; 0, 1, 2 … by default.
     confidence
         In percent; above 50 for the default.
     tolerance
@@ -89,7 +87,7 @@ def convergence(
     Raises
     ------
     StatisticsError
-        Values or times are none, not finite, masked or not one-dimensional, or an option is out of range.
+        Values or times are empty, not finite, masked or not one-dimensional, or an option is out of range.
     """
     paper = as_method(method)
     array = as_values(values)
@@ -102,7 +100,7 @@ def convergence(
 
 
 def as_requirement(confidence: float, tolerance: float, limits: Limits, *, paper: bool) -> Requirement:
-    """Check what a convergence test is asked.
+    """Check the options of a convergence test.
 
     Raises
     ------
@@ -116,7 +114,7 @@ def as_requirement(confidence: float, tolerance: float, limits: Limits, *, paper
 
 
 def requirement_from(mapping: Mapping[str, object], *, paper: bool) -> Requirement | None:
-    """Read the table `convergence` of an experiment file; None when convergence is not expected.
+    """Read the table `convergence` of an experiment file; return None if convergence is not expected.
 
     Raises
     ------
@@ -134,7 +132,7 @@ _DEFAULTS = {"confidence": 95, "tolerance": 5}
 
 
 def slope_test(metrics: Array, times: Array, count: int, requirement: Requirement) -> Convergence:
-    """Apply the paper's test to metric values at times; `count` is the number of samples behind them."""
+    """Apply the paper's test to metric values at `times`; `count` is the number of samples behind them."""
     limits = requirement.limits
     if is_constant(metrics):
         result = without_drift(count, requirement, _PAPER)
@@ -162,7 +160,7 @@ def _judged(base: Convergence, slope: float, low: float, high: float) -> Converg
 
 
 def paper_windows(count: int) -> tuple[Indices, Indices]:
-    """Start and end of the windows of TriScale section 4.1: half the samples each, sliding by a hundredth.
+    """Return start and end of each window of TriScale section 4.1: half the samples each, sliding by a hundredth.
 
     Their number is capped at 100 (appendix C); they start at int(i L / K) for L = n // 2 and K = min(L, 100).
     """
@@ -173,7 +171,7 @@ def paper_windows(count: int) -> tuple[Indices, Indices]:
 
 
 def scaled_by(requirement: Requirement, samples: Array) -> Requirement:
-    """Take the extremes of the raw samples for limits, where none are given.
+    """Use the extremes of the raw samples as limits if none are given.
 
     The paper does not say what is mapped to [-1, 1]; scaled by the extremes of its own window metrics, even
     white noise never passes.

@@ -19,34 +19,34 @@ Side: TypeAlias = Literal["lower", "upper"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kpi:
-    """A bound, at a confidence, on a percentile of the metric over a series."""
+    """A confidence bound on a percentile of the metric over a series."""
 
     value: float | None
-    """The bound, in the unit of the values; None when there are too few."""
+    """The bound, in the unit of the values; None if there are too few."""
     rank: int | None
     """Its rank among the sorted values, from 1."""
     bound: Side
-    """Which side it bounds."""
+    """The side that it bounds."""
     attained: float | None
-    """Exact probability, in percent, with which such a bound holds for independent values."""
+    """Exact coverage of the bound for independent values, in percent."""
     interval: PercentileInterval
     """Two-sided interval of the same percentile at the same confidence."""
     independent: bool | None
     """Result of the independence test; False makes the value descriptive only."""
     independence: Independence
-    """The test itself."""
+    """The independence test."""
     n: int
     """Number of values."""
     needed: int
-    """Number of values from which the bound can be had."""
+    """Smallest number of values that yields the bound."""
     percentile: float
     """In percent."""
     confidence: float
-    """In percent, as asked for."""
+    """Nominal, in percent."""
     method: str
-    """How the bound was found."""
+    """How the bound was computed."""
     note: str
-    """What is missing or weakens it, and what would lift that."""
+    """What is missing or weakens the bound, and the remedy."""
 
 
 def kpi(
@@ -60,19 +60,19 @@ def kpi(
 ) -> Kpi:
     """Bound a percentile of the metric over a series of trials.
 
-    The bound is Thompson's, from exact ranks, as the paper has it; `method` chooses the independence test.
-    The value does not depend on that test.
+    The bound is Thompson's, from exact ranks, as in the paper. `method` selects the independence test, which does not affect the
+    value.
 
     Parameters
     ----------
     values
-        One metric for each trial, in the order of time.
+        One metric per trial, in time order.
     percentile
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     confidence
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     bound
-        "lower" or "upper"; by default lower below the 50th percentile, upper from it on.
+        "lower" or "upper"; by default "lower" below the 50th percentile, otherwise "upper".
     limits
         Expected extremes of the metric, for the paper's test of stationarity.
     method
@@ -86,7 +86,7 @@ def kpi(
     Raises
     ------
     StatisticsError
-        The values are none, not finite, masked or not one-dimensional, or an option is out of range.
+        The values are empty, not finite, masked or not one-dimensional, or an option is out of range.
     """
     array = as_values(values)
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
@@ -115,7 +115,7 @@ def kpi(
 
 
 def own_side(p: Fraction) -> Side:
-    """Choose the side on which a percentile is bounded unless another is asked for."""
+    """Return the side on which a percentile is bounded by default."""
     return "lower" if p < Fraction(1, 2) else "upper"
 
 
@@ -125,5 +125,5 @@ def caution(test: Independence) -> str:
 
 
 def joined(*parts: str) -> str:
-    """Join the parts that say something into one text."""
+    """Join the non-empty parts into one text."""
     return "; ".join(part for part in parts if part)

@@ -36,17 +36,17 @@ _EQUAL = "no interval: all values are equal"
 
 
 def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
-    """The mean of independent values with Student's t interval (Student 1908).
+    """Estimate the mean of independent values with Student's t interval (Student 1908).
 
-    Where the values are two numbers, such as 0 and 1, their mean is a share on the way from one to the other. Student's interval
-    of a rare one misses it too often: of 20 values with a share of 0.2 that of one alone ends at 0.155. So the bounds then reach
-    as far as those of Clopper and Pearson (1934) do, too; they are never inside of Student's, since there may be a third number
-    that was not seen. Where all values are equal both bounds are that number, and the method says that this is no interval.
+    If the values take only two numbers, such as 0 and 1, their mean is a proportion. For rare events, Student's interval misses
+    it too often: with 20 values and a proportion of 0.2, a sample with one event gives an upper bound of 0.155. The bounds are
+    therefore widened to Clopper and Pearson's (1934); they are never narrower than Student's, since a third number may exist that
+    was not seen. If all values are equal, both bounds are that number, and the method says that this is not an interval.
 
     Raises
     ------
     StatisticsError
-        Fewer than two values, values that are not finite, or a confidence that is no percentage.
+        Fewer than two values, values that are not finite, or a confidence that is not a percentage.
     """
     level = float(as_percent(confidence, "confidence"))
     checked = as_values(values, minimum=2)
@@ -63,7 +63,7 @@ def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
 
 
 def interval_of_two(values: Array, confidence: float) -> tuple[float, float] | None:
-    """Clopper and Pearson's interval of the mean of values that are two numbers; None where they are others."""
+    """Return Clopper and Pearson's interval of the mean of values that take two numbers; None if they take others."""
     low, high = float(values.min()), float(values.max())
     above = values == high
     if low == high or not (above | (values == low)).all():
@@ -73,10 +73,10 @@ def interval_of_two(values: Array, confidence: float) -> tuple[float, float] | N
 
 
 def tail_note(values: ArrayLike, *, what: str = "trial") -> str:
-    """Say that one trial, or skewness, makes an interval of the mean hold less often than it says; empty where neither does.
+    """Say if one trial, or skewness, makes an interval of the mean undercover; empty if neither does.
 
-    Of two numbers, however rare one of them is, `mean_interval` is no narrower than the exact one. `what` the values are of, in
-    the singular.
+    For values that take two numbers, however rare one is, `mean_interval` is no narrower than the exact interval. `what` names
+    the unit of observation, in the singular.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Measures: one number from many samples, of a whole array or of each of many windows of it."""
+"""Measures: one number from many samples, for a whole array or for each of many windows of it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _NAMES = ("mean", "median", "min", "max")
 
 
 def measure_of(values: ArrayLike, measure: Measure) -> float:
-    """One number from many samples.
+    """Reduce many samples to one number.
 
     Parameters
     ----------
     values
         Samples, in any order.
     measure
-        "mean", "median", "min", "max", or a percentile in percent, 95 or "p95" (linear, type 7, to the last bit
-        that of NumPy).
+        "mean", "median", "min", "max", or a percentile in percent, 95 or "p95" (linear, type 7, bit-identical to NumPy's).
 
     Returns
     -------
@@ -38,13 +37,13 @@ def measure_of(values: ArrayLike, measure: Measure) -> float:
     Raises
     ------
     StatisticsError
-        The samples are none, not finite, masked or not one-dimensional, or the measure is unknown.
+        The samples are empty, not finite, masked or not one-dimensional, or the measure is unknown.
     """
     return measured(as_values(values), as_measure(measure))
 
 
 def as_measure(measure: Measure) -> Measure:
-    """Check that a measure exists: a name, or a percentile in percent.
+    """Check that a measure is a known name or a percentile in percent.
 
     Raises
     ------
@@ -60,7 +59,7 @@ def as_measure(measure: Measure) -> Measure:
 
 
 def measured(values: Array, measure: Measure) -> float:
-    """`measure_of` for arguments that have been checked."""
+    """Compute `measure_of` for checked arguments."""
     if measure == "min":
         return float(values.min())
     if measure == "max":
@@ -71,13 +70,13 @@ def measured(values: Array, measure: Measure) -> float:
 
 
 def mean_of(values: Array) -> float:
-    """Arithmetic mean, also of numbers whose sum is beyond the largest double."""
+    """Return the arithmetic mean, even if the sum exceeds the largest double."""
     scale = overflow_scale(values)
     return float(np.mean(values)) if scale == 1 else float(np.mean(values * scale)) / scale
 
 
 def overflow_scale(values: Array) -> float:
-    """Find a power of two that keeps sums of the values finite; 1 when they are so anyway."""
+    """Return a power of two that keeps sums of the values finite; 1 if they already are."""
     largest = max(-float(values.min()), float(values.max()))
     return 1.0 if largest < 1e290 else 2.0**-100
 
@@ -95,9 +94,9 @@ def _fraction(measure: Measure) -> float:
 def window_measures(values: Array, starts: Indices, ends: Indices, measure: Measure) -> Array:
     """Compute the measure of `values[start:end]` for each window.
 
-    Percentiles, minima and maxima are those of each window by itself, to the last bit. Means are put together
-    from sums of the blocks between window edges, and differ from `numpy.mean` of the window by rounding: a
-    relative 1e-14 of the largest value, whatever the number of samples.
+    Percentiles, minima and maxima equal those of each window alone, bit for bit. Means are assembled from sums of the blocks
+    between window edges, and differ from `numpy.mean` of the window by rounding: at most 1e-14 of the largest value, for any
+    number of samples.
     """
     if measure not in ("mean", "min", "max"):
         return _core.window_percentiles(values, starts, ends, _fraction(measure))

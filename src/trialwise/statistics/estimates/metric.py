@@ -1,4 +1,4 @@
-"""The metric of one trial: a measure of its samples, after a convergence test where one is asked for."""
+"""The metric of one trial: a measure of its samples, after a convergence test if requested."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrialMetric:
-    """One number for one trial, and whether it stands for a longer trial."""
+    """The metric of one trial, and whether it is representative of a longer trial."""
 
     value: float
     """In the unit of the samples."""
     converged: bool | None
-    """Result of the convergence test; None when none was asked for."""
+    """Result of the convergence test; None if none was requested."""
     convergence: Convergence | None
-    """The test itself."""
+    """The convergence test."""
     n: int
     """Number of samples."""
     measure: str | float
-    """What reduced the samples."""
+    """The measure that reduced the samples."""
     confidence: float | None
-    """Of the convergence test, in percent."""
+    """Nominal, of the convergence test, in percent."""
     method: str
-    """What the value is computed from."""
+    """The samples or windows that the value is computed from."""
     reason: str
-    """Why the trial did not converge and what would lift that; empty when it did."""
+    """Why the trial did not converge, and the remedy; empty if it did."""
 
 
 def trial_metric(
@@ -61,29 +61,28 @@ def trial_metric(
 ) -> TrialMetric:
     """Reduce the samples of one trial to its metric.
 
-    Default: the measure of all samples, or of those after the warm-up when only the rest is steady.
+    Default: the measure of all samples, or of those after the warm-up if only these are steady.
 
-    Paper (TriScale section 4.1): if convergence is expected, the measure of windows of half the samples,
-    sliding by a hundredth of them over samples (not over time), is tested for convergence; the time of a
-    window is that of its first sample, and values are scaled by the limits or else by the extremes of the raw
-    samples (`scaled_by`). If the test is passed, the metric is the median of the windows' measures, otherwise
-    the measure of all samples.
+    Paper (TriScale section 4.1): if convergence is expected, windows of half the samples slide by a hundredth of them over
+    samples (not over time), and their measures are tested for convergence. The time of a window is that of its first sample;
+    values are scaled by the limits or else by the extremes of the raw samples (`scaled_by`). If the test passes, the metric is
+    the median of the windows' measures, otherwise the measure of all samples.
 
     Parameters
     ----------
     samples
-        Numbers in the order of time.
+        Numbers in time order.
     measure
         "mean", "median", "min", "max", or a percentile in percent, 95 or "p95".
     times
-        One for each sample, never descending, in any unit; 0, 1, 2 … by default.
+        One per sample, non-decreasing, in any unit; 0, 1, 2 … by default.
     convergence
         Keys `confidence` (percent, default 95), `tolerance` (percent, default 5), `limits` (two numbers) and
         `expected` (default true); None or `expected = false` for no test.
     method
         "default" or "paper".
     convention
-        Of a percentile, as in `trial_quantile`; tests of convergence know "linear" alone.
+        Of a percentile, as in `trial_quantile`; convergence tests accept "linear" only.
 
     Returns
     -------
@@ -93,7 +92,7 @@ def trial_metric(
     Raises
     ------
     StatisticsError
-        Samples or times are none, not finite, masked or not one-dimensional, or an option is out of range.
+        Samples or times are empty, not finite, masked or not one-dimensional, or an option is out of range.
     """
     paper, linear = as_method(method), as_convention(convention) == "linear"
     array, reduction = as_values(samples), as_measure(measure)
@@ -116,7 +115,7 @@ def trial_metric(
 def trial_metric_values(
     trials: Sequence[ArrayLike], measure: Measure, convention: Convention = "linear"
 ) -> Array:
-    """The values of `trial_metric` of many trials at once, where no convergence is tested: shape (trials,); errors as there."""
+    """Compute `trial_metric` of many trials at once, without convergence tests: shape (trials,). Raises the same errors."""
     samples, reduction = TrialSamples.of(trials).checked(minimum=1), as_measure(measure)
     if as_convention(convention) == "linear" and reduction not in ("mean", "min", "max"):
         ends = np.cumsum(samples.sizes)

@@ -1,4 +1,4 @@
-"""Bounds on percentiles of a distribution from ranks of independent values, and bands of all of it."""
+"""Bounds on percentiles from ranks of independent values, and bands of the whole distribution."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class PercentileInterval:
-    """An interval for a percentile of the distribution that the values come from."""
+    """A confidence interval for a percentile of the distribution that the values come from."""
 
     low: float | None
-    """Lower bound, a value of the sample; None when not asked for or not to be had."""
+    """Lower bound, a value of the sample; None if not requested or not attainable."""
     high: float | None
     """Upper bound, likewise."""
     low_rank: int | None
@@ -33,41 +33,40 @@ class PercentileInterval:
     high_rank: int | None
     """Rank of `high`, from 1."""
     attained: float | None
-    """Exact coverage of what is returned, in percent (at least that on tied data); None when nothing is."""
+    """Exact coverage of the interval returned, in percent (at least this on tied data); None if nothing is returned."""
     n: int
     """Number of values."""
     needed: int
-    """Number of values from which all that was asked for can be had."""
+    """Smallest number of values that yields all requested bounds."""
     percentile: float
     """In percent."""
     confidence: float
-    """In percent, as asked for."""
+    """Nominal, in percent."""
     bound: Bound
-    """Which bounds were asked for."""
+    """The bounds requested."""
     method: str
     """How the ranks were found."""
     note: str
-    """What is missing and what would lift that; empty when nothing is."""
+    """What is missing and the remedy; empty if nothing is."""
 
 
 def percentile_interval(
     values: ArrayLike, percentile: float, confidence: float, *, bound: Bound = "both"
 ) -> PercentileInterval:
-    """Confidence interval of a percentile from exact binomial ranks (Thompson 1936; TriScale Eq. 1-3).
+    """Estimate a percentile's confidence interval from exact binomial ranks (Thompson 1936; TriScale Eq. 1-3).
 
-    One bound is the largest x_(m) with P(Bin(n, p) >= m) >= C, or its mirror image. Both bounds each miss
-    with at most (1-C)/2 (equal tails). Ranks are exact, also where probability and confidence are equal. The
-    interval is closed: with ties it covers at least what it says. The values must be independent and come
-    from one distribution.
+    A single bound is the largest x_(m) with P(Bin(n, p) >= m) >= C, or its mirror image. Two bounds each miss with probability at
+    most (1-C)/2 (equal tails). Ranks are exact, even where probability and confidence are equal. The interval is closed: with
+    ties it covers at least at its level. The values must be independent and identically distributed.
 
     Parameters
     ----------
     values
         Numbers, in any order.
     percentile
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     confidence
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     bound
         "lower", "upper" or "both".
 
@@ -79,7 +78,7 @@ def percentile_interval(
     Raises
     ------
     StatisticsError
-        The values are none, not finite, masked or not one-dimensional, or an option is out of range.
+        The values are empty, not finite, masked or not one-dimensional, or an option is out of range.
     """
     one_of(bound, "bound", ("lower", "upper", "both"))
     array = as_values(values)
@@ -104,7 +103,7 @@ def percentile_interval(
 
 
 def ranks(n: int, p: Fraction, level: Fraction, bound: Bound) -> tuple[int | None, int | None]:
-    """Ranks of the bounds asked for, from 1."""
+    """Return the ranks of the requested bounds, from 1."""
     each = (1 + level) / 2 if bound == "both" else level
     low = None if bound == "upper" else lower_rank(n, p, each)
     high = None if bound == "lower" else upper_rank(n, p, each)
@@ -112,7 +111,7 @@ def ranks(n: int, p: Fraction, level: Fraction, bound: Bound) -> tuple[int | Non
 
 
 def at_ranks(array: Array, low: int | None, high: int | None) -> tuple[float | None, float | None]:
-    """Pick the values of two ranks, without sorting everything."""
+    """Return the values at two ranks, without a full sort."""
     places = [rank - 1 for rank in (low, high) if rank is not None]
     ordered = np.partition(array, places) if places else array
     return (
@@ -122,7 +121,7 @@ def at_ranks(array: Array, low: int | None, high: int | None) -> tuple[float | N
 
 
 def attained(n: int, low: int | None, high: int | None, p: Fraction) -> float | None:
-    """Coverage, in percent, of the interval between two ranks; an absent rank leaves that side open."""
+    """Return the coverage, in percent, of the interval between two ranks; an absent rank leaves that side open."""
     if low is None and high is None:
         return None
     return 100 * (1 - miss(n, low or 0, n + 1 if high is None else high, p))
@@ -135,20 +134,20 @@ def _shortage(n: int, wanted: int, p: Fraction, level: Fraction, bound: Bound) -
 
 @dataclass(frozen=True, slots=True)
 class CdfBand:
-    """Bounds on many percentiles: an empirical distribution with its confidence (TriScale Fig. 7)."""
+    """An empirical distribution with confidence bounds on many percentiles (TriScale Fig. 7)."""
 
     percentiles: Array
     """In percent: 2, 4 … 98."""
     estimate: Array
     """Percentiles of the sample (linear, type 7)."""
     low: Array
-    """Lower bound of each percentile by itself, one-sided at the confidence; NaN where not to be had."""
+    """Lower bound of each percentile separately, one-sided at the confidence; NaN if not attainable."""
     high: Array
-    """Upper bound of each percentile by itself, likewise."""
+    """Upper bound of each percentile separately, likewise."""
     simultaneous_low: Array
-    """Lower bounds of all percentiles together with `simultaneous_high`; NaN where not to be had."""
+    """Lower bounds that hold for all percentiles together with `simultaneous_high`; NaN if not attainable."""
     simultaneous_high: Array
-    """Upper bounds of all percentiles together."""
+    """Upper bounds that hold for all percentiles together."""
     epsilon: float
     """Half-width of the simultaneous band of the distribution function, as a share."""
     n: int
@@ -156,25 +155,24 @@ class CdfBand:
     confidence: float
     """In percent."""
     method: str
-    """How the bands were found."""
+    """How the bands were computed."""
     note: str
-    """What is missing and what would lift that; empty when nothing is."""
+    """What is missing and the remedy; empty if nothing is."""
 
 
 def cdf_band(values: ArrayLike, confidence: float) -> CdfBand:
-    """Bands of the distribution function, as bounds of its percentiles 2, 4 … 98.
+    """Estimate bands of the distribution function, as bounds of its percentiles 2, 4 … 98.
 
-    `low` and `high` are the paper's bounds (section 5.4, Fig. 7): one-sided, each percentile by itself, from
-    exact ranks. They do not hold together. The simultaneous band does: F lies within epsilon =
-    sqrt(log(2/(1-C)) / 2n) of the empirical distribution everywhere (Dvoretzky, Kiefer and Wolfowitz 1956,
-    constant of Massart 1990).
+    `low` and `high` are the paper's bounds (section 5.4, Fig. 7): one-sided, for each percentile separately, from exact ranks.
+    They do not hold jointly. The simultaneous band does: F lies within epsilon = sqrt(log(2/(1-C)) / 2n) of the empirical
+    distribution everywhere (Dvoretzky, Kiefer and Wolfowitz 1956, constant of Massart 1990).
 
     Parameters
     ----------
     values
         Numbers, in any order.
     confidence
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
 
     Returns
     -------
@@ -210,7 +208,7 @@ def cdf_band(values: ArrayLike, confidence: float) -> CdfBand:
 
 
 def _picked(ordered: Array, chosen: np.ndarray[tuple[int], np.dtype[np.number]]) -> Array:
-    """Pick the values of ranks from 1; NaN for ranks that do not exist."""
+    """Return the values at ranks from 1; NaN for ranks that do not exist."""
     exists = (chosen >= 1) & (chosen <= ordered.size)
     places = np.where(exists, chosen, 1).astype(np.int64) - 1
     return np.where(exists, ordered[places], np.nan)

@@ -1,4 +1,4 @@
-"""The quantile of one trial's samples: which convention, and whether so few samples have that quantile at all."""
+"""Quantiles of one trial's samples: their convention, and whether there are enough samples."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 Convention: TypeAlias = Literal["nearest_rank", "linear"]
 MIN_BEYOND = 5
-"""Samples that are to lie beyond a quantile of one trial, on average."""
+"""Expected number of samples beyond a quantile of one trial, at least."""
 
 
 def trial_quantile(values: ArrayLike, percentile: float, convention: Convention = "nearest_rank") -> float:
-    """One quantile of the samples of a trial, by a convention that is said.
+    """Compute one quantile of a trial's samples by a stated convention.
 
-    On some forty flows the convention alone moves a p99 by a sixth, so that it belongs to the result.
+    On some forty flows the convention alone moves a p99 by a sixth, so it belongs to the result.
 
     Parameters
     ----------
     values
         Samples, in any order.
     percentile
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     convention
-        "nearest_rank": the smallest sample x with at least the share p at or below x, rank ⌈pN⌉ (type 1 of Hyndman and
-        Fan 1996; CCEval Eq. 7, but where pN is whole, and there one rank higher). CCEval's Eq. 8 as printed asks for
-        ⌈pN⌉ + 1, which up to 1/(1-p) samples do not have. "linear": type 7, NumPy's default.
+        "nearest_rank": the smallest sample x with at least the share p at or below x, rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996;
+        CCEval Eq. 7, which is one rank higher where pN is an integer). CCEval's Eq. 8 as printed asks for rank ⌈pN⌉ + 1, which
+        does not exist up to 1/(1-p) samples. "linear": type 7, NumPy's default.
 
     Raises
     ------
     StatisticsError
-        Samples that are none or not finite, or an option out of range.
+        No samples, samples that are not finite, or an option out of range.
     """
     array, p = as_values(values), as_percent(percentile, "percentile")
     as_convention(convention)
@@ -56,7 +56,7 @@ def trial_quantile(values: ArrayLike, percentile: float, convention: Convention 
 def trial_quantiles(
     trials: Sequence[ArrayLike], percentile: float, convention: Convention = "nearest_rank"
 ) -> Array:
-    """`trial_quantile` of each trial, many at once; errors as there."""
+    """Compute `trial_quantile` of many trials at once. Raises the same errors."""
     samples, p = TrialSamples.of(trials).checked(minimum=1), as_percent(percentile, "percentile")
     as_convention(convention)
     if convention == "linear":
@@ -70,12 +70,12 @@ def trial_quantiles(
 
 
 def nearest_rank(count: int, p: Fraction) -> int:
-    """The rank ⌈pN⌉, from 1, in exact fractions."""
+    """Return the rank ⌈pN⌉, from 1, in exact fractions."""
     return ceil(p * count)
 
 
 def quantile_of_ordered(ordered: Array, p: Fraction, convention: Convention) -> float:
-    """`trial_quantile` of samples in ascending order, for arguments that have been checked."""
+    """Compute `trial_quantile` of samples in ascending order, for checked arguments."""
     if convention == "linear":
         return percentile_of(ordered, float(p))
     return float(ordered[nearest_rank(ordered.size, p) - 1])
@@ -87,30 +87,30 @@ def as_convention(convention: str) -> str:
     Raises
     ------
     StatisticsError
-        There is none of that name.
+        The name is unknown.
     """
     return one_of(convention, "convention", ("nearest_rank", "linear"))
 
 
 def quantile_refusal(samples: float, percentile: float, *, forced: bool = False) -> str:
-    """Say why trials of so many samples have no quantile of their own worth a mean; empty where they have.
+    """Say why trials with this many samples are too short for a mean of their quantiles; empty if they are not.
 
-    Below five samples beyond it (above it, or below it where the percentile is under 50) a trial's quantile is about its
-    extreme sample: mean of trials and quantile of all samples then differ by 20 to 60 % (p99 and p99.9 of 44 flows).
+    With fewer than five samples beyond it (above it, or below it for percentiles under 50), a trial's quantile is close to its
+    extreme sample: the mean over trials and the quantile of all samples then differ by 20 to 60 % (p99 and p99.9 of 44 flows).
 
     Parameters
     ----------
     samples
-        Samples of a trial, on average.
+        Mean number of samples in a trial.
     percentile
         In percent.
     forced
-        Whether it was asked for all the same.
+        True if it was requested nevertheless.
 
     Raises
     ------
     StatisticsError
-        The percentile is none.
+        The percentile is out of range.
     """
     p = as_percent(percentile, "percentile")
     share = min(p, 1 - p)

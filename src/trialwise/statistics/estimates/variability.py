@@ -1,4 +1,4 @@
-"""Variability scores: how far KPIs move from series to series (TriScale section 4.3)."""
+"""Variability scores: how much KPIs vary between series (TriScale section 4.3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Variability:
     """The range, at a confidence, of a middle share of the KPIs of all series."""
 
     low: float | None
-    """Lower bound of the lower percentile, in the unit of the values; None when there are too few."""
+    """Lower bound of the lower percentile, in the unit of the values; None if there are too few."""
     high: float | None
     """Upper bound of the upper percentile."""
     low_rank: int | None
@@ -40,27 +40,27 @@ class Variability:
     score: float | None
     """high - low, in the unit of the values."""
     relative: float | None
-    """Score as a share of the absolute median of the values; None when that is 0."""
+    """Score as a share of the absolute median of the values; None if that is 0."""
     joint_confidence: float | None
-    """Probability, in percent, that both bounds hold together."""
+    """Probability, in percent, that both bounds hold jointly."""
     prediction: float | None
     """Probability, in percent, that the KPI of one more series lies between the bounds."""
     independent: bool | None
     """Result of the independence test; False makes the score descriptive only."""
     independence: Independence
-    """The test itself."""
+    """The independence test."""
     n: int
     """Number of series."""
     needed: int
-    """Number of series from which the score can be had."""
+    """Smallest number of series that yields the score."""
     percentile: float
     """In percent."""
     confidence: float
-    """In percent: of each bound, or of both together for the median."""
+    """In percent: of each bound, or of both jointly for the median."""
     method: str
-    """How the bounds were found."""
+    """How the bounds were computed."""
     note: str
-    """What is missing or weakens it, and what would lift that."""
+    """What is missing or weakens the score, and the remedy."""
 
 
 def variability(
@@ -71,20 +71,20 @@ def variability(
     limits: Limits = None,
     method: Method = "default",
 ) -> Variability:
-    """Range of a middle share of KPIs over all series like those at hand.
+    """Estimate the range of a middle share of KPIs over all series like those given.
 
-    From the lower bound of percentile min(p, 100-p) to the upper bound of its mirror image, each one-sided at
-    the confidence, from exact ranks; for the median both bounds hold together, which is what the paper's
-    Table 2 counts (75 %: 3 series, 90 %: 5). `method` chooses the independence test.
+    It extends from the lower bound of percentile min(p, 100-p) to the upper bound of its mirror image, each one-sided at the
+    confidence, from exact ranks. For the median both bounds hold jointly, as the paper's Table 2 counts (75 %: 3 series, 90 %:
+    5). `method` selects the independence test.
 
     Parameters
     ----------
     values
-        One KPI for each series, in the order of time.
+        One KPI per series, in time order.
     percentile
-        In percent; 25 and 75 mean the same range.
+        In percent; 25 and 75 give the same range.
     confidence
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     limits
         Expected extremes of the KPI, for the paper's test of stationarity.
     method
@@ -98,8 +98,8 @@ def variability(
     Raises
     ------
     StatisticsError
-        The values are none, not finite, masked or not one-dimensional, an option is out of range, or the
-        score is beyond the largest double.
+        The values are empty, not finite, masked or not one-dimensional, an option is out of range, or the score exceeds the
+        largest double.
     """
     array = as_values(values)
     share, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
@@ -142,12 +142,12 @@ def _shortage(count: int, wanted: int, p: Fraction, level: Fraction) -> str:
 
 
 def _prediction(count: int, low: int | None, high: int | None) -> float | None:
-    """Take each of the n + 1 gaps between values for equally likely: (n-1)/(n+1) between the extremes."""
+    """Return the probability for n + 1 equally likely gaps between values: (n-1)/(n+1) between the extremes."""
     return None if low is None or high is None else 100 * (high - low) / (count + 1)
 
 
 def joint_confidence(n: int, low: int | None, high: int | None, p: Fraction) -> float | None:
-    """Probability, in percent, that x_(low) <= Q_p and Q_(1-p) <= x_(high) hold together.
+    """Return the probability, in percent, that x_(low) <= Q_p and Q_(1-p) <= x_(high) hold jointly.
 
     With A values below Q_p and B below Q_(1-p): P(A >= low) - P(A >= low, B >= high), and B - A given A is
     binomial.
