@@ -1,4 +1,4 @@
-"""The difference between two samples of trials: how large, how sure, whether it matters, and what would settle it."""
+"""The difference between two samples of trials: its size, its uncertainty, its relevance, and the trials that would settle it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The second sample against the first: b - a, b / a, and in percent of a."""
+    """The second sample compared with the first: b - a, b / a, and in percent of a."""
 
     welch: WelchDifference
     """Difference of the means."""
     hodges_lehmann: Shift | None
-    """Median of all differences between a value of b and one of a; None of averages, which have no values of their own."""
+    """Median of all differences between a value of b and one of a; None for averages, which have no single values."""
     ratio: Ratio
     """Of the means."""
     percent: Ratio
@@ -61,22 +61,22 @@ class Difference:
     p_equivalent: float | None
     """Of two one-sided tests, against "the difference is not within the margin"; None without a margin."""
     margin: float | None
-    """In the unit of the values; of a relative margin, at the mean of a that was found."""
+    """In the unit of the values; a relative margin is converted at the estimated mean of a."""
     margin_percent: float | None
-    """As it was given, where it is relative to a's mean."""
+    """As given, if it is relative to a's mean."""
     verdict: Verdict
     trials_needed: int | None
-    """Further trials on each side for a 90 % chance to decide; 0 where it is decided, None where 10,000 would not do."""
+    """Further trials on each side for a 90 % chance to decide; 0 if decided, None if 10,000 would not suffice."""
     judged: Judged
-    """How the follow-up is to be judged: "fresh", by itself, or "pooled", with the trials that there are."""
+    """How the follow-up will be judged: "fresh", on its own trials, or "pooled", with the existing trials."""
     reason: str
-    """What the verdict rests on, and what stands in the way of one."""
+    """What the verdict rests on, and what prevents one."""
     n: tuple[int, int]
     confidence: float
     """In percent."""
     method: str
     paired: bool = False
-    """Whether both sides are of the same units; `welch` is then Student's t of the differences."""
+    """True if both sides come from the same units; `welch` is then Student's t of the differences."""
 
 
 def difference(
@@ -90,22 +90,21 @@ def difference(
 ) -> Difference:
     """Compare two samples of trials.
 
-    The verdict is "different" if the two-sided interval of the difference lies outside of the margin (without one: off
-    0), "equivalent" if both one-sided Welch tests reject, that is, if the interval at 2 confidence - 100 percent lies inside of
-    the margin, else "undecided". Intervals: Welch 1947; Hodges and Lehmann 1963; Fieller 1954.
+    The verdict is "different" if the two-sided interval of the difference lies outside the margin (without one: excludes 0),
+    "equivalent" if both one-sided Welch tests reject, that is, if the interval at 2 confidence - 100 percent lies inside the
+    margin, else "undecided". Intervals: Welch 1947; Hodges and Lehmann 1963; Fieller 1954.
 
     Parameters
     ----------
     a, b
-        One number for each trial.
+        One number per trial.
     confidence
         In percent, above 50.
     margin
-        The largest difference that does not matter: in the unit of the values, or, `relative`, in percent of a's mean, whose
-        own uncertainty then counts.
+        The largest difference that does not matter: in the unit of the values, or, if `relative`, in percent of a's mean, whose
+        uncertainty is then included.
     judged
-        What `trials_needed` assumes: that the verdict of the follow-up comes from its own trials ("fresh"), or from all
-        ("pooled").
+        What `trials_needed` assumes: the follow-up is judged on its own trials ("fresh") or on all trials ("pooled").
 
     Raises
     ------
@@ -131,26 +130,26 @@ def difference_of_averages(
     relative: bool = False,
     judged: Judged = "fresh",
 ) -> Difference:
-    """Compare two averages over cells, each of which counts the same however many trials it has.
+    """Compare two averages over cells, with equal weight for each cell whatever its number of trials.
 
-    The mean of k cells' means has the variance V = Σ s²/n / k², s² and n being those of each cell, and Satterthwaite's
-    (1946) V² / Σ ((s²/n / k²)² / (n - 1)) degrees of freedom: so it takes the place of a sample of that many values and one,
-    of variance V each over their number, in Welch's test and all that follows from it.
+    The mean of k cell means has the variance V = Σ s²/n / k², with s² and n of each cell, and Satterthwaite's (1946) degrees of
+    freedom, df = V² / Σ ((s²/n / k²)² / (n - 1)). Welch's test and all that follows therefore treat it as the mean of a sample of
+    df + 1 values with variance V (df + 1).
 
     Parameters
     ----------
     a, b
-        The trials of each cell of either side; a cell has two or more.
+        For each side the trials of its cells, two or more per cell.
     confidence, margin, relative
-        As of `difference`.
+        As in `difference`.
     judged
-        As of `difference`; `trials_needed` counts further trials of each cell. Of the result, `n` are the trials of the
-        smallest cells, and `standard_deviations` those of an average of one trial of each cell.
+        As in `difference`; `trials_needed` counts further trials of each cell. In the result, `n` are the trials of the
+        smallest cells, and `standard_deviations` those of an average of one trial per cell.
 
     Raises
     ------
     StatisticsError
-        A side has no cell, a cell fewer than two values or some that are not finite, or an option is out of range.
+        A side has no cells, a cell has fewer than two values or values that are not finite, or an option is out of range.
     """
     level = as_confidence(confidence)
     allowed = None if margin is None else as_margin(margin, relative=relative)
@@ -172,14 +171,14 @@ def difference_of_averages(
 
 
 def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
-    """Moments whose test is Welch's of an average, and those of as many averages of one trial of each cell."""
+    """Return moments that make Welch's test that of the average, and moments of averages of one trial per cell."""
     of_cells = [Moments.of(cell) for cell in cells]
     mean = sum(float(cell.mean) for cell in of_cells) / len(cells)
     shares = [float(cell.variance) / cell.n / len(cells) ** 2 for cell in of_cells]
     variance, fewest = sum(shares), min(cell.n for cell in of_cells)
     if not variance:
         return Moments(fewest, mean, 0.0), Moments(fewest, mean, 0.0)
-    # As shares, whose squares do not underflow.
+    # Shares, because their squares do not underflow.
     df = 1 / sum((share / variance) ** 2 / (cell.n - 1) for share, cell in zip(shares, of_cells, strict=True))
     single = sum(float(cell.variance) for cell in of_cells) / len(cells) ** 2
     return Moments(df + 1, mean, variance * (df + 1)), Moments(fewest, mean, single)
@@ -187,7 +186,7 @@ def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The moments by which two sides are judged, those by which they are billed, their trials and standard deviations."""
+    """Moments for the verdict, moments for the trials needed, numbers of trials and standard deviations of two sides."""
 
     judged_by: Pair
     billed_by: Pair
@@ -233,7 +232,7 @@ def _judged(
 
 
 def _deviation(values: Array, pair: Pair) -> float:
-    """Standard deviation of a sample by itself, whatever variance the pair takes for it."""
+    """Return the standard deviation of a sample alone, whatever variance the pair assumes for it."""
     return pair.unscaled(float(Moments.of(np.ldexp(values, -pair.exponent)).variance) ** 0.5)
 
 
@@ -244,7 +243,7 @@ def _in_units(margin: Margin | None, mean: float) -> float | None:
 
 
 def reason_of(verdict: Verdict, has_margin: bool, differs: bool, varies: bool, needed: int | None) -> str:
-    """What a verdict rests on, in words; of an open one also whether there is a bill."""
+    """Explain a verdict; for an undecided one, say also if no number of further trials would do."""
     said = _SAID[verdict, has_margin, differs and verdict == "undecided"]
     if not varies:
         said += "; no value of either side differs from another, so that this is judged by ranks"

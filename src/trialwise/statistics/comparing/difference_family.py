@@ -1,4 +1,4 @@
-"""Many differences judged together: Holm's correction over all of them."""
+"""Many differences judged together, with Holm's correction over all of them."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from trialwise.statistics.sequential.forecast import trials_to_decide
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """One difference as its family lets it be judged."""
+    """One difference, judged within its family."""
 
     difference: Difference
-    """By itself."""
+    """The difference judged alone."""
     p_adjusted: float
-    """Of the likelier claim, "different" or "equivalent", corrected over the family."""
+    """Of the claim with the smaller p-value, "different" or "equivalent", corrected over the family."""
     verdict: Verdict
     trials_needed: int | None
-    """As of a single difference, at the level of the family shared out evenly; 0 where it is decided."""
+    """As for a single difference, at the family's error rate split evenly; 0 if decided."""
     reason: str
 
     @property
     def bill(self) -> int | None:
-        """`trials_needed` where it answers a question somebody asked: None of an open verdict without a margin.
+        """Return `trials_needed`, or None for an undecided verdict without a margin.
 
-        Without one the trials would only settle on which side of 0 a difference lies that may be of no use to anybody.
+        Without a margin, further trials would only settle the sign of a difference that may not matter.
         """
         return None if self.verdict == "undecided" and self.difference.margin is None else self.trials_needed
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceFamily:
-    """Verdicts that hold together: some wrong one in at most 100 - confidence percent of experiments."""
+    """Verdicts that hold jointly: at most 100 - confidence percent of experiments have any wrong verdict."""
 
     members: Mapping[Hashable, FamilyMember]
     confidence: float
-    """In percent, of all verdicts together."""
+    """In percent, of all verdicts jointly."""
     n: int
     """Differences in the family."""
     method: str
 
 
 def difference_family(differences: Mapping[Hashable, Difference]) -> DifferenceFamily:
-    """Correct the verdicts of many differences, such as schemes times metrics, for their number.
+    """Correct the verdicts of many differences, such as schemes times metrics, for multiplicity.
 
-    Holm (1979) over the smaller p-value of each difference: of "it is more than the margin" and "it is within", of which only
-    one can be true; that step-down tests keep their level with such a choice of direction: Shaffer (1980).
+    Holm (1979) over the smaller p-value of each difference, for "it exceeds the margin" or "it is within the margin". Only one of
+    these can be true, and step-down tests keep their level when the direction is chosen so (Shaffer 1980).
 
     Raises
     ------
     StatisticsError
-        There are none, or they differ in confidence.
+        There are no differences, or their confidences differ.
     """
     levels = {one.confidence for one in differences.values()}
     if len(levels) != 1:
@@ -91,7 +91,7 @@ def _member(one: Difference, p_adjusted: float, alpha: float, size: int) -> Fami
 
 
 def trials_to_decide_at(one: Difference, alpha: float) -> int | None:
-    """Further trials on each side that decide at a level, whether it is decided now or not; see `trials_to_decide`."""
+    """Return the further trials on each side that decide at a level, even if it is decided now; see `trials_to_decide`."""
     if one.paired:
         n = one.n[0]
         pair = Pair.of_summary(one.n, (0.0, one.welch.estimate), (0.0, one.welch.se * n**0.5))

@@ -1,4 +1,4 @@
-"""Whether two means are the same within a margin: two one-sided Welch tests."""
+"""Equivalence of two means within a margin: two one-sided Welch tests."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Whether the difference b - a of two means lies within a margin."""
+    """Result of a test that the difference b - a of two means lies within a margin."""
 
     estimate: float
-    """In the unit of the margin: that of the values, or percent of a's mean."""
+    """In the unit of the margin: the unit of the values, or percent of a's mean."""
     low: float
-    """Of the interval at 2 confidence - 100 percent, which lies inside of the margin where they are equivalent."""
+    """Of the interval at 2 confidence - 100 percent, which lies inside the margin if the means are equivalent."""
     high: float
     margin: float
     relative: bool
-    """Whether the margin and the interval are in percent of a's mean."""
+    """True if the margin and the interval are in percent of a's mean."""
     p_lower: float
     """Against "the difference is at most minus the margin"."""
     p_upper: float
     """Against "the difference is at least the margin"."""
     p_value: float
-    """The larger of both."""
+    """The larger of the two."""
     equivalent: bool
     n: tuple[int, int]
     confidence: float
@@ -43,18 +43,18 @@ class Equivalence:
 def equivalence(
     a: ArrayLike, b: ArrayLike, *, margin: float, confidence: float = 95, relative: bool = False
 ) -> Equivalence:
-    """Test whether the mean of b is that of a within a margin (TOST, Schuirmann 1987, with Welch's degrees of freedom).
+    """Test whether the means of a and b are equal within a margin (TOST, Schuirmann 1987, with Welch's degrees of freedom).
 
     Parameters
     ----------
     a, b
-        One number for each trial.
+        One number per trial.
     margin
         In the unit of the values, above 0.
     confidence
-        In percent: each of both tests is at 100 - confidence percent.
+        In percent; each of the two tests has the level 100 - confidence percent.
     relative
-        Read the margin in percent of a's mean. That this mean is an estimate too is taken into account.
+        Read the margin in percent of a's mean. The uncertainty of this mean is taken into account.
 
     Raises
     ------

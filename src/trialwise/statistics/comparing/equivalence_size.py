@@ -1,4 +1,4 @@
-"""How many trials on each side show that two means are the same within a margin."""
+"""Number of trials on each side that shows equivalence of two means within a margin."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ _MOST = 10**9
 
 
 def equivalence_size(spread: float, *, confidence: float = 95, chance: float = 90) -> int:
-    """Trials on each side: n = 2 (z_confidence + z_chance)² spread² + 1, rounded up.
+    """Return the trials needed on each side: n = 2 (z_confidence + z_chance)² spread² + 1, rounded up.
 
-    The normal approximation to the power of each of the two one-sided tests where the true difference is 0, and one more
-    for Student's t.
-    Where the spread is the margin it gives 19, with which both tests succeed in 83 % of experiments (with 20: 85 %).
+    This is the normal approximation to the power of each one-sided test at a true difference of 0, plus one trial for Student's
+    t. If the spread equals the margin it gives 19, with which both tests succeed in 83 % of experiments (with 20: 85 %).
 
     Parameters
     ----------
     spread
-        Standard deviation of a trial over the margin, both in the same unit.
+        Standard deviation of a trial divided by the margin, both in the same unit.
     confidence, chance
         Of the verdict, and of each one-sided test that leads to it, in percent.
 

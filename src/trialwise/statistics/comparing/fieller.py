@@ -1,4 +1,4 @@
-"""The ratio of two means with Fieller's set, for unequal variances."""
+"""The ratio of two means with Fieller's confidence set, for unequal variances."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Mean of the second sample over mean of the first."""
+    """Mean of the second sample divided by the mean of the first."""
 
     estimate: float
-    """NaN where the first mean is 0."""
+    """NaN if the first mean is 0."""
     low: float
-    """Minus infinity where the set has no bounds, because the first mean may be 0."""
+    """Minus infinity if the set is unbounded because the first mean may be 0."""
     high: float
     excluded: tuple[float, float] | None
-    """Where the set has no bounds: the ratios between these, both excluded, are still ruled out; None if none are."""
+    """For an unbounded set, the open interval of ratios that are still ruled out; None if there are none."""
     confidence: float
     """In percent."""
     n: tuple[int, int]
@@ -32,21 +32,21 @@ class Ratio:
 
     @property
     def bounded(self) -> bool:
-        """Whether the set is an interval."""
+        """Return True if the set is an interval."""
         return self.low > -inf
 
     def in_percent(self) -> Ratio:
-        """By how many percent the second mean is above the first: 100 (ratio - 1)."""
+        """Return the excess of the second mean over the first in percent: 100 (ratio - 1)."""
         excluded = self.excluded and (100 * (self.excluded[0] - 1), 100 * (self.excluded[1] - 1))
         estimate, low, high = (100 * (end - 1) for end in (self.estimate, self.low, self.high))
         return Ratio(estimate, low, high, excluded, self.confidence, self.n, self.method)
 
 
 def ratio_of(pair: Pair, level: float) -> Ratio:
-    """Every ratio r that a Welch test of b - r a = 0 does not reject at 1 - level (Fieller 1954).
+    """Return the set of ratios r that a Welch test of b - r a = 0 does not reject at 1 - level (Fieller 1954).
 
-    The degrees of freedom are Satterthwaite's at the r in question, so that the set and the tests agree. It is an
-    interval if and only if a's mean differs from 0 at that level; else it is the whole line, or all but an interval.
+    The degrees of freedom are Satterthwaite's at each r, so that the set and the tests agree. It is an interval if and only if
+    a's mean differs from 0 at that level; otherwise it is the whole line, or all but an interval.
     """
     a, b = pair.a, pair.b
     estimate = float(b.mean / a.mean) if a.mean else nan
@@ -61,7 +61,7 @@ def _set(a: Moments, b: Moments, alpha: float) -> tuple[float, float, tuple[floa
         return float(b.mean / a.mean), float(b.mean / a.mean), None
     if not a.variance and (not b.variance or not a.mean):
         return -inf, inf, None
-    # Directions (cos θ, sin θ) of (a, b) stand for the ratios tan θ: a ratio without bounds is no special case there.
+    # Directions (cos θ, sin θ) of (a, b) stand for the ratios tan θ, so that unbounded ratios need no special case.
     centre = _direction(float(b.mean), float(a.mean))
     if a.mean and _beyond(a, b, centre, alpha) >= 0:  # the interval is narrower than doubles lie apart
         return float(b.mean / a.mean), float(b.mean / a.mean), None
@@ -71,8 +71,8 @@ def _set(a: Moments, b: Moments, alpha: float) -> tuple[float, float, tuple[floa
 
 
 def _excluded(a: Moments, b: Moments, centre: float, alpha: float) -> tuple[float, float] | None:
-    """The ratios that are ruled out although an infinite one is not."""
-    # |T| is greatest where (cos θ, sin θ) is at right angles to the means, both measured in standard errors.
+    """Return the ratios that are ruled out although an infinite one is not."""
+    # |T| is largest where (cos θ, sin θ) is orthogonal to the means, both measured in standard errors.
     if not b.mean:
         return None
     farthest = _direction(-float(a.mean * b.variance / b.n), float(b.mean * a.variance / a.n))
@@ -94,7 +94,7 @@ def _edge(a: Moments, b: Moments, start: float, end: float, alpha: float) -> flo
 
 
 def _beyond(a: Moments, b: Moments, angle: float, alpha: float) -> float:
-    """How far Welch's |T| of b cos θ - a sin θ lies beyond its critical value."""
+    """Return the excess of Welch's |T| of b cos θ - a sin θ over its critical value."""
     cosine, sine = cos(angle), sin(angle)
     of_a, of_b = sine**2 * float(a.variance) / a.n, cosine**2 * float(b.variance) / b.n
     both = of_a + of_b

@@ -1,4 +1,4 @@
-"""Holm's correction of p-values for their number."""
+"""Holm's correction of p-values for multiplicity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979)."""
+    """Correct p-values for multiplicity (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     corrected = [0.0] * len(p_values)
     reached = 0.0

@@ -1,4 +1,4 @@
-"""The difference between two sides that were measured in the same units: hosts, boots, processes."""
+"""The difference between two sides measured in the same units: hosts, boots, processes."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def paired_difference(
     relative: bool = False,
     judged: Judged = "fresh",
 ) -> Difference:
-    """Compare two sides unit by unit: what the units have in common does not count.
+    """Compare two sides unit by unit, so that variation between units cancels.
 
-    Student's t of the differences b - a takes the place of Welch's, that of b - (1 ± δ) a where the margin is relative, signed
-    ranks (Hodges and Lehmann 1963) the place of rank sums, and Fieller's set (1954) takes the covariance into account. All else
-    is as in `difference`; `trials_needed` counts further units, in each of which both sides run.
+    Student's t of the differences b - a replaces Welch's (of b - (1 ± δ) a if the margin is relative), signed ranks (Hodges and
+    Lehmann 1963) replace rank sums, and Fieller's set (1954) includes the covariance. All else is as in `difference`;
+    `trials_needed` counts further units, each of which runs both sides.
 
     Parameters
     ----------
     a, b
-        One number for each unit, of the same units in the same order.
+        One number per unit, for the same units in the same order.
 
     Raises
     ------
     StatisticsError
-        The sides have not as many values, fewer than two, values that are not finite, or an option is out of range.
+        The sides differ in length, have fewer than two values or values that are not finite, or an option is out of range.
     """
     level = as_confidence(confidence)
     allowed = None if margin is None else as_margin(margin, relative=relative)
@@ -94,9 +94,9 @@ def paired_difference(
 
 
 def paired_ratio(a: ArrayLike, b: ArrayLike, *, confidence: float = 95) -> Ratio:
-    """Mean of b over mean of a, unit by unit: every r at which Student's t of b - r a does not reject (Fieller 1954).
+    """Estimate mean of b / mean of a, unit by unit: every r at which Student's t of b - r a does not reject (Fieller 1954).
 
-    The ratio of `paired_difference` alone, without what takes the square of the number of units.
+    This is the ratio of `paired_difference` without the parts whose cost is quadratic in the number of units.
 
     Raises
     ------
@@ -114,18 +114,18 @@ def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 
 def as_one_side(differences: Array) -> Pair:
-    """Differences of pairs as a second sample against a first that is 0 and does not vary: Welch's test is then Student's."""
+    """Return paired differences as a second sample against a constant first of 0: Welch's test then equals Student's."""
     nothing, exponent = Moments(differences.size, 0.0, 0.0), exponent_of(differences)
     return Pair(nothing, Moments.of(np.ldexp(differences, -exponent)), exponent)
 
 
 def margin_in_units(margin: Margin, mean: float) -> float:
-    """A margin in the unit of the values, a relative one at this mean of the first side."""
+    """Return a margin in the unit of the values; a relative margin is taken at this mean of the first side."""
     return margin.size * mean if margin.relative else margin.size
 
 
 def bill(pair: Pair, margin: float | None, alpha: float, judged: Judged) -> int | None:
-    """Further units that decide with a chance of 90 %; see `trials_to_decide`."""
+    """Return the further units that decide with a chance of 90 %; see `trials_to_decide`."""
     scaled = None if not margin else Margin(pair.scaled(margin), relative=False)
     return trials_to_decide(pair.a, pair.b, scaled, alpha, judged)
 
@@ -145,7 +145,7 @@ def _against(values: Array) -> Contrast:
 
 
 def _ratio(a: Array, b: Array, level: float) -> Ratio:
-    """The set of `paired_ratio`: g r² - 2 h r + k <= 0."""
+    """Compute the set of `paired_ratio`: g r² - 2 h r + k <= 0."""
     n = a.size
     reach = float(stdtrit(n - 1, (1 + level) / 2)) ** 2 / n
     covariance = np.atleast_2d(np.cov(a, b))

@@ -1,4 +1,4 @@
-"""What running both sides on the same workloads (common random numbers) was worth."""
+"""The gain from running both sides on the same workloads (common random numbers)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairingGain:
-    """How much narrower pairs make a difference."""
+    """How much narrower pairing makes the interval of a difference."""
 
     correlation: float
-    """Of both sides over units; NaN where a side does not vary."""
+    """Between both sides over units; NaN if a side does not vary."""
     gain: float
-    """Variance of a difference of independent sides over that of pairs: so many times the units the same width would take."""
+    """Variance of the difference of independent sides over that of pairs: the factor in units for the same width."""
     n: int
     method: str
 
 
 def pairing_gain(a: ArrayLike, b: ArrayLike) -> PairingGain:
-    """Ratio of variances (s_a² + s_b²) / s_(b-a)², the gain of `paired_difference` over `difference` in these units.
+    """Compute (s_a² + s_b²) / s_(b-a)², the variance gain of `paired_difference` over `difference` in these units.
 
     Parameters
     ----------
     a, b
-        One number for each unit, of the same units in the same order.
+        One number per unit, for the same units in the same order.
 
     Raises
     ------
     StatisticsError
-        The sides have not as many values, fewer than two, or values that are not finite.
+        The sides differ in length, or have fewer than two values or values that are not finite.
     """
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     if first.size != second.size:

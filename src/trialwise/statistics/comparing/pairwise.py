@@ -1,4 +1,4 @@
-"""Every treatment against every other: Welch's one-sided tests of all pairs of means at once."""
+"""Welch's one-sided tests of all pairs of treatment means at once."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Direction: TypeAlias = Literal["higher", "lower"]
 
 
 def as_direction(better: str) -> int:
-    """1 where higher is better, -1 where lower is.
+    """Return 1 if higher is better, -1 if lower is.
 
     Raises
     ------
     StatisticsError
-        The direction is neither.
+        The direction is neither "higher" nor "lower".
     """
     return 1 if one_of(better, "better", ("higher", "lower")) == "higher" else -1
 
@@ -38,7 +38,7 @@ def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
     Raises
     ------
     StatisticsError
-        There is no group, or one has fewer than two values or values that are not finite.
+        There are no groups, or one has fewer than two values or values that are not finite.
     """
     if not groups:
         raise StatisticsError("there are no groups; at least one is wanted")
@@ -46,15 +46,15 @@ def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
 
 
 def better_p_values(groups: Sequence[Array], sign: int) -> Array:
-    """p-values of "the mean of row i is better than that of column j" (Welch 1947), one-sided.
+    """Compute one-sided p-values of "the mean of row i is better than that of column j" (Welch 1947).
 
-    Where neither of two groups varies, ranks are all there is: the p-value is that of complete separation by Mann and
-    Whitney's U, as `difference` has it.
+    If neither of two groups varies, only ranks remain: the p-value is that of complete separation by Mann and Whitney's U, as in
+    `difference`.
     """
     scale = max(float(np.abs(values).max()) for values in groups) or 1.0
     scaled = [values / scale for values in groups]
     means = sign * np.array([values.mean() for values in scaled])
-    # A mean of equal numbers may differ from them by rounding: their variance is 0, not that.
+    # The mean of equal numbers may differ from them by rounding; their variance must still be 0.
     squares = np.array([values.var(ddof=1) / values.size if np.ptp(values) else 0.0 for values in scaled])
     sizes = [values.size for values in scaled]
     own = np.repeat(squares[:, None], len(sizes), axis=1)
@@ -75,7 +75,7 @@ def better_p_values(groups: Sequence[Array], sign: int) -> Array:
 
 
 def _shared(groups: Sequence[Array]) -> Iterator[tuple[int, int, float]]:
-    """Pairs of which the smaller group is a single number that the other has too, with the variance of both together."""
+    """Yield each pair whose smaller group is one repeated number that also occurs in the other, with their pooled variance."""
     moments = [Moments.of(values) for values in groups]
     constant = [at for at, one in enumerate(moments) if not one.variance]
     for row in constant:
@@ -86,9 +86,9 @@ def _shared(groups: Sequence[Array]) -> Iterator[tuple[int, int, float]]:
 
 
 def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
-    """As `better_p_values`, by Student's t of the differences of values at the same place (Student 1908).
+    """Compute `better_p_values` by Student's t of the differences of values at the same index (Student 1908).
 
-    Where all differences of two groups are one number, their signs are all there is: the p-value is that of the sign test.
+    If all differences of two groups are equal, only their signs remain: the p-value is that of the sign test.
 
     Raises
     ------
@@ -115,12 +115,12 @@ def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
 
 
 def better_at(p_values: Array, alpha: float) -> NDArray[np.bool_]:
-    """Which row is better than which column at a level; never one whose mean is not, however high the level."""
+    """Return which row is better than which column at a level, but only if its mean is better, however high the level."""
     return (p_values <= alpha) & (p_values < _EVEN)
 
 
 def without_variance(groups: Mapping[str, Array]) -> str:
-    """Say which groups have no variance, and how they are told from each other."""
+    """Name the groups without variance, and say how they are compared."""
     constant = [name for name, values in groups.items() if not np.ptp(values)]
     if len(constant) < 2:
         return ""

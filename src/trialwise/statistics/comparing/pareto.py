@@ -29,41 +29,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParetoSet(AbstractSet[str]):
-    """A set of the names of treatments that may be on the front, with what excluded the others."""
+    """The names of treatments that may be on the front, and what excluded the others."""
 
     members: frozenset[str]
     front_of_means: frozenset[str]
-    """The front of the means: what is seen, without any confidence."""
+    """The front of the sample means, without any confidence."""
     excluded_by: dict[str, tuple[str, ...]]
-    """For each treatment left out those that are better in every metric, the clearest first."""
+    """For each excluded treatment, those that are better in every metric, the smallest p-value first."""
     p_values: dict[str, float]
-    """For each treatment the smallest p-value of "some other is better in every metric", times their number."""
+    """For each treatment the smallest p-value of "another one is better in every metric", corrected for the number of tests."""
     better: dict[str, Direction]
     """For each metric which values are better."""
     n: dict[str, int]
-    """Values of each treatment, in every metric."""
+    """Values per treatment, in every metric."""
     confidence: float
     """In percent."""
     holds: Literal["each", "front"]
-    """Whether the confidence is of each treatment of the front by itself, or of the whole front."""
+    """Whether the confidence is of each treatment of the front separately, or of the whole front."""
     method: str
     note: str
-    """What was not compared; empty when everything was."""
+    """What was not compared; empty if everything was."""
 
     @classmethod
     def _from_iterable(cls, it: Iterable[str]) -> frozenset[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return frozenset(it)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a treatment may be on the front."""
+        """Return True if a treatment may be on the front."""
         return name in self.members
 
     def __iter__(self) -> Iterator[str]:
-        """Names, in no order."""
+        """Iterate over the names, in no particular order."""
         return iter(self.members)
 
     def __len__(self) -> int:
-        """How many treatments may be on the front."""
+        """Return the number of treatments that may be on the front."""
         return len(self.members)
 
 
@@ -75,33 +75,32 @@ def pareto_set(
     holds: Literal["each", "front"] = "each",
     paired: bool = False,
 ) -> ParetoSet:
-    """Leave out the treatments that some other is better than in the mean of every metric.
+    """Exclude each treatment that another one beats in the mean of every metric.
 
-    For a pair the p-value is the largest over the metrics of Welch's one-sided test (intersection-union test,
-    Berger 1982: valid however the metrics depend on each other). A treatment is left out where that of some
-    other is at most (1 - C)/(K - 1), so that one which truly is on the front is kept with probability C. For the
-    whole front together ("front") the level is (1 - C)/(K(K - 1)).
+    The p-value of a pair is the largest over the metrics of Welch's one-sided test (intersection-union test, Berger 1982: valid
+    under any dependence between metrics). A treatment is excluded if its p-value against another one is at most (1 - C)/(K - 1),
+    so that a treatment truly on the front is kept with probability C. For the whole front jointly ("front") the level is (1 -
+    C)/(K(K - 1)).
 
     Parameters
     ----------
     groups
-        For each treatment its metrics, one number for each trial; all metrics are of the same trials.
+        For each treatment its metrics, one number per trial; all metrics come from the same trials.
     better
-        For each metric "higher" or "lower". Metrics that are not named here are not looked at.
+        For each metric "higher" or "lower". Metrics not named here are ignored.
     confidence
         In percent.
     holds
-        "each": every treatment of the front by itself; "front": all of them together.
+        "each": every treatment of the front separately; "front": all of them jointly.
     paired
-        Whether the values at the same place of all treatments are of the same unit (a workload that all of them ran): Student's
-        t of their differences then takes the place of Welch's.
+        True if values at the same index come from the same unit (a workload that all treatments ran); Student's t of their
+        differences then replaces Welch's.
 
     Raises
     ------
     StatisticsError
-        No treatments or metrics, a metric that a treatment lacks, metrics of one treatment with different numbers of
-        values, paired treatments with different numbers of values, fewer than two, values that are not finite, or an option out of
-        range.
+        No treatments or metrics, a metric that a treatment lacks, metrics of one treatment with different numbers of values,
+        paired treatments with different numbers of values, fewer than two, values that are not finite, or an option out of range.
     """
     level = as_percent(confidence, "confidence")
     one_of(holds, "holds", ("each", "front"))
@@ -137,7 +136,7 @@ def pareto_set(
 def _read(
     groups: Mapping[str, Mapping[str, ArrayLike]], better: Mapping[str, Direction]
 ) -> dict[str, dict[str, Array]]:
-    """For each metric the values of each treatment."""
+    """Return the values of each treatment by metric."""
     if not better:
         raise StatisticsError("no metric is named; say for at least one whether higher or lower is better")
     for name, own in groups.items():
@@ -155,7 +154,7 @@ def _read(
 
 
 def _excluded_by(names: list[str], p_values: Array, alpha: float) -> dict[str, tuple[str, ...]]:
-    """For each column that some row is better than, those rows, the smallest p-value first."""
+    """Return, for each column that some row beats, those rows, the smallest p-value first."""
     better, found = better_at(p_values, alpha), dict[str, tuple[str, ...]]()
     for at, name in enumerate(names):
         order: list[int] = np.argsort(p_values[:, at], kind="stable").tolist()
@@ -165,7 +164,7 @@ def _excluded_by(names: list[str], p_values: Array, alpha: float) -> dict[str, t
 
 
 def _dominated(means: Array) -> NDArray[np.bool_]:
-    """Which column another one is at least as good as in every row, and better in one."""
+    """Return which columns are dominated: another one is at least as good in every row, and better in one."""
     no_worse = (means[:, :, None] >= means[:, None, :]).all(axis=0)
     better = (means[:, :, None] > means[:, None, :]).any(axis=0)
     return np.any(no_worse & better, axis=0, keepdims=False)

@@ -1,4 +1,4 @@
-"""Which treatments differ from which: all pairs, corrected for their number."""
+"""Post-hoc comparison of all pairs of treatments, corrected for multiplicity."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ METHODS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PosthocRow:
-    """Two treatments."""
+    """The comparison of two treatments."""
 
     a: Hashable
-    """Its level, or the tuple of its levels where there are several factors."""
+    """Its level, or the tuple of its levels if there are several factors."""
     b: Hashable
     difference: float
-    """Mean of b less mean of a, in the unit of the response."""
+    """Mean of b minus mean of a, in the unit of the response."""
     low: float
-    """Bounds that hold for all pairs together at the confidence; NaN where there is no spread to judge by."""
+    """Bounds that hold for all pairs jointly at the confidence; NaN if there is no spread to judge by."""
     high: float
     p_value: float
     """Corrected over all pairs; NaN likewise."""
@@ -55,16 +55,16 @@ class Posthoc:
 
     rows: tuple[PosthocRow, ...]
     cells: tuple[Cell, ...]
-    """The treatments with trials."""
+    """The treatments that have trials."""
     response: str
     factors: tuple[str, ...]
     n: int
-    """Trials."""
+    """Number of trials."""
     confidence: float
-    """In percent, of all pairs together."""
+    """In percent, of all pairs jointly."""
     method: str
     note: str
-    """What could not be judged and what would lift that; empty when nothing is."""
+    """What could not be judged and the remedy; empty if nothing is missing."""
 
 
 def posthoc(
@@ -75,25 +75,25 @@ def posthoc(
     method: PosthocMethod = "games_howell",
     confidence: float = 95,
 ) -> Posthoc:
-    """Compare every two treatments, the family of pairs corrected by the studentized range.
+    """Compare all pairs of treatments, corrected by the studentized range.
 
-    The difference of means is divided by √(s_a²/n_a + s_b²/n_b) / √2: with variances of its own for each treatment and
-    Welch's degrees of freedom (Games and Howell 1976), or with the mean square within treatments (Tukey 1953; Kramer 1956).
+    The difference of means is divided by √(s_a²/n_a + s_b²/n_b) / √2, with separate variances and Welch's degrees of freedom
+    (Games and Howell 1976), or with the mean square within treatments (Tukey 1953; Kramer 1956).
 
     Parameters
     ----------
     table, response, factors
         As in `anova`. Treatments are the combinations of levels that have trials.
     method
-        "games_howell", or "tukey" where all treatments have the same spread. With three trials of each treatment
-        "games_howell" rejects too often, above all where values have two modes (docs/concepts/statistics.md).
+        "games_howell", or "tukey" if all treatments have the same spread. With three trials per treatment "games_howell" rejects
+        too often, especially if values have two modes (docs/concepts/statistics.md).
     confidence
-        In percent, of all pairs together.
+        In percent, of all pairs jointly.
 
     Raises
     ------
     StatisticsError
-        As in `anova`; or no pair can be judged since no treatment has a second trial, or none has any spread.
+        As in `anova`; or no pair can be judged because no treatment has a second trial, or none has any spread.
     """
     one_of(method, "method", tuple(METHODS))
     share = float(as_percent(confidence, "confidence"))
@@ -154,7 +154,7 @@ def _pooled(variances: Array, counts: Array) -> Array:
 
 
 def _of_pairs(trials: Trials, cells: Indices, variances: Array) -> list[tuple[float, float]]:
-    """The variances of both treatments of each pair: of both together where one has none to show (`shared_variance`)."""
+    """Return the variances of both treatments of each pair; the pooled one if one of them shows none (`shared_variance`)."""
     values = [trials.of_cell(int(place)) for place in cells]
     moments = [
         Moments(own.size, float(own[0]) if variance == 0 else float(own.mean()), float(variance))
@@ -168,7 +168,7 @@ def _of_pairs(trials: Trials, cells: Indices, variances: Array) -> list[tuple[fl
 
 
 def _welch_freedoms(first: Array, second: Array, first_freedoms: Array, second_freedoms: Array) -> Array:
-    """Welch (1938) and Satterthwaite (1946); NaN below two trials and without any spread."""
+    """Compute degrees of freedom (Welch 1938; Satterthwaite 1946); NaN below two trials and without any spread."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (first + second) ** 2 / (first**2 / first_freedoms + second**2 / second_freedoms)
 

@@ -1,4 +1,4 @@
-"""Ranks of treatments with confidence, and the set that may contain the best."""
+"""Ranks of treatments with confidence, and a set that contains the best one with confidence."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankSets(Mapping[str, tuple[int, int]]):
-    """For each treatment its best and its worst possible rank, from 1: a mapping in the order of the means."""
+    """Best and worst possible rank of each treatment, from 1: a mapping in the order of the means."""
 
     ranks: dict[str, tuple[int, int]]
-    """All of them hold together at the confidence."""
+    """Rank ranges that hold jointly at the confidence."""
     best: frozenset[str]
-    """The treatments that may be the best; the best is among them at the confidence (by itself)."""
+    """The treatments that could be the best; contains the best one at the confidence (a separate claim)."""
     means: dict[str, float]
     n: dict[str, int]
-    """Values of each treatment."""
+    """Number of values per treatment."""
     better: Direction
     """Whether higher or lower values are better."""
     confidence: float
     """In percent."""
     method: str
     note: str
-    """What was not compared; empty when everything was."""
+    """What was not compared; empty if everything was."""
 
     def __getitem__(self, name: str) -> tuple[int, int]:
-        """Best and worst rank of a treatment."""
+        """Return the best and worst rank of a treatment."""
         return self.ranks[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names from the best mean to the worst."""
+        """Iterate over the names from the best mean to the worst."""
         return iter(self.ranks)
 
     def __len__(self) -> int:
-        """How many treatments there are."""
+        """Return the number of treatments."""
         return len(self.ranks)
 
 
@@ -66,32 +66,32 @@ def rank_sets(
     better: Direction = "higher",
     paired: bool = False,
 ) -> RankSets:
-    """Ranks of the means of treatments that hold together (Mohamad, Goeman and van Zwet 2020, by Holm).
+    """Compute simultaneous rank ranges of treatment means (Mohamad, Goeman and van Zwet 2020, by Holm).
 
-    Every pair is tested by Welch's two-sided t test with Holm's correction over all pairs. A treatment that is
-    beaten by so many and beats so many others has a rank between 1 + (beaten by) and K - (beats). With the
-    probability of the confidence no pair is told in the wrong order, and then every rank set holds.
+    Every pair is tested by Welch's two-sided t test with Holm's correction over all pairs. The rank of a treatment lies between 1
+    + (number that beat it) and K - (number that it beats). With at least the probability of the confidence no pair is ordered
+    wrongly, and then all rank ranges hold.
 
-    `best` leaves a treatment out where some other is better at (1 - C)/(K - 1), one-sided (multiple comparisons
-    with the best, Hsu 1984, by Bonferroni): a claim of its own, that the best is in this set.
+    `best` excludes a treatment if another one is better at (1 - C)/(K - 1), one-sided (multiple comparisons with the best, Hsu
+    1984, by Bonferroni). This is a separate claim: the best is in this set.
 
     Parameters
     ----------
     groups
-        For each treatment one number for each trial, two or more.
+        For each treatment one number per trial, two or more.
     confidence
         In percent.
     better
         "higher" or "lower": which values are better.
     paired
-        Whether the values at the same place of all groups are of the same unit (a workload that all treatments ran): Student's
-        t of their differences then takes the place of Welch's.
+        True if values at the same index come from the same unit (a workload that all treatments ran); Student's t of their
+        differences then replaces Welch's.
 
     Raises
     ------
     StatisticsError
-        No groups, paired groups of different lengths, fewer than two values in one, values that are not finite, or an option out of
-        range.
+        No groups, paired groups of different lengths, fewer than two values in one, values that are not finite, or an option out
+        of range.
     """
     level, sign = as_percent(confidence, "confidence"), as_direction(better)
     checked = as_groups(groups)
@@ -117,7 +117,7 @@ def rank_sets(
 
 
 def beats(p_values: Array, alpha: float) -> NDArray[np.bool_]:
-    """Which row is better than which column, from one-sided p-values of all pairs, by Holm at `alpha`."""
+    """Return which row beats which column, from one-sided p-values of all pairs, by Holm at `alpha`."""
     rows, columns = np.triu_indices(len(p_values), k=1)
     forward, backward = p_values[rows, columns], p_values[columns, rows]
     two_sided = np.minimum(1.0, 2 * np.minimum(forward, backward))

@@ -1,4 +1,4 @@
-"""CCEval's rule: one more trial until a normal interval of the mean is narrow enough. A mode of the paper, not a default."""
+"""CCEval's stopping rule, only as a mode of its paper: add trials until a normal interval of the mean is narrow enough."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RelativeMarginStop:
-    """Where CCEval's rule stops in a row of trials, and what it then reports."""
+    """Where CCEval's rule stops in a sequence of trials, and what it then reports."""
 
     stopped: bool
     """Whether the rule has stopped."""
     n: int
-    """Trials until it stopped, or all."""
+    """Trials until the rule stopped, or all trials."""
     mean: float
     low: float
     high: float
     forecast: int | None
-    """Trials in all that it expects to need, from those so far; None where the mean is 0."""
+    """Total trials that the rule expects to need, from the trials so far; None if the mean is 0."""
     margin: float
     """In percent of the mean."""
     confidence: float
-    """In percent, nominal."""
+    """Nominal, in percent."""
     method: str
     warning: str
-    """Always there: what this rule is known to do, and what in these trials makes it worse."""
+    """Never empty: the known faults of this rule, and what makes them worse in these trials."""
 
 
 def relative_margin_stop(
     values: ArrayLike, *, margin: float, confidence: float = 95, start: int = 20
 ) -> RelativeMarginStop:
-    """Apply CCEval's sequential rule to trials in their order (its section 4.2, model-free).
+    """Apply CCEval's sequential rule to trials in order (its section 4.2, model-free).
 
-    From the `start`-th trial on it stops as soon as v s <= margin |mean| sqrt(N), v being the normal quantile and s the
-    standard deviation, and reports mean ± v s / sqrt(N). The forecast is v² s² / (margin² mean²).
+    From trial `start` on, it stops as soon as v s <= margin |mean| sqrt(N), with v the normal quantile and s the standard
+    deviation, and reports mean ± v s / sqrt(N). The forecast is v² s² / (margin² mean²).
 
     Parameters
     ----------
     values
-        One number for each trial, in the order of time.
+        One number per trial, in time order.
     margin
-        Half of the width wanted, in percent of the mean.
+        Desired half-width, in percent of the mean.
     confidence
         In percent.
     start

@@ -12,20 +12,20 @@ from scipy.special import ndtr, ndtri
 from trialwise.statistics.checks import Array
 
 MAX_EXACT = 50
-"""Up to so many values in each sample, ranks come from the exact distribution of Mann and Whitney's U."""
+"""Largest sample size for which ranks come from the exact distribution of Mann and Whitney's U."""
 _MAX_CANDIDATES = 4_000
 _SKETCH = 24
-"""So many values of each sample stand for all where a first guess is wanted."""
+"""Number of values of each sample that represent all of them for an initial guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far the first sample lies above the second (Hodges and Lehmann 1963), in the unit of the values."""
+    """The shift of the first sample relative to the second (Hodges and Lehmann 1963), in the unit of the values."""
 
     estimate: float
-    """Median of all differences of a value of the first sample and one of the second."""
+    """Median of all differences between a value of the first sample and one of the second."""
     low: float | None
-    """Lower bound; None where there are too few values for the confidence."""
+    """Lower bound; None if there are too few values for the confidence."""
     high: float | None
     """Upper bound, likewise."""
     confidence: float
@@ -35,15 +35,14 @@ class Shift:
     method: str
     """Where the ranks of the bounds come from."""
     attained: float | None
-    """Coverage of what is returned, in percent (at least that on tied data); None when there are no bounds."""
+    """Coverage of the interval, in percent (at least this on tied data); None if there are no bounds."""
 
 
 def shift_between(first: Array, second: Array, level: float) -> Shift:
-    """Hodges-Lehmann shift of checked values with a two-sided interval at a level (a share).
+    """Estimate the Hodges-Lehmann shift of checked values with a two-sided interval at a level (a share).
 
-    The interval goes from the c-th smallest to the c-th largest difference, c being the largest number with
-    P(U <= c - 1) <= (1 - level) / 2 (Lehmann 1975, section 2.5; `wilcox.test` of R). With ties it covers at
-    least what it says.
+    The interval goes from the c-th smallest to the c-th largest difference, where c is the largest number with P(U <= c - 1) <=
+    (1 - level) / 2 (Lehmann 1975, section 2.5; `wilcox.test` of R). With ties the coverage is at least the level.
     """
     x, y = np.sort(first), np.sort(second)
     pairs = x.size * y.size
@@ -87,9 +86,9 @@ def _exact_coverage(m: int, n: int, c: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _rank_sums(m: int, n: int) -> Array:
-    """How many arrangements of m and n values have each U (Mann and Whitney 1947).
+    """Count the arrangements of m and n values with each U (Mann and Whitney 1947).
 
-    f(i, j, u) = f(i, j - 1, u) + f(i - 1, j, u - j): the largest value is of the second or of the first sample.
+    f(i, j, u) = f(i, j - 1, u) + f(i - 1, j, u - j): the largest value belongs to the second or to the first sample.
     """
     counts = np.zeros((n + 1, m * n + 1))
     counts[:, 0] = 1.0
@@ -102,7 +101,7 @@ def _rank_sums(m: int, n: int) -> Array:
 
 
 def _differences(x: Array, y: Array, wanted: list[int]) -> list[float]:
-    """The differences x - y of these ranks (from 1), both samples sorted, without making all of them where many."""
+    """Return the differences x - y of these ranks (from 1), both samples sorted, without building all of them if many."""
     if x.size * y.size <= _MAX_CANDIDATES:
         places = [rank - 1 for rank in wanted]
         made = np.partition(np.subtract.outer(x, y).ravel(), places)
@@ -111,7 +110,7 @@ def _differences(x: Array, y: Array, wanted: list[int]) -> list[float]:
     sketch = np.sort(np.subtract.outer(_thinned(x), _thinned(y)).ravel())
     for rank in wanted:
         if rank not in found:
-            # The middle ranks are neighbours: what is found for the one mostly holds the other.
+            # The middle ranks are neighbours: a bracket found for one mostly contains the other.
             ranks = [rank, *([rank + 1] if rank + 1 in wanted else [])]
             found |= _found(x, y, ranks, float(sketch[(rank - 1) * sketch.size // (x.size * y.size)]))
     return [found[rank] for rank in wanted]
@@ -123,14 +122,14 @@ def _thinned(ordered: Array) -> Array:
 
 
 def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, float]:
-    """The difference of the first rank, and of the others where they lie as near.
+    """Return the difference of the first rank, and those of the other ranks in the same bracket.
 
-    Narrow a bracket of values, by interpolation and halving in turns, until few differences lie in it; pick among these.
+    Narrow a bracket of values, by alternating interpolation and bisection, until few differences lie in it; select among these.
     """
     low, high = float(x[0] - y[-1]), float(x[-1] - y[0])
     if low == high:
         return dict.fromkeys(ranks, low)
-    # The bracket is open below: well below, so that no rounding puts the smallest difference outside.
+    # The bracket is open below, so start well below: rounding must not exclude the smallest difference.
     low -= high - low
     rank, below, upto, turn = ranks[0], 0, x.size * y.size, 0
     while upto - below > _MAX_CANDIDATES:
@@ -150,14 +149,14 @@ def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, floa
 
 
 def _interpolated(low: float, high: float, below: int, upto: int, rank: int) -> float:
-    """A value beyond the rank, on the side where more differences are, by so many that the next bracket is small."""
+    """Return a value just beyond the rank, on the side with more differences, so that the next bracket is small."""
     beyond = _MAX_CANDIDATES // 3
     aim = rank - below + (beyond if upto - rank > rank - below else -beyond)
     return low + (high - low) * aim / (upto - below)
 
 
 def _count(x: Array, y: Array, bound: float) -> int:
-    """How many differences are at most so large; the search and the picking compare the same sums."""
+    """Count the differences up to a bound; search and selection compare the same sums."""
     return int(x.size * y.size - np.searchsorted(y, x - bound, side="left").sum())
 
 

@@ -12,14 +12,14 @@ from trialwise.statistics.checks import Array
 from trialwise.statistics.comparing.shift import MAX_EXACT, Shift
 
 _MAX_AVERAGES = 2_000
-"""Of more values than that, every k-th in order stands for all: a million averages are enough."""
+"""Largest number of values used in full; of more, every k-th in order is used, since a million averages suffice."""
 
 
 def shift_of_pairs(differences: Array, level: float) -> Shift:
-    """Median of all averages of two differences, each with itself too, with a two-sided interval at a level (a share).
+    """Estimate the median of all pairwise averages (each value with itself too), with a two-sided interval at a level (a share).
 
-    The interval goes from the c-th smallest to the c-th largest average, c being the largest number with
-    P(V <= c - 1) <= (1 - level) / 2 (Lehmann 1975, section 4.4; `wilcox.test` of R). With ties it covers at least what it says.
+    The interval goes from the c-th smallest to the c-th largest average, where c is the largest number with P(V <= c - 1) <= (1 -
+    level) / 2 (Lehmann 1975, section 4.4; `wilcox.test` of R). With ties the coverage is at least the level.
     """
     n = differences.size
     tail = (1 - level) / 2
@@ -47,7 +47,7 @@ def _averages(ordered: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _counts(n: int) -> Array:
-    """How many of the 2^n choices of signs have each sum of positive ranks (Wilcoxon 1945)."""
+    """Count how many of the 2^n choices of signs have each sum of positive ranks (Wilcoxon 1945)."""
     counts = np.zeros(n * (n + 1) // 2 + 1)
     counts[0] = 1.0
     for rank in range(1, n + 1):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
 _WIDEST = 40.0
-"""Beyond this a range of normal values has a probability below 1e-170."""
+"""Beyond this width, the range of normal values has a probability below 1e-170."""
 _KNOTS = 1001
 _NODES = 256
 _AT_ONCE = 2000
@@ -22,10 +22,10 @@ _SEARCH_STEPS = 60
 
 
 def upper_tail(q: Array, groups: int, freedom: Array) -> Array:
-    """P(Q > q) for the range of so many groups over a standard deviation with these degrees of freedom.
+    """Return P(Q > q) for the range of `groups` values over a standard deviation with `freedom` degrees of freedom.
 
-    The integral of Copenhaver and Holland (1988) over s = √(χ²/ν): P = ∫ f_ν(s) W(q s) ds, W the upper tail of the range of
-    standard normal values, whose logarithm is interpolated by cubic splines. Within 1e-8 of SciPy's `studentized_range`.
+    The integral of Copenhaver and Holland (1988) over s = √(χ²/ν): P = ∫ f_ν(s) W(q s) ds, with W the upper tail of the range of
+    standard normal values; its logarithm is interpolated by cubic splines. Agrees with SciPy's `studentized_range` within 1e-8.
     """
     parts = range(0, q.size, _AT_ONCE)
     found = [_tail(q[i : i + _AT_ONCE], groups, *_deviations(freedom[i : i + _AT_ONCE])) for i in parts]
@@ -33,7 +33,7 @@ def upper_tail(q: Array, groups: int, freedom: Array) -> Array:
 
 
 def critical(tail: float, groups: int, freedom: Array) -> Array:
-    """The q that is exceeded with this probability."""
+    """Return the q that is exceeded with this probability."""
     different, places = np.unique(freedom, return_inverse=True)
     parts = range(0, different.size, _AT_ONCE)
     found = [_critical(tail, groups, different[i : i + _AT_ONCE]) for i in parts]
@@ -41,7 +41,7 @@ def critical(tail: float, groups: int, freedom: Array) -> Array:
 
 
 def _critical(tail: float, groups: int, freedom: Array) -> Array:
-    """By false position in log q (Illinois): the logarithm of the tail is nearly straight there."""
+    """Solve by false position in log q (Illinois), because the logarithm of the tail is nearly linear there."""
     s, weights = _deviations(freedom)
 
     def excess(x: Array) -> Array:
@@ -61,7 +61,7 @@ def _critical(tail: float, groups: int, freedom: Array) -> Array:
         before, middle = middle, low + (high - low) * over / np.where(over > under, over - under, 1.0)
         found = excess(middle)
         above = found > 0
-        # An end that stays twice is halved, lest it stay for ever.
+        # Halve the function value at an end that stays twice; otherwise it could stay for ever.
         under = np.where(above, np.where(side > 0, under / 2, under), found)
         over = np.where(above, found, np.where(side < 0, over / 2, over))
         side = np.where(above, 1.0, -1.0)
@@ -78,9 +78,9 @@ def _tail(q: Array, groups: int, s: Array, weights: Array) -> Array:
 
 
 def _deviations(freedom: Array) -> tuple[Array, Array]:
-    """Nodes and weights of an integral over the density of s, a row for each degree of freedom.
+    """Return nodes and weights of an integral over the density of s, one row per number of degrees of freedom.
 
-    Gauss and Legendre's in log s, between the quantiles 1e-15 from the ends.
+    Gauss-Legendre in log s, between the quantiles 1e-15 and 1 - 1e-15.
     """
     half = freedom[:, None] / 2
     low = np.log(gammaincinv(half, 1e-15) / half) / 2
@@ -98,14 +98,14 @@ def _legendre() -> tuple[Array, Array]:
 
 @lru_cache(maxsize=64)
 def _log_range_tail(groups: int) -> Callable[[Array], Array]:
-    """Log P(range of so many standard normal values > w), between 0 and the widest.
+    """Return log P(range of `groups` standard normal values > w) as a function of w, from 0 to `_WIDEST`.
 
-    P = k ∫ φ(z) {Φ(z)ᵐ - [Φ(z) - Φ(z - w)]ᵐ} dz with m = k - 1, without the difference of nearly equal numbers.
+    P = k ∫ φ(z) {Φ(z)ᵐ - [Φ(z) - Φ(z - w)]ᵐ} dz with m = k - 1, evaluated without cancellation.
     """
     from scipy.interpolate import CubicSpline
 
     w = np.linspace(0, _WIDEST, _KNOTS)[:, None]
-    # The integrand is largest around half of a wide range; steps are short beside its width, 0.7 or more.
+    # The integrand peaks around half of a wide range; steps are short relative to its width of 0.7 or more.
     z, step = np.linspace(-9.0, _WIDEST / 2 + 10.0, 500, retstep=True)
     with np.errstate(divide="ignore", under="ignore"):
         share = np.minimum(ndtr(z - w) / ndtr(z), 1.0)

@@ -1,4 +1,4 @@
-"""Two samples side by side as Pantheon prints them: numbers, means, standard deviations, and no inference."""
+"""Two samples side by side as Pantheon prints them: numbers, means, standard deviations, without inference."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class SummaryDifference:
     n: tuple[int, int]
     means: tuple[float, float]
     percent_difference: float
-    """100 (second - first) / first, of unrounded means; NaN where the first is 0."""
+    """100 (second - first) / first, of unrounded means; NaN if the first is 0."""
     standard_deviations: tuple[float, float]
-    """With n in the denominator: 0 of a single trial."""
+    """With n in the denominator: 0 for a single trial."""
     percent_difference_deviation: float
-    """Likewise of the standard deviations: -100 where the second is of a single trial, which says nothing about its spread."""
+    """The same for standard deviations: -100 if the second has a single trial, which says nothing about its spread."""
     method: str
 
 
 def summary_difference(a: ArrayLike, b: ArrayLike) -> SummaryDifference:
-    """Summarise two samples as the replication walkthrough of Pantheon does.
+    """Summarise two samples as Pantheon's replication walkthrough does.
 
     Raises
     ------

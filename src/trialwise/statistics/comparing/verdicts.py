@@ -20,19 +20,19 @@ Verdict: TypeAlias = Literal["different", "equivalent", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """The largest difference that does not matter: of the means, or as a share of the first mean."""
+    """The largest difference that does not matter, absolute or as a share of the first mean."""
 
     size: float
     relative: bool
 
     @property
     def lower(self) -> tuple[float, float]:
-        """Slope and offset of the contrast that is 0 where the difference is minus the margin."""
+        """Return slope and offset of the contrast that is 0 if the difference equals minus the margin."""
         return (1 - self.size, 0.0) if self.relative else (1.0, -self.size)
 
     @property
     def upper(self) -> tuple[float, float]:
-        """Slope and offset of the contrast that is 0 where the difference is the margin."""
+        """Return slope and offset of the contrast that is 0 if the difference equals the margin."""
         return (1 + self.size, 0.0) if self.relative else (1.0, self.size)
 
 
@@ -41,7 +41,7 @@ NONE = Margin(0.0, relative=False)
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """p-values of both claims; each may be an array."""
+    """p-values of the claims "different" and "equivalent"; each may be an array."""
 
     different: Array
     """Two-sided, against "the difference is at most the margin"."""
@@ -52,20 +52,19 @@ class Claims:
 
     @property
     def equivalent(self) -> Array:
-        """Against "the difference is not within the margin" (Schuirmann 1987)."""
+        """Return the p-value against "the difference is not within the margin" (Schuirmann 1987)."""
         return np.maximum(self.lower, self.upper)
 
 
 def claims_of(a: Moments, b: Moments, margin: Margin) -> Claims:
-    """Welch tests of mean(b) - mean(a) against a margin.
+    """Test mean(b) - mean(a) against a margin by Welch's tests.
 
-    A margin relative to a's mean is met by tests of mean(b) - (1 ± δ) mean(a), whose variance is
-    vb / nb + (1 ± δ)² va / na: Fieller's set of the ratio lies outside or inside of 1 ± δ, so that a's mean is not taken
-    for known.
+    A margin relative to a's mean is tested by mean(b) - (1 ± δ) mean(a), with the variance vb / nb + (1 ± δ)² va / na.
+    Equivalently, Fieller's set of the ratio lies outside or inside 1 ± δ, so that a's mean is not assumed to be known.
     """
     a, b = upright(a, b, margin)
     lower, upper = contrast(a, b, *margin.lower), contrast(a, b, *margin.upper)
-    # Beyond both bounds at once: of a relative margin either may be the farther one, as a's sign is not known.
+    # Compare with both bounds at once: of a relative margin either can be the farther one, because a's sign is unknown.
     one_sided = np.minimum(
         np.maximum(lower.above(), upper.above()),
         np.maximum(lower.below(), upper.below()),
@@ -74,7 +73,7 @@ def claims_of(a: Moments, b: Moments, margin: Margin) -> Claims:
 
 
 def upright(a: Moments, b: Moments, margin: Margin) -> tuple[Moments, Moments]:
-    """Both samples with their signs changed where a margin is in percent of a negative mean: the percentages are the same."""
+    """Flip the signs of both samples if a margin is in percent of a negative mean; the percentages stay the same."""
     if not margin.relative:
         return a, b
     sign = np.where(np.asarray(a.mean) < 0, -1.0, 1.0)
@@ -82,14 +81,14 @@ def upright(a: Moments, b: Moments, margin: Margin) -> tuple[Moments, Moments]:
 
 
 def verdict_of(different: float, equivalent: float | None, alpha: float) -> Verdict:
-    """The claim whose p-value is at most alpha; without a margin nothing is equivalent."""
+    """Return the claim whose p-value is at most alpha; without a margin nothing is equivalent."""
     if rejects(different, alpha):
         return "different"
     return "equivalent" if equivalent is not None and rejects(equivalent, alpha) else "undecided"
 
 
 def as_confidence(confidence: float) -> float:
-    """Check the confidence of a verdict, in percent; a share comes back.
+    """Check the confidence of a verdict, in percent, and return it as a share.
 
     Raises
     ------
@@ -120,5 +119,5 @@ def as_margin(margin: float, *, relative: bool) -> Margin:
 
 
 def scaled(margin: Margin, pair: Pair) -> Margin:
-    """The margin in the unit of the moments; a share stays one."""
+    """Convert a margin to the unit of the moments; a share is unchanged."""
     return margin if margin.relative else Margin(pair.scaled(margin.size), relative=False)

@@ -17,11 +17,11 @@ class WelchDifference:
 
     estimate: float
     low: float
-    """Infinite, as `high`, where no value differs from another and there are too few for the confidence."""
+    """Infinite, like `high`, if no value differs from another and there are too few for the confidence."""
     high: float
     se: float
     df: float
-    """Welch and Satterthwaite's degrees of freedom; NaN where no value of either sample differs from another."""
+    """Welch and Satterthwaite's degrees of freedom; NaN if no value of either sample differs from another."""
     confidence: float
     """In percent."""
     n: tuple[int, int]
@@ -37,14 +37,14 @@ class Contrast:
     df: float | Array
     """(vb + va)² / (vb² / (nb - 1) + va² / (na - 1)), with the variances v of both terms (Welch 1947)."""
     least: float
-    """Smallest one-sided p-value of Mann and Whitney's U, 1 / (na + nb choose na): where nothing varies, ranks are all there is."""
+    """Smallest one-sided p-value of Mann and Whitney's U, 1 / (na + nb choose na), used if nothing varies and only ranks remain."""
 
     def above(self) -> Array:
-        """One-sided p-value against "it is not above 0"."""
+        """Return the one-sided p-value against "it is not above 0"."""
         return self._tail(np.asarray(self.estimate, dtype=np.float64))
 
     def below(self) -> Array:
-        """One-sided p-value against "it is not below 0"."""
+        """Return the one-sided p-value against "it is not below 0"."""
         return self._tail(-np.asarray(self.estimate, dtype=np.float64))
 
     def _tail(self, estimate: Array) -> Array:
@@ -58,33 +58,33 @@ def contrast(a: Moments, b: Moments, slope: float | Array = 1.0, offset: float |
     of_a, of_b = slope**2 * a.variance / a.n, b.variance / b.n
     both = of_a + of_b
     with np.errstate(divide="ignore", invalid="ignore"):
-        # As shares, whose squares do not underflow.
+        # Shares, because their squares do not underflow.
         df = 1 / (np.square(np.divide(of_a, both)) / (a.n - 1) + np.square(np.divide(of_b, both)) / (b.n - 1))
     return Contrast(b.mean - slope * a.mean - offset, np.sqrt(both), df, least_p_value(a.n, b.n))
 
 
 def least_p_value(m: float, n: float) -> float:
-    """Smallest one-sided p-value that Mann and Whitney's U of m and n values can have."""
+    """Return the smallest one-sided p-value that Mann and Whitney's U of m and n values can have."""
     return float(1 / binom(m + n, m))
 
 
 def least_paired_p_value(n: int) -> float:
-    """Smallest one-sided p-value that the sign test of n pairs can have."""
+    """Return the smallest one-sided p-value that the sign test of n pairs can have."""
     return 0.5**n
 
 
 def rejects(p_value: float, alpha: float) -> bool:
-    """Whether a p-value is at most alpha, but for rounding."""
+    """Return True if a p-value is at most alpha, up to rounding."""
     return p_value <= alpha * (1 + 1e-12)
 
 
 def two_sided(found: Contrast) -> Array:
-    """Two-sided p-value against "it is 0"."""
+    """Return the two-sided p-value against "it is 0"."""
     return np.minimum(1.0, 2 * np.minimum(found.above(), found.below()))
 
 
 def interval(found: Contrast, tail: float) -> tuple[float, float]:
-    """Bounds each of which misses the truth with the probability `tail`."""
+    """Return the bounds; each of them misses the truth with the probability `tail`."""
     if found.se == 0:
         reach = 0.0 if rejects(found.least, tail) else float("inf")
     else:
@@ -93,11 +93,10 @@ def interval(found: Contrast, tail: float) -> tuple[float, float]:
 
 
 def welch_difference(pair: Pair, level: float, least: float | None = None) -> WelchDifference:
-    """Welch's interval of the difference at a level (a share).
+    """Compute Welch's interval of the difference at a level (a share).
 
-    Where no value of either sample differs from another there is no standard error: the interval is then the
-    difference itself if complete separation of so many values is rare enough (`least`, by default that of Mann and
-    Whitney's U), and else infinite.
+    If no value of either sample differs from another, there is no standard error. The interval is then the difference itself if
+    complete separation of this many values is rare enough (`least`, by default of Mann and Whitney's U), and infinite otherwise.
     """
     found = contrast(pair.a, pair.b)
     found = found if least is None else replace(found, least=least)
