@@ -71,13 +71,12 @@ __version__: str
 
 def features() -> list[str]: ...
 
-# A mistake of Trialwise, said by its compiled part; tests make one.
+# A bug in Trialwise, reported by its compiled part; tests cause one.
 class CoreError(RuntimeError): ...
 
 def _panic(words: str) -> None: ...
 
-# `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
-# arguments_too_long, cpus, namespace or system. Documentation stands where it is shown: in crates/python.
+# Docstrings are in crates/python, where `help` finds them.
 class PathSimulationError(ValueError): ...
 
 @final
@@ -205,7 +204,7 @@ def term_exceedances(
     threads: int | None = None,
 ) -> tuple[list[int], int]: ...
 
-# Traces are milliseconds, in order.
+# Traces are sorted milliseconds.
 def make_trace(rate: str, *, length: str | None, seed: int) -> NDArray[np.uint64]: ...
 def parse_trace(text: str) -> NDArray[np.uint64]: ...
 def format_trace(trace: NDArray[np.uint64]) -> str: ...
@@ -259,7 +258,6 @@ def read_packet_log(
     path: str | os.PathLike[str], *, skip: int = 0, most: int | None = None
 ) -> PacketColumns: ...
 
-# `reason` is not_built, not_permitted, no_types, not_supported, refused or name_taken.
 @final
 class Fabric:
     def __new__(cls, topology: str) -> Self: ...
@@ -282,10 +280,10 @@ class Fabric:
     def flow_routes(self, flows: _Flows) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
     def to_hpcc(self) -> str: ...
 
-# A topology, a workload, a parameter or a flow list that cannot be.
+# An invalid topology, workload, parameter or flow list.
 class SimulationError(ValueError): ...
 
-# A controller is a name of `simulation_controllers`, or a class as docs/reference/simulation.md has it.
+# A controller is a name from `simulation_controllers`, or a class (docs/reference/simulation.md).
 _Flows: TypeAlias = dict[str, NDArray[np.int64]]
 
 def controller_parameters(name: str) -> list[str]: ...
@@ -376,9 +374,9 @@ def simulate(
     progress: Callable[[int, int, int], object] | None = None,
 ) -> SimulationResult: ...
 
-# None for the mean, a quantile by nearest rank, "count" or "sum", ("above", level) or ("linear", quantile).
+# None (the mean), a quantile by nearest rank, "count" or "sum", ("above", level) or ("linear", quantile).
 _Summary: TypeAlias = float | str | tuple[str, float] | None
-# Quantity, summary, payload from and below (bytes), start from and before (ps).
+# Quantity, summary, range of payload (bytes) and of start (ps), each without its upper end.
 _Statistic: TypeAlias = tuple[str, _Summary, tuple[int, int], tuple[int, int]]
 
 def fluid(

@@ -1,4 +1,4 @@
-"""What the compiled core has on Linux alone: programs, packets, paths, servers. Statistics, simulator and readers do without."""
+"""Parts of the compiled core that exist only on Linux: programs, packets, paths, servers. The rest works without them."""
 
 from types import ModuleType
 

@@ -37,6 +37,8 @@ __all__ = [
     "utp_program",
 ]
 
+# `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
+# arguments_too_long, cpus, namespace or system.
 class StartError(OSError):
     reason: str
 
@@ -300,6 +302,7 @@ def run_command(
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 
+# `reason` is not_built, not_permitted, no_types, not_supported, refused or name_taken.
 class AttachError(RuntimeError):
     reason: str
 

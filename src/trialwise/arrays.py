@@ -1,4 +1,4 @@
-"""The types of arrays that modules share."""
+"""Array types shared by modules."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,6 +6,6 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 """Floating-point numbers of any shape."""
 Mask = npt.NDArray[np.bool_]
-"""Which entries are meant."""
+"""Which entries are selected."""
 Integers = npt.NDArray[np.int64]
-"""Whole numbers, such as counts, codes and places."""
+"""Integers, such as counts, codes and indices."""

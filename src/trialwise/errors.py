@@ -11,7 +11,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TrialwiseError(Exception):
-    """Base of all errors that a user can do something about.
+    """Base of all errors that a user can act on.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ class TrialwiseError(Exception):
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the system refused to write because there is no room, on the disk or for this user."""
+    """Return True if the system refused to write for lack of room, on the disk or in this user's quota."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 
 def reason_of(error: BaseException) -> str:
-    """What the system or a library says, but that a disk is full in words that everybody knows."""
+    """Return the message of the system or a library, with a full disk described in plain words."""
     return DISK_IS_FULL if is_full(error) else str(getattr(error, "strerror", None) or error)
 
 
 class PlanError(TrialwiseError):
-    """An experiment file or a plan that cannot be carried out as written (exit code 2)."""
+    """An experiment file or plan that cannot be carried out as written (exit code 2)."""
 
 
 class StoreError(TrialwiseError):
@@ -55,16 +55,16 @@ class StoreError(TrialwiseError):
 def not_written(
     place: object, error: Exception, *, kind: type[TrialwiseError] = StoreError, hint: str = MAKE_ROOM
 ) -> TrialwiseError:
-    """The error of a file that the system did not let be written.
+    """Return the error for a file that could not be written.
 
     Parameters
     ----------
     place
-        What was written: a path, or a name.
+        What was being written: a path or a name.
     error
-        What the system, or a library, says.
+        The error of the system or of a library.
     kind
-        Whose exit code it has.
+        Class of the returned error, which determines the exit code.
     hint
         What to try.
     """
@@ -73,7 +73,7 @@ def not_written(
 
 
 def _has_no_room(place: str) -> bool:
-    """Whether nothing fits beside this file: what a library makes of a full disk does not always say so."""
+    """Return True if there is no room beside this file: a library's error does not always say that the disk is full."""
     try:
         return os.statvfs(os.path.dirname(place) or ".").f_bavail == 0  # noqa: PTH120 importing pathlib takes longer
     except OSError:
@@ -99,4 +99,4 @@ class AnalysisError(TrialwiseError):
 
 
 class StatisticsError(AnalysisError, ValueError):
-    """Data or parameters that a statistic refuses (exit code 7): what it says is for users, which other errors of values are not."""
+    """Data or parameters that a statistic rejects (exit code 7). Its message is for users, unlike that of other ValueErrors."""

@@ -1,8 +1,8 @@
-"""Files that others made: regular, of bounded size, and inside the folder that was named.
+"""Open files from others: regular, of bounded size, and inside the folder that was named.
 
-Whoever reads such a file opens it here. Nothing waits for ever (a FIFO without a writer), nothing grows without bound (`/dev/zero`,
-a packed file of zeros), and a name inside a foreign folder leads nowhere else (links, `..`). A file that a person names on the command
-line may be a pipe (`<(…)`, `/dev/stdin`) where its reader says so.
+Code that reads such a file opens it here. Nothing blocks for ever (a FIFO without a writer), nothing grows without bound (`/dev/zero`,
+a packed file of zeros), and no name inside a foreign folder leads out of it (links, `..`). A file named on the command
+line may be a pipe (`<(…)`, `/dev/stdin`) if its reader allows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trialwise.errors import AnalysisError, TrialwiseError
 
 MEBIBYTE = 1 << 20
 PATIENCE = 30.0
-"""Seconds that nothing has to come out of a pipe before it is given up."""
+"""Seconds without data after which a pipe is given up."""
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 _AT_ONCE = 1 << 20
 _URL = re.compile(r"^([a-z][a-z0-9+.-]+:)/+", re.IGNORECASE)
@@ -41,14 +41,14 @@ def is_url(path: str | Path) -> bool:
 
 
 def named(path: str | Path) -> str:
-    """A path as it was written: a URL has both of its slashes."""
+    """Return a path as it was written: a URL has both of its slashes."""
     return _URL.sub(r"\1//", str(path))
 
 
 def absent(
     path: Path, hint: str | None = None, error: type[TrialwiseError] = AnalysisError
 ) -> TrialwiseError:
-    """What to say where there is no such file or folder; of a URL, that it is one."""
+    """Return the error for a missing file or folder, or for a URL in place of one."""
     if is_url(path):
         return error(f"{named(path)}: URLs are not read", hint="fetch the file first, and name the file")
     return error(f"{path}: no such file or directory", hint=hint)
@@ -57,21 +57,21 @@ def absent(
 def open_foreign(
     path: Path, *, within: Path | None = None, error: type[TrialwiseError] = AnalysisError
 ) -> BinaryIO:
-    """Open a regular file for reading, without waiting.
+    """Open a regular file for reading, without blocking.
 
     Parameters
     ----------
     path
         The file.
     within
-        A folder that somebody else filled: `path` has to lie below it, and no link is followed on the way from it.
+        A folder filled by others: `path` has to lie below it, and no link on the way is followed.
     error
-        What is raised.
+        Class of the error raised.
 
     Raises
     ------
     TrialwiseError
-        It cannot be opened, is no regular file, or lies outside `within`; of the class `error`.
+        The file cannot be opened, is not regular, or lies outside `within`; of the class `error`.
     """
     descriptor = _descriptor(path, within, error)
     try:
@@ -84,7 +84,7 @@ def open_foreign(
 
 
 def check_foreign(path: Path, *, within: Path, error: type[TrialwiseError] = AnalysisError) -> None:
-    """Look whether `open_foreign` opens a file: before a library that takes nothing but names opens it.
+    """Check that `open_foreign` opens a file, before a library that accepts only names opens it.
 
     Raises
     ------
@@ -102,25 +102,25 @@ def read_foreign(
     pipe: bool = False,
     error: type[TrialwiseError] = AnalysisError,
 ) -> bytes:
-    """The content of a file of at most so many bytes.
+    """Read a file of at most `most` bytes.
 
     Parameters
     ----------
     path
         The file.
     most
-        Bytes; a file that is larger is refused before it is read.
+        Bytes; a larger file is rejected before it is read.
     within
-        As `open_foreign` takes it.
+        As for `open_foreign`.
     pipe
-        Whether a pipe will do too; it is read to its end.
+        Whether a pipe is accepted too; it is read to its end.
     error
-        What is raised.
+        Class of the error raised.
 
     Raises
     ------
     TrialwiseError
-        It cannot be read, is no regular file (or pipe), is larger, or lies outside `within`; of the class `error`.
+        The file cannot be read, is not regular (or a pipe), is larger, or lies outside `within`; of the class `error`.
     """
     descriptor = _descriptor(path, within, error)
     try:
@@ -137,12 +137,12 @@ def read_foreign(
 
 
 def unpacked_gzip(path: Path, packed: bytes, most: int, error: type[TrialwiseError] = AnalysisError) -> bytes:
-    """What a gzip file of this content holds (all its members, RFC 1952, 2.2), at most so many bytes.
+    """Unpack gzip content (all its members, RFC 1952, 2.2), to at most `most` bytes.
 
     Raises
     ------
     TrialwiseError
-        It is damaged or cut off, or holds more; of the class `error`.
+        It is damaged, truncated, or larger; of the class `error`.
     """
     parts: list[bytes] = []
     left = most + 1
@@ -163,19 +163,19 @@ def unpacked_gzip(path: Path, packed: bytes, most: int, error: type[TrialwiseErr
 
 
 def too_large(path: Path, most: int, error: type[TrialwiseError] = AnalysisError) -> TrialwiseError:
-    """What a file is refused with that has more bytes than are read."""
+    """Return the error for a file with more bytes than are read."""
     return error(f"{path}: is larger than {megabytes(most)}", hint="is it the right file? If it is, cut it")
 
 
 def unreadable(path: Path, failure: OSError, error: type[TrialwiseError] = AnalysisError) -> TrialwiseError:
-    """What a file is refused with that the system does not give."""
+    """Return the error for a file that the system does not let us read."""
     if isinstance(failure, FileNotFoundError) and is_url(path):
         return absent(path, error=error)
     return error(f"{path}: cannot be read: {failure.strerror or failure}")
 
 
 def megabytes(size: int) -> str:
-    """A bound in bytes as people read it."""
+    """Format a bound in bytes for people."""
     return f"{size / MEBIBYTE:.4g} MiB"
 
 
@@ -189,7 +189,7 @@ def _descriptor(path: Path, within: Path | None, error: type[TrialwiseError]) ->
 
 
 def _below(path: Path, within: Path, error: type[TrialwiseError]) -> int:
-    """Open a file below a folder, step by step, so that no link leads out of it even if one is put there meanwhile."""
+    """Open a file below a folder, step by step, so that no link leads out of it even if one is created meanwhile."""
     try:
         steps = path.relative_to(within).parts
     except ValueError:
@@ -203,7 +203,7 @@ def _below(path: Path, within: Path, error: type[TrialwiseError]) -> int:
 
 
 def _step(folder: int, name: str, flags: int, path: Path, error: type[TrialwiseError]) -> int:
-    """Open a name in a folder, which is closed; a link is refused."""
+    """Open a name in a folder, and close the folder; reject a link."""
     try:
         with suppress(FileNotFoundError):
             if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -224,7 +224,7 @@ def _check_kind(path: Path, mode: int, error: type[TrialwiseError], *, pipe: boo
 
 
 def _chunks(path: Path, descriptor: int, most: int, error: type[TrialwiseError]) -> Iterator[bytes]:
-    """What comes out of a file or pipe, while it is not more than wanted."""
+    """Yield the content of a file or pipe, up to the limit."""
     is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     size = 0
     while True:
@@ -240,7 +240,7 @@ def _chunks(path: Path, descriptor: int, most: int, error: type[TrialwiseError])
 
 
 def _wait(path: Path, descriptor: int, error: type[TrialwiseError]) -> None:
-    """Wait until a pipe has something to read or came to its end."""
+    """Wait until a pipe has data or has ended."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     if not waiting.poll(PATIENCE * 1000):

@@ -1,4 +1,4 @@
-"""Reading with Polars what others made: whatever the library makes of damaged data becomes an error that names the file."""
+"""Read files from others with Polars: whatever the library raises on damaged data becomes an error that names the file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _EXPECTED = (pl.exceptions.PolarsError, OSError, OverflowError, ValueError, Memo
 
 @contextmanager
 def library_errors(path: Path) -> Generator[None]:
-    """Turn what Polars raises on damaged data, its panics included, into an error that names the file.
+    """Turn what Polars raises on damaged data, including panics, into an error that names the file.
 
-    A panic is no `Exception`, and prints a trace of the compiled code, which is kept off the terminal.
+    A panic is not an `Exception`, and prints a trace of the compiled code, which is kept off the terminal.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def library_errors(path: Path) -> Generator[None]:
     except AnalysisError:
         raise
     except BaseException as error:
-        # The panic of the library is no `Exception`, and another class than the one that it names to type checkers.
+        # The library's panic is not an `Exception`, and its class differs from the one declared to type checkers.
         if type(error).__name__ == "PanicException":
             raise AnalysisError(
                 f"{path}: cannot be read: the file is damaged", hint="write or fetch it anew"

@@ -1,8 +1,8 @@
-"""How many values a Parquet file says that it holds, elements of lists counted, before a library makes room for them.
+"""Count the values that a Parquet file claims to hold, including elements of lists, before a library allocates memory for them.
 
-A column of one number takes no room in a file, however long it is, and neither does a list of a thousand million of them in one row.
+A column of one repeated number takes no room in a file, however long it is, and neither does a list of a thousand million of them.
 The footer is read here, in Thrift's compact protocol (https://github.com/apache/parquet-format, `FileMetaData`;
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md), because Polars tells rows alone.
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md), because Polars reports only rows.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import BinaryIO
 
 MAGIC = b"PAR1"
 _MAX_OF_A_FOOTER = 64 << 20
-"""Bytes; the footer of ten thousand row groups of ten columns has some ten million."""
+"""Maximum bytes of a footer; that of ten thousand row groups of ten columns has some ten million."""
 _DEEPEST = 16
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
 _SIZES = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
-"""Bytes of the values that have always as many; a field that is true or false has its value in its kind."""
+"""Bytes of fixed-size values; a boolean field has its value in its kind."""
 _ROW_GROUPS, _COLUMNS, _META_DATA, _NUMBER_OF_VALUES = 4, 1, 3, 5
 
 
 def values_of(file: BinaryIO) -> int:
-    """The values of the column with most of them, nulls and elements of lists counted.
+    """Return the number of values of the largest column, including nulls and elements of lists.
 
     Raises
     ------
     ValueError
-        It is no Parquet file, or its footer is damaged.
+        It is not a Parquet file, or its footer is damaged.
     OSError
         It cannot be read.
     """
@@ -57,14 +57,14 @@ def _footer(file: BinaryIO) -> bytes:
 
 
 class _Compact:
-    """Walks through a structure of Thrift's compact protocol; what is not asked for is skipped."""
+    """Walks through a structure of Thrift's compact protocol, skipping what is not asked for."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
 
     def only(self, wanted: int) -> Iterator[None]:
-        """Stop at a field of the structure that begins here; who is told reads its value."""
+        """Stop at field `wanted` of the structure that begins here; the caller reads its value."""
         number = 0
         while (kind := self._byte()) != _STOP:
             number = number + (kind >> 4) if kind >> 4 else self.integer()
@@ -81,7 +81,7 @@ class _Compact:
         yield from range(count)
 
     def integer(self) -> int:
-        """A whole number of variable length, in which signs alternate."""
+        """Read an integer of variable length in zigzag encoding."""
         value = self._unsigned()
         return (value >> 1) ^ -(value & 1)
 

@@ -1,6 +1,6 @@
-"""The one writer of numbers for people: values, bounds, p-values, percentages, counts.
+"""Format numbers for people, in this one place: values, bounds, p-values, percentages, counts.
 
-A lower bound is rounded down and an upper one up, and a p-value up, so that what is printed holds as well.
+Lower bounds are rounded down, upper bounds and p-values up, so that the printed statement holds as well.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ Rounding = Literal["nearest", "down", "up"]
 _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _DIGITS = 4
 _MIN_P = 1e-4
-"""A smaller p-value is more than the model behind it can say."""
+"""Smaller p-values claim more than their model can support."""
 ABSENT = "–"
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
 
 def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, digits: int = _DIGITS) -> str:
-    """Write a number with so many significant digits, all digits of its whole part, and none that it does not have.
+    """Write a number with `digits` significant digits, all digits of its whole part, and none that it does not have.
 
-    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
-    power of `power` before.
+    Counts are exact. From 1e9 and below 1e-4 it is written with an exponent, as 1.234e-07. It is first divided by 10 to the
+    power of `power`.
     """
     if value is None or not math.isfinite(value):
         return ABSENT
@@ -39,7 +39,7 @@ def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, d
 
 
 def signed(value: float | None, rounding: Rounding = "nearest", digits: int = 3, power: int = 0) -> str:
-    """Write a change with its sign and so many significant digits: "+12.3", "-0.5", "0"."""
+    """Write a change with its sign and `digits` significant digits: "+12.3", "-0.5", "0"."""
     written = write(value, rounding, power, digits)
     return f"+{written}" if written[0].isdigit() and written != "0" else written
 
@@ -50,7 +50,7 @@ def about(value: float | None, rounding: Rounding = "nearest") -> str:
 
 
 def change(estimate: float | None, low: float | None, high: float | None, unit: str = "") -> str:
-    """Write a change and its interval in one form, the estimate no finer than its bounds: "+81157 (80521 to 81793)"."""
+    """Write a change with its interval, the estimate no finer than its bounds: "+81157 (80521 to 81793)"."""
     finest = min((_place(bound) for bound in (low, high) if bound and math.isfinite(bound)), default=None)
     written = signed(estimate, digits=_DIGITS)
     if finest is not None and estimate is not None and math.isfinite(estimate) and _place(estimate) < finest:
@@ -62,11 +62,11 @@ def change(estimate: float | None, low: float | None, high: float | None, unit: 
 def with_bounds(
     value: float | None, low: float | None, high: float | None, *, power: int = 0, sign: bool = False
 ) -> tuple[str, str, str]:
-    """Write an estimate and its bounds to one place: that of the second significant digit of half their distance.
+    """Write an estimate and its bounds to the same place: that of the second significant digit of half their distance.
 
-    Finer digits are noise. Bounds are rounded outward, and one that is not 0 is not written as 0, since its sign tells a
-    difference from none. Whole parts keep all their digits. All are divided by 10 to the power of `power` before; `sign`
-    writes a plus before what is above 0.
+    Finer digits are noise. Bounds are rounded outward, and a bound other than 0 is never written as 0, since its sign tells a
+    difference from none. Whole parts keep all their digits. All are first divided by 10 to the power of `power`; `sign`
+    writes a plus before positive numbers.
     """
     ends = (value, low, high)
     place = _place_of_bounds(*ends, power)
@@ -87,7 +87,7 @@ def _is_not_0(written: str) -> bool:
 
 
 def _place_of_bounds(value: float | None, low: float | None, high: float | None, power: int) -> int | None:
-    """The power of ten to which an estimate is written; None where its bounds give none."""
+    """Return the power of ten to which an estimate is written; None if its bounds give none."""
     ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
     known = [each for each in (value, *ends) if each is not None and math.isfinite(each)]
     if not ends or len(known) < 2:
@@ -116,12 +116,12 @@ def _scaled(value: float, power: int) -> Decimal:
 
 
 def _place(value: float) -> int:
-    """The power of ten of the last digit that is written."""
+    """Return the power of ten of the last digit written."""
     return min(Decimal(f"{value:.12g}").adjusted() - _DIGITS + 1, 0) if value else 0
 
 
 def decimals(value: float, places: int, rounding: Rounding = "nearest") -> str:
-    """Write a number with so many decimals: 0.8 as "0.80"."""
+    """Write a number with `places` decimals: 0.8 as "0.80"."""
     if not math.isfinite(value):
         return ABSENT
     rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), rounding=_MODES[rounding])
@@ -143,19 +143,19 @@ def _with_exponent(exact: Decimal, digits: int, rounding: Rounding) -> str:
 
 
 def scientific(value: float) -> str:
-    """Write a sum of squares as tables of variance have it: four digits, or three and a power of ten: "0.7675", "2.69e+06"."""
+    """Write a sum of squares as analysis-of-variance tables do: four digits, or three and a power of ten: "0.7675", "2.69e+06"."""
     if not math.isfinite(value) or not value or 0.01 <= abs(value) < 1e4:
         return write(value)
     return f"{value:.2e}"
 
 
 def percent(value: float) -> str:
-    """A percentage as people state it: 95 is "95 %", 99.9 is "99.9 %"."""
+    """Write a percentage: 95 as "95 %", 99.9 as "99.9 %"."""
     return f"{value:.10g} %"
 
 
 def ordinal(percentile: float) -> str:
-    """A percentile in words: "median", "25th percentile", "99.9th percentile"."""
+    """Name a percentile: "median", "25th percentile", "99.9th percentile"."""
     if percentile == 50:
         return "median"
     text = f"{percentile:.10g}"
@@ -164,17 +164,17 @@ def ordinal(percentile: float) -> str:
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: "1 trial", "2 trials"."""
+    """Write a count with its noun: "1 trial", "2 trials"."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """Write an interval, rounded outward: "0.2534 to 34.62"; "no bounds", "at least 3", "at most 5" where it is open."""
+    """Write an interval, rounded outward: "0.2534 to 34.62"; "no bounds", "at least 3", "at most 5" if it is open."""
     return interval(write(low, "down"), write(high, "up"))
 
 
 def interval(low: str, high: str) -> str:
-    """Write an interval whose bounds are written already; one that is absent is none."""
+    """Write an interval from formatted bounds, either of which may be absent."""
     if low == high == ABSENT:
         return "no bounds"
     if low == ABSENT:

@@ -1,7 +1,7 @@
-"""Stopping rules: what each is called, when it looks, what it judges, and what is said of it.
+"""Stopping rules: their names, when they look, what they judge, and how they are described.
 
-All that differs between rules stands in these records: the experiment file, its checks and its reference, the sequential estimators,
-plans, reports and advice read it here. A further rule is a further record in `RULES`, and a name in `RuleName`.
+Everything that differs between rules is in these records: the experiment file, its checks and its reference, the sequential
+estimators, plans, reports and advice read it here. To add a rule, add a record to `RULES` and a name to `RuleName`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ RuleName = Literal["two-stage", "geometric", "anytime", "cceval"]
 Judged = Literal[
     "mean", "percentile", "verdict", "pooled verdict", "pooled", "batches", "weighted", "blocks", "controls"
 ]
-"""What may be judged: the mean or a percentile of one number for each trial, or a score; comparisons, also of what is pooled; the
-measure of all samples; CCEval's batches of tilted trials, or all of these weighted; blocks of Sobol samples; an interval with
-controls."""
+"""What a rule may judge: the mean or a percentile of one number per trial, or a score; comparisons, also of pooled data; a measure of
+all samples; CCEval's batches of tilted trials, or all of these weighted; blocks of Sobol samples; an interval with controls.
+"""
 _SAMPLES: frozenset[Judged] = frozenset({"mean", "pooled", "batches", "weighted", "blocks", "controls"})
 
 
@@ -33,35 +33,35 @@ class Rule:
     source
         Paper and equation.
     judges
-        What it can be asked for.
+        What it can judge.
     plan
-        What it does, for a plan; `{pilot}` is the trials of the pilot.
+        What it does, for a plan; `{pilot}` is the number of pilot trials.
     words
         What it does, for a report.
     method
-        What an interval of it is, with `{level}`, the reported confidence, `{inner}`, the one that it looks at, and `{start}`.
+        How its intervals are made, with `{level}`, the reported confidence, `{inner}`, the one it looks at, and `{start}`.
     interval
-        What its interval is made of: Student's t, a normal quantile, a confidence sequence; None where each claim has its own.
+        Basis of its interval: Student's t, a normal quantile, a confidence sequence; None if each claim has its own.
     start
         Trials before its first look.
     growth
-        The next look is at so many times the trials of the last one, rounded up, and at one more at least.
+        The next look is at the trials of the last one times this, rounded up, and at least one more.
     share
-        The interval that it looks at misses with so much of the probability that is reported.
+        The interval that it looks at misses with this share of the reported error probability.
     relative_only
-        Whether it knows a precision in percent only.
+        Whether it supports only a precision in percent.
     judges_once
-        Whether it looks twice, at a pilot and at fresh trials, and not while trials come.
+        Whether it looks twice, at a pilot and at fresh trials, instead of while trials arrive.
     starts_at_pilot
         Whether its first look is at as many trials as a pilot has.
     goes_on
         Whether more trials may follow after it has stopped.
     ended
-        Why an experiment ends when the rule has come to its end.
+        Why an experiment ends when the rule has finished.
     lifts
-        What to do about a claim that is open when the experiment has ended.
+        What to do about a claim that is still open when the experiment has ended.
     warning
-        What is wrong with its intervals; empty where they keep their level.
+        What is wrong with its intervals; empty if they keep their level.
     """
 
     name: RuleName
@@ -141,10 +141,10 @@ CCEVAL = Rule(
 )
 RULES: dict[str, Rule] = {rule.name: rule for rule in (TWO_STAGE, GEOMETRIC, ANYTIME, CCEVAL)}
 SEQUENTIAL = tuple(rule.name for rule in RULES.values() if not rule.judges_once)
-"""Names of the rules that look while trials come."""
+"""Names of the rules that look while trials arrive."""
 
 
 def judging(judged: Judged, among: Iterable[Rule] = tuple(RULES.values())) -> str:
-    """Say which rules judge something, for a hint: `take looks = "geometric"`, or several with "or"."""
+    """Name the rules that judge something, for a hint: `take looks = "geometric"`, or several with "or"."""
     names = [f'"{rule.name}"' for rule in among if judged in rule.judges]
     return f"take looks = {' or '.join(names)}" if names else "no rule judges that"

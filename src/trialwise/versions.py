@@ -32,13 +32,13 @@ from trialwise.study.pairs import pair_of
 
 _CHANGED = "what is measured has changed"
 _MAX_PAIRS = 4
-"""So many pairs are begun at most because what is measured changes meanwhile."""
+"""Maximum number of pairs begun because what is measured changes meanwhile."""
 
 
 class Steering:
-    """Runs the looks: a stopping rule that hears what happens, and tells observers how many trials it means to run, and how long.
+    """Runs the looks: a stopping rule that follows events and tells observers how many trials it plans to run, and for how long.
 
-    Whatever decides how many trials are wanted, `budget` (in seconds) ends them; `used` of it went before.
+    However many trials are wanted, `budget` (in seconds) ends them; `used` of it was spent before.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Steering:
         self.forecast: Forecast | None = None
         self.reason = ""
         self.changed = False
-        """Whether what is measured has changed, so that no more trials of this pair can be had."""
+        """Whether what is measured has changed, so that this pair can get no more trials."""
         self.over = False
-        """Whether the budget ended it."""
+        """Whether the budget ended the run."""
 
     def notice(self, event: RunEvent) -> None:
-        """Take in trials, and pass on what happens with the number of trials that are wanted."""
+        """Take in trials, and pass events on with the number of trials wanted."""
         self.changed |= isinstance(event, EnvironmentChanged)
         if isinstance(event, TrialRecalled):
             self._looks.add(event.row, event.samples())
@@ -83,7 +83,7 @@ class Steering:
         self._pass_on(event)
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:  # noqa: ARG002 the protocol's
-        """Why no more need run, or None."""
+        """Return why no more trials need run, or None."""
         first = self._began is None
         self._began = self._clock() if self._began is None else self._began
         looked = self._looks.looked
@@ -99,7 +99,7 @@ class Steering:
             self.reason = "the budget is used up"
 
     def _tell(self, *, first: bool, looked: bool) -> None:
-        """Announce what is about to run: the trials that are wanted, how long they take, and what bounds that."""
+        """Announce what is about to run: the trials wanted, their duration, and what limits them."""
         if self._looks.looked and not looked:
             self._open()
         elif first:
@@ -109,7 +109,7 @@ class Steering:
             self._pass_on(Remarked(f"a trial takes about {duration_text(self._each())}: {self._time_left()}"))
 
     def _open(self) -> None:
-        """The pilot has left something open."""
+        """Announce that the pilot did not decide."""
         fresh = self._looks.fresh
         self._timed = True
         self.forecast = Forecast(fresh, None if fresh is None or not self._ran else 2 * fresh * self._each())
@@ -131,7 +131,7 @@ class Steering:
         return f"{text}, which the budget of {duration_text(self._budget)} cuts short"
 
     def _each(self) -> float:
-        """Seconds from one trial to the next, as they were so far in this session."""
+        """Return the seconds from one trial to the next so far in this session."""
         return self._spent() / self._ran
 
     def _spent(self) -> float:
@@ -157,13 +157,13 @@ def run_versions(
 ) -> VersionsResult:
     """Run base and head in turns until decided, out of trials or out of budget (in seconds), and judge.
 
-    Each pair of programs has a directory of its own below `place`. Where what is measured changes meanwhile, another pair begins;
+    Each pair of programs has its own directory below `place`. If what is measured changes meanwhile, another pair begins;
     `sides` are the files of base and of head.
 
     Raises
     ------
     TrialError
-        What is measured changes again and again.
+        What is measured keeps changing.
     """
     began = time.monotonic()
     for _ in range(_MAX_PAIRS):
@@ -215,7 +215,7 @@ def _result(
 
 
 def _announcement(plan: AbPlan, budget: float | None) -> str:
-    """Say before the first trial how many will run, and what bounds them (`budget` in seconds)."""
+    """Say before the first trial how many will run, and what limits them (`budget` in seconds)."""
     limit = "no budget" if budget is None else f"the budget is {duration_text(budget)}"
     if plan.fixed is not None:
         return f"{counted(plan.fixed, 'trial')} of each version, judged once at the end; {limit}"
@@ -224,7 +224,7 @@ def _announcement(plan: AbPlan, budget: float | None) -> str:
 
 
 def _bill_words(plan: AbPlan, fresh: int | None) -> str:
-    """Say how many fresh trials of each version the pilot asks for (`fresh`, None for no number), and how many run."""
+    """Say how many fresh trials of each version the pilot asks for (`fresh`, None if unknown), and how many run."""
     rest = max(plan.most - plan.pilot, 0)
     if fresh is None:
         return f"no number of fresh trials is known to decide, so {rest} of each version may run"

@@ -1,4 +1,4 @@
-"""Foreign text made harmless for whoever reads it: the one place that decides which characters are shown as escapes."""
+"""Make foreign text harmless to read; the one place that decides which characters are shown as escapes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _UNSAFE = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return the text with every character that could act on a terminal or a page as an escape: `\x1b`, `\u202e`.
+    r"""Return the text with every character that could act on a terminal or a page escaped: `\x1b`, `\u202e`.
 
-    Line ends and tabs are such characters too. Text that is visible already stays as it is.
+    This includes line ends and tabs. Visible text stays as it is.
     """
     return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
 
 
 def visible_lines(text: str) -> str:
-    """Return the text with everything but its line ends and tabs made visible; for text of ours that holds foreign names."""
+    """Return the text with everything but its line ends and tabs made visible; for our own text that holds foreign names."""
     return _UNSAFE.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found), text)
 
 
 def visible_json(text: str) -> str:
-    """Return JSON text in which every such character inside strings is an escape of JSON: the same document, harmless to show."""
+    """Return JSON text with every such character inside strings escaped as in JSON: the same document, harmless to show."""
     return _UNSAFE.sub(lambda found: found[0] if found[0] in "\n\t" else _json_escape(found), text)
 
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, whatever happens meanwhile."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trialwise.errors import not_written
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """A file beside `path` to write into, with the same ending, that takes its place at the end: a full disk leaves nothing half.
+    """Yield a file beside `path` to write to; it has the same ending and replaces `path` at the end, so nothing is left half done.
 
-    What is no ordinary file, such as /dev/stdout, is written itself.
+    A special file, such as /dev/stdout, is written directly.
 
     Raises
     ------
     StoreError
-        The file cannot be written; what was there before is there still.
+        The file cannot be written; earlier content is still there.
     """
     target = path.resolve()
     ordinary = target.is_file() or not target.exists()
@@ -40,6 +40,6 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def _is_of_polars(error: Exception) -> bool:
-    """Whether Polars raised it, which hides what the system said of a Parquet file."""
+    """Return True if Polars raised it, which hides what the system said about a Parquet file."""
     polars = sys.modules.get("polars")
     return polars is not None and isinstance(error, polars.exceptions.PolarsError)
