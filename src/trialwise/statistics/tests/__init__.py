@@ -1,1 +1,1 @@
-"""What samples are tested for: independence, trends, shape."""
+"""Tests of samples: independence, trends, shape."""

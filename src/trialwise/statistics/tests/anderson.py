@@ -1,4 +1,4 @@
-"""Anderson and Darling's test of whether two samples come from one distribution."""
+"""Anderson and Darling's two-sample test of equal distributions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from trialwise.statistics.pooled.estimates import Pooled
 from trialwise.statistics.tests.anderson_ties import tied_tail
 
 FEWEST = 4
-"""So many values of both samples together has the variance that the test needs."""
+"""Smallest pooled sample size with the variance that the test needs."""
 _LIMIT_DEVIATION = sqrt(2 * (pi**2 - 9) / 3)
 """Standard deviation of the limit of A², whose mean is 1 (Anderson and Darling 1954)."""
 
 
 def anderson_darling(first: Array, second: Array) -> tuple[float, float]:
-    """A² of two checked samples in the midrank form, and its p-value.
+    """Compute A² of two checked samples in the midrank form, and its p-value.
 
-    Scholz and Stephens 1987, equation 7 (ties allowed). Where no value occurs twice, A² is brought to the standard
-    deviation of its limit by the exact one of its sample sizes (their equation 4), and compared with that limit, which for
-    two samples is that of the one-sample statistic (Pettitt 1976). Ties make A² vary more; then the p-value is conditional
-    on them.
+    Scholz and Stephens 1987, equation 7 (ties allowed). Without ties, A² is standardised by its exact standard deviation at these
+    sample sizes (their equation 4) and compared with its limiting distribution, which for two samples equals that of the
+    one-sample statistic (Pettitt 1976). Ties increase the variance of A²; the p-value is then conditional on them.
     """
     return of_pooled(Pooled.of(first, second))
 
 
 def of_pooled(pooled: Pooled) -> tuple[float, float]:
-    """The same of two samples that are pooled already."""
+    """Compute `anderson_darling` for samples that are already pooled."""
     m, n = pooled.sizes
     total = m + n
     if pooled.counts.size == 1:
@@ -47,7 +46,7 @@ def of_pooled(pooled: Pooled) -> tuple[float, float]:
 
 @lru_cache(maxsize=1024)
 def _deviation(m: int, n: int) -> float:
-    """Standard deviation of A² where nothing differs: Scholz and Stephens 1987, equation 4, for two samples."""
+    """Return the standard deviation of A² under the null hypothesis: Scholz and Stephens 1987, equation 4, for two samples."""
     total, inverse = m + n, 1 / m + 1 / n
     steps = np.arange(1.0, total)
     h = float((1 / steps).sum())
@@ -62,10 +61,10 @@ def _deviation(m: int, n: int) -> float:
 
 
 def limit_tail(z: float) -> float:
-    """P(A² > z) in the limit: Marsaglia and Marsaglia 2004 (right to 2e-6), beyond 8 the leading term of the tail.
+    """Return P(A² > z) in the limit: Marsaglia and Marsaglia 2004 (accurate to 2e-6), beyond 8 the leading term of the tail.
 
-    A² is the sum of chi-squared variables over j(j + 1); beyond 8 the first, over 2, stands for all, times √3, the
-    product of (1 - 2/(j(j + 1)))^(-1/2) over j > 1 (Zolotarev 1961).
+    A² is the sum of chi-squared variables over j(j + 1); beyond 8 the first (over 2) dominates, times √3, the product of (1 -
+    2/(j(j + 1)))^(-1/2) over j > 1 (Zolotarev 1961).
     """
     if z <= 0.01:
         return 1.0

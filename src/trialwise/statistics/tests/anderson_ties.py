@@ -1,4 +1,4 @@
-"""The law of Anderson and Darling's A² where values occur more than once: conditional on the ties that there are."""
+"""The null distribution of Anderson and Darling's A² with tied values, conditional on the ties."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 
 _MAX_STEPS = 6000
-"""Steps of the exact law that are affordable, of some ten microseconds each."""
+"""Affordable number of steps of the exact distribution, some ten microseconds each."""
 _GRID = 1024
-"""Up to so many partial sums are kept as they are; of more each is rounded up to a multiple of A² over this."""
+"""Largest number of partial sums kept exactly; if there are more, each is rounded up to a multiple of A² over this."""
 _MAX_CATEGORIES = 128
-"""Beyond, neighbouring values are put together before the eigenvalues of the approximate law are found."""
+"""Largest number of categories for the eigenvalues of the approximate distribution; beyond, neighbouring values are merged."""
 _NEAR_MEAN = 1e-3
 
 
 def tied_tail(pooled: Pooled, statistic: float) -> float:
-    """P(A² ≥ statistic) given how often each value occurs, where the samples come from one distribution.
+    """Return P(A² ≥ statistic) under the null hypothesis, conditional on the number of occurrences of each value.
 
-    Exact where that is affordable: every way to deal the pooled values to the samples is as likely as any other. Beyond,
-    the law of the quadratic form that A² is in the sums of the first sample, as though these were normal.
+    Exact where affordable: all allocations of the pooled values to the samples are equally likely. Otherwise A² is a quadratic
+    form in the sums of the first sample, which are taken as normal.
     """
     if _affordable(pooled):
         return _exact_tail(pooled, statistic)
@@ -32,7 +32,7 @@ def tied_tail(pooled: Pooled, statistic: float) -> float:
 
 
 def _affordable(pooled: Pooled) -> bool:
-    """Whether the exact law has few enough steps from one sum of the smaller sample to the next."""
+    """Return True if the exact distribution takes few enough steps from one sum of the smaller sample to the next."""
     m, left, steps = min(pooled.sizes), sum(pooled.sizes), 0
     for count in map(int, pooled.counts.tolist()):
         sums = np.arange(max(0, m - left), min(sum(pooled.sizes) - left, m) + 1)
@@ -44,10 +44,11 @@ def _affordable(pooled: Pooled) -> bool:
 
 
 def _exact_tail(pooled: Pooled, statistic: float) -> float:
-    """By the sums of the smaller sample up to each value, a Markov chain along which the parts of A² add up.
+    """Compute the exact tail by a Markov chain: sums of the smaller sample up to each value, along which the parts of A² add up.
 
-    What has reached the statistic is counted with all the ways to go on. Partial sums are kept one by one up to a number,
-    then rounded up, so that the result may be too large by what lies within values / 1024 of the statistic, never too small.
+    A partial sum that reaches the statistic is counted with all its continuations. Partial sums are kept exactly up to a limit,
+    then rounded up, so that the result may be too large by the probability within values / 1024 of the statistic, but never too
+    small.
     """
     m, total = min(pooled.sizes), sum(pooled.sizes)
     counts = [int(count) for count in pooled.counts.tolist()]
@@ -76,7 +77,7 @@ def _exact_tail(pooled: Pooled, statistic: float) -> float:
 
 
 def _gathered(found: list[tuple[Array, Array]], step: float) -> tuple[Array, Array]:
-    """Partial sums with the ways to each, put together; rounded up to multiples of a step where they are many."""
+    """Merge partial sums and their numbers of ways; if there are many, round up to multiples of `step`."""
     parts = np.concatenate([part for part, _ in found])
     ways = np.concatenate([way for _, way in found])
     if parts.size <= _GRID:
@@ -88,7 +89,7 @@ def _gathered(found: list[tuple[Array, Array]], step: float) -> tuple[Array, Arr
 
 
 def _eigenvalues(pooled: Pooled) -> Array:
-    """Of A² as a quadratic form, from the exact covariance of the first sample's sums given the ties; they add up to 1."""
+    """Return the eigenvalues of A², which sum to 1, from the exact covariance of the first sample's sums given the ties."""
     counts, total = pooled.counts, sum(pooled.sizes)
     if counts.size > _MAX_CATEGORIES:
         middle = (np.cumsum(counts) - counts / 2) / total
@@ -105,7 +106,7 @@ def _eigenvalues(pooled: Pooled) -> Array:
 
 
 def _normal_tail(eigenvalues: Array, statistic: float) -> float:
-    """P(sum of chi-squared variables with these weights > statistic): the saddlepoint approximation of Kuonen 1999."""
+    """Return P(weighted sum of chi-squared variables > statistic) by Kuonen's saddlepoint approximation (1999)."""
     mean = float(eigenvalues.sum())
     if statistic <= 0:
         return 1.0
@@ -117,7 +118,7 @@ def _normal_tail(eigenvalues: Array, statistic: float) -> float:
     def slope(at: float) -> float:
         return float((eigenvalues / (1 - 2 * at * eigenvalues)).sum()) - statistic
 
-    # Each term is at most 1/(-2 at), so that the slope is below the statistic left of this.
+    # Each term is at most 1/(-2 at), so the slope is below the statistic to the left of this.
     point = float(brentq(slope, -eigenvalues.size / statistic, most * (1 - 1e-13)))
     height = -0.5 * sum(log1p(-2 * point * one) for one in eigenvalues.tolist())
     second = float((2 * (eigenvalues / (1 - 2 * point * eigenvalues)) ** 2).sum())

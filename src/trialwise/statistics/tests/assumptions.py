@@ -1,4 +1,4 @@
-"""What analysis of variance assumes, as facts: normal residuals and one variance. Nothing is decided by them."""
+"""Tests of the assumptions of analysis of variance, for information only: normal residuals and equal variances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PERMUTATIONS = 1999
 _MAX_PERMUTED = 5000
-"""Of more trials the limit is right, ties or not."""
+"""Above this number of trials the limiting distribution is accurate, with ties or without."""
 _SEED = 19_791_287
 _ROUNDING = 1e-9
 _LEAST = 1e-300
@@ -34,15 +34,15 @@ class CellNormality:
     levels: tuple[Hashable, ...]
     n: int
     p_value: float
-    """NaN below 3 and above 5000 trials, and where all are equal."""
+    """NaN below 3 and above 5000 trials, and if all values are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreuschPagan:
-    """Whether the variance differs between treatments."""
+    """Test of equal variances across treatments."""
 
     statistic: float
-    """NaN where no treatment has any spread."""
+    """NaN if no treatment has any spread."""
     df: int
     p_value: float
     studentised: bool
@@ -51,40 +51,40 @@ class BreuschPagan:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What the tests of assumptions say."""
+    """Results of the tests of assumptions."""
 
     normality: tuple[CellNormality, ...]
-    """Of each treatment with trials."""
+    """For each treatment that has trials."""
     breusch_pagan: BreuschPagan
     """Koenker's studentised form."""
     breusch_pagan_original: BreuschPagan
-    """As Breusch and Pagan (1979) have it, for normal residuals."""
+    """Breusch and Pagan's (1979) original form, for normal residuals."""
     response: str
     factors: tuple[str, ...]
     n: int
-    """Trials."""
+    """Number of trials."""
     method: str
 
 
 def assumptions(
     table: Table, response: str, factors: Sequence[str] | str, *, method: Method = "default"
 ) -> Assumptions:
-    """Test what `anova` with method "ordinary" assumes; to be shown, not to choose a method by.
+    """Test the assumptions of `anova` with method "ordinary", to display them, not to select a method.
 
-    Breusch and Pagan (1979): half of the sum of squares that the treatments explain of e²/σ̂², e the residuals of the cells'
-    means and σ̂² their mean square over n. Koenker (1981): n R² of the same regression. Both against χ² with one degree of
-    freedom less than treatments.
+    Breusch and Pagan (1979): half of the sum of squares that the treatments explain of e²/σ̂², with e the residuals from the cell
+    means and σ̂² their mean square over n. Koenker (1981): n R² of the same regression. Both are compared with χ² with
+    (treatments - 1) degrees of freedom.
 
-    Where values occur more than once, Shapiro and Wilk's test takes them for rounded normal ones, and Koenker's statistic is
-    judged among those of 1,999 seeded orders of the values (up to 5,000 trials). Breusch and Pagan's own form needs normal
-    residuals and keeps its χ²: of rare failures it rejects in half of the cases in which nothing differs.
+    With ties, Shapiro and Wilk's test treats the values as rounded normal ones, and Koenker's statistic is compared with 1,999
+    seeded permutations of the values (up to 5,000 trials). Breusch and Pagan's original form needs normal residuals and keeps its
+    χ²; with rare failures its false-positive rate is one half.
 
     Parameters
     ----------
     table, response, factors
         As in `anova`.
     method
-        "paper" takes values that occur twice for chance (OML study, section 3.1).
+        "paper" ignores ties (OML study, section 3.1).
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _breusch_pagan(trials: Trials, *, ties: bool) -> tuple[BreuschPagan, Breusch
 
 
 def _explained(rows: Array, counts: Indices) -> tuple[Array, Array]:
-    """What the treatments explain of the squares of each row of residuals, over their mean square, and all of it."""
+    """Return the sum of squares of each row of squared residuals that treatments explain, over their mean square, and the total."""
     begins = np.cumsum(counts) - counts
     squares = rows**2
     relative = squares / np.maximum(squares.mean(axis=1, keepdims=True), _LEAST)
@@ -137,9 +137,10 @@ def _explained(rows: Array, counts: Indices) -> tuple[Array, Array]:
 
 
 def _permuted_p(values: Array, counts: Indices, koenker: float) -> float:
-    """Koenker's statistic among those of the values in seeded orders.
+    """Return the permutation p-value of Koenker's statistic, over seeded orders of the values.
 
-    Exact where treatments do not differ at all; where only their means do, right in the limit, as the statistic is studentised.
+    Exact if treatments do not differ at all; if only their means differ, asymptotically valid because the statistic is
+    studentised.
     """
     random = np.random.Generator(np.random.PCG64DXSM(_SEED))
     rows = random.permuted(np.tile(values, (_PERMUTATIONS, 1)), axis=1)

@@ -1,8 +1,8 @@
-"""Exact binomial reasoning about ranks: Thompson (1936), TriScale Eq. (1)-(3).
+"""Exact binomial probabilities of ranks: Thompson (1936), TriScale Eq. (1)-(3).
 
-Among n independent values, the number that lie below the p-quantile Q of their distribution is Bin(n, p); so
-the interval from the l-th to the u-th smallest holds Q with probability P(l <= Bin(n, p) <= u - 1), or more
-when the distribution has ties. Rank 0 stands for minus infinity, rank n + 1 for infinity.
+Of n independent values, the number below the p-quantile Q of their distribution is Bin(n, p). The interval from the l-th to the
+u-th smallest value therefore covers Q with probability P(l <= Bin(n, p) <= u - 1), or more if the distribution has ties. Rank 0
+means minus infinity, rank n + 1 infinity.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from scipy.special import betainc
 
-# Where a probability and its requirement differ relatively by less than this, doubles do not decide.
+# Doubles cannot decide if a probability and its requirement differ by a smaller relative amount than this.
 _DOUBT = 1e-9
-# Up to this n, doubtful cases are decided in whole numbers; beyond it, doubles with a tolerance decide. The
-# one equality that recurs at any n, 1/2 against 1/2 for the median of an odd number, is exact in doubles too.
+# Up to this n, doubtful cases are decided in integers; beyond it, in doubles with a tolerance. The one equality
+# that occurs at any n, 1/2 against 1/2 for the median of an odd number, is exact in doubles too.
 _EXACT_UP_TO = 4096
 _LARGE_N_TOLERANCE = 1e-12
 
@@ -27,7 +27,7 @@ def miss(n: int, low: int, high: int, p: Fraction) -> float:
 
 
 def covers(n: int, low: int, high: int, p: Fraction, level: Fraction) -> bool:
-    """Decide exactly whether the interval between two ranks holds the p-quantile with probability `level`."""
+    """Decide exactly whether the interval between two ranks covers the p-quantile with probability `level`."""
     allowed = 1 - level
     expected, found = float(allowed), miss(n, low, high, p)
     if abs(found - expected) > _DOUBT * expected:
@@ -42,7 +42,7 @@ def _exact_miss(n: int, low: int, high: int, p: Fraction) -> Fraction:
 
 
 def _exact_at_most(n: int, k: int, p: Fraction) -> Fraction:
-    """P(Bin(n, p) <= k), each term from the one before in whole numbers."""
+    """Return P(Bin(n, p) <= k), computing each term from the previous one in integers."""
     if k < 0:
         return Fraction(0)
     if 2 * k > n:
@@ -56,7 +56,7 @@ def _exact_at_most(n: int, k: int, p: Fraction) -> Fraction:
 
 
 def lower_rank(n: int, p: Fraction, level: Fraction) -> int | None:
-    """Find the largest rank whose value bounds the p-quantile from below; None if there is none."""
+    """Find the largest rank whose value is a lower bound of the p-quantile; None if there is none."""
     if not covers(n, 1, n + 1, p, level):
         return None
     low, high = 1, n + 1
@@ -67,6 +67,6 @@ def lower_rank(n: int, p: Fraction, level: Fraction) -> int | None:
 
 
 def upper_rank(n: int, p: Fraction, level: Fraction) -> int | None:
-    """Find the smallest rank whose value bounds the p-quantile from above (Eq. 3); None if there is none."""
+    """Find the smallest rank whose value is an upper bound of the p-quantile (Eq. 3); None if there is none."""
     mirrored = lower_rank(n, 1 - p, level)
     return None if mirrored is None else n + 1 - mirrored

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Correlogram:
-    """Autocorrelation coefficients against the lag.
+    """Autocorrelation coefficients by lag.
 
     Attributes
     ----------
     lags
-        Seconds, from one cell to half of the duration. Empty for constant data, which have none.
+        Seconds, from one cell to half of the duration. Empty for constant data.
     values
-        As many coefficients.
+        The coefficient at each lag.
     pairs
-        How many pairs of values each rests on: fewer where there are gaps. 0 pairs give the coefficient 0.
+        Number of pairs of values behind each coefficient; fewer where there are gaps. 0 pairs give the coefficient 0.
     threshold
         1.95/√N, beyond which a coefficient is unlikely in independent data (TriScale, section 4.5).
     n
@@ -39,10 +39,10 @@ class Correlogram:
 
 
 def correlogram(grid: TimeGrid) -> Correlogram:
-    """Autocorrelation at lags of whole cells.
+    """Compute the autocorrelation at lags of whole cells.
 
-    Without gaps this is the usual estimate with divisor N. With gaps, the mean product over the pairs that
-    exist takes the place of the mean over all, with the same taper (N - k)/N.
+    Without gaps this is the usual estimate with divisor N. With gaps, the mean product is over the existing pairs, with the same
+    taper (N - k)/N.
     """
     centred = standardized(grid.values)
     most = grid.size // 2
@@ -52,14 +52,14 @@ def correlogram(grid: TimeGrid) -> Correlogram:
         return Correlogram(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), threshold, n)
     products, pairs = _lagged_sums(grid, centred, most)
     lags = np.arange(1, most + 1)
-    # The variance is 1: dividing by it is done already.
+    # No division by the variance: it is already 1.
     values = np.where(pairs > 0, products / np.maximum(pairs, 1), 0.0) * (grid.size - lags) / grid.size
     return Correlogram(np.asarray(lags * grid.cell, dtype=np.float64), values, pairs, threshold, n)
 
 
 def standardized(values: Array) -> Array:
-    """Values with mean 0 and mean square 1, or all 0 where they are constant."""
-    # Halved before the difference: that of two huge values of unlike sign is not finite.
+    """Scale values to mean 0 and mean square 1, or to all 0 if they are constant."""
+    # Halve before subtracting: the difference of two huge values of opposite sign would overflow.
     half = values / 2
     if half.min() == half.max():
         return np.zeros(values.size)

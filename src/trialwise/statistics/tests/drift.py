@@ -1,4 +1,4 @@
-"""Does a metric still move? Batch metrics, the test that their drift is small, and the start-up to cut."""
+"""Drift of a metric: batch metrics, the test that their drift is small, and the start-up to discard."""
 
 from __future__ import annotations
 
@@ -32,17 +32,16 @@ class DriftTest:
     Attributes
     ----------
     verdict
-        "steady": the interval lies inside the tolerance; "drifting": wholly outside; else "inconclusive".
+        "steady": the interval lies inside the tolerance; "drifting": entirely outside; else "inconclusive".
     drift
         Change of the metric from start to end (least squares), as a share of `level`.
     low, high
-        Interval of the drift in which both one-sided tests have the stated confidence; infinite where the
-        batches are so correlated that fewer than two of them are worth something.
+        Interval of the drift in which both one-sided tests have the stated confidence; infinite if the batches are so correlated
+        that their effective number is two or less.
     level
-        What the drift is a share of: the absolute value of the median batch metric, or half the distance
-        between the limits.
+        Reference value of the drift: the absolute value of the median batch metric, or half the distance between the limits.
     correlation
-        Lag-1 correlation of the batches about the line, corrected for their small number.
+        Lag-1 correlation of the batches about the line, corrected for small-sample bias.
     deviation
         Standard deviation of the batches about the line, as a share of `level`.
     n
@@ -60,7 +59,7 @@ class DriftTest:
 
 
 def batch_edges(count: int, batches: int = BATCHES) -> Indices:
-    """Bounds of so many consecutive batches of `count` samples, equal in size to within one sample.
+    """Return the bounds of consecutive batches of `count` samples, equal in size to within one sample.
 
     Raises
     ------
@@ -73,7 +72,7 @@ def batch_edges(count: int, batches: int = BATCHES) -> Indices:
 
 
 def batch_metrics(samples: Array, measure: Measure, *, batches: int = BATCHES) -> Array:
-    """Reduce each of so many consecutive batches to its metric.
+    """Reduce each of `batches` consecutive batches to its metric.
 
     Raises
     ------
@@ -89,14 +88,14 @@ def drift_test(
 ) -> DriftTest:
     """Test that batch metrics drift by less than a tolerance from start to end.
 
-    The drift is the least-squares slope times the number of batches B. With the lag-1 correlation r of
-    the residuals, r + (1 + 4r)/B within [0, 0.95], the batches are worth n' = B(1 - r)/(1 + r)
-    independent ones, and the standard error has n' - 2 degrees of freedom (Santer et al. 2000, adapted).
+    The drift is the least-squares slope times the number of batches B. With the lag-1 correlation r of the residuals, r + (1 +
+    4r)/B within [0, 0.95], the effective number of batches is n' = B(1 - r)/(1 + r), and the standard error has n' - 2 degrees of
+    freedom (Santer et al. 2000, adapted).
 
     Parameters
     ----------
     metrics
-        One for each batch, in order; at least 5.
+        One per batch, in order; at least 5.
     tolerance
         In percent of the median batch, or of half the distance between the limits.
     confidence
@@ -107,8 +106,8 @@ def drift_test(
     Raises
     ------
     StatisticsError
-        If there are fewer than 5 batches, or the median batch is 0 (or next to it) while others are not: a
-        relative tolerance then means nothing.
+        If there are fewer than 5 batches, or the median batch is 0 (or close to it) while others are not, since a relative
+        tolerance is then meaningless.
     """
     count = metrics.size
     if count < MIN_BATCHES:
@@ -147,12 +146,12 @@ def _relative(metrics: Array, level: float) -> Array:
 
 def _lag_one(left: Array, squares: float) -> float:
     raw = float(left[1:] @ left[:-1]) / squares if squares > 0 else 0.0
-    # Without residuals there is no correlation, and nothing to correct for.
+    # Without residuals there is no correlation and nothing to correct.
     return min(max(raw + (1 + 4 * raw) / left.size, 0.0), _MAX_CORRELATION) if squares > 0 else 0.0
 
 
 def _reach(squares: float, freedom: float, spread: float, confidence: float) -> float:
-    """Half the interval of the slope."""
+    """Return the half-width of the slope's interval."""
     if freedom <= 0:
         return float("inf")
     return float(stdtrit(freedom, confidence / 100) * np.sqrt(squares / freedom / spread))
@@ -165,16 +164,16 @@ def _verdict(low: float, high: float, tolerance: float) -> Verdict:
 
 
 def mser5(samples: Array) -> int | None:
-    """How many samples of start-up to cut so that the mean of the rest is known best (MSER-5, White 1997).
+    """Return the number of start-up samples to discard so that the mean of the rest is most precise (MSER-5, White 1997).
 
-    Minimises SS(d)/(k - d)² over the number d of batches of five that are cut, SS being the sum of
-    squares of the k - d that remain about their mean.
+    Minimises SS(d)/(k - d)² over the number d of discarded batches of five, with SS the sum of squares of the remaining k - d
+    about their mean.
 
     Returns
     -------
     int or None
-        A multiple of 5; None where the minimum lies at half of the samples, the farthest that is
-        searched: the start-up may then last longer than the samples show.
+        A multiple of 5; None if the minimum lies at half of the samples, the end of the search: the start-up may then last longer
+        than the samples show.
     """
     count = samples.size // MSER_BATCH
     if count < 4:
@@ -183,7 +182,7 @@ def mser5(samples: Array) -> int | None:
     left = np.arange(count, 0, -1)
     sums = np.cumsum(means[::-1])[::-1]
     squares = np.cumsum((means**2)[::-1])[::-1]
-    # What rounding leaves of a constant rest must not decide.
+    # Rounding residue of a constant rest must not decide.
     about_mean = np.maximum(squares - sums**2 / left, _ROUNDING * squares)
     farthest = count // 2
     best = int(np.argmin((about_mean / left**2)[: farthest + 1]))
@@ -191,6 +190,6 @@ def mser5(samples: Array) -> int | None:
 
 
 def _means_of_five(samples: Array) -> Array:
-    """Average groups of five, to one half so that no sum overflows."""
+    """Average groups of five, halved so that no sum overflows."""
     share = samples * (0.5 / MSER_BATCH)
     return sum((share[place::MSER_BATCH] for place in range(1, MSER_BATCH)), share[::MSER_BATCH])

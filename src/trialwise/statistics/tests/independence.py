@@ -1,4 +1,4 @@
-"""Whether values in the order of time look independent."""
+"""Tests of independence for values in time order."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ _PAPER_CONFIDENCE, _PAPER_TOLERANCE = as_percent(50, "confidence"), 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Independence:
-    """What a series of values shows of its own dependence."""
+    """Evidence on the serial dependence of a series."""
 
     independent: bool | None
-    """False when dependence was found; None when no test can find any in so few values."""
+    """False if dependence was found; None if there are too few values for any test to find it."""
     autocorrelation: Array
-    """Biased sample autocorrelation at lags 1 … n-1; NaN for constant values, which have none."""
+    """Biased sample autocorrelation at lags 1 … n-1; NaN for constant values."""
     threshold: float
     """1.95 / sqrt(n)."""
     stationary: bool | None
-    """False when a trend was found; None when no test can find one."""
+    """False if a trend was found; None if no test can find one."""
     p_value: float | None
     """Of both tests together (Holm); None in paper mode and for too few values."""
     p_lag1: float | None
-    """Of lag-1 correlation by permutation."""
+    """Of lag-1 correlation, by permutation."""
     p_trend: float | None
-    """Of a trend by Kendall's test."""
+    """Of a trend, by Kendall's test."""
     lag1_low: float | None
     """Approximate 95 % interval of the lag-1 correlation, corrected for bias."""
     lag1_high: float | None
-    """Upper end of it."""
+    """Upper bound of that interval."""
     coverage_if: tuple[tuple[float, float], ...]
-    """Real coverage (percent) of a 95 % interval of the median if the lag-1 correlation were so large."""
+    """Pairs of a lag-1 correlation and the actual coverage (percent) that a 95 % interval of the median would have under it."""
     n: int
     """Number of values."""
     confidence: float
@@ -67,29 +67,27 @@ class Independence:
     method: str
     """The tests."""
     reason: str
-    """What was found, or why nothing can be, and what would lift that."""
+    """What was found, or why nothing can be found, and the remedy."""
 
 
 def independence(values: ArrayLike, *, limits: Limits = None, method: Method = "default") -> Independence:
-    """Test whether values in the order of time may be taken for independent.
+    """Test whether values in time order can be treated as independent.
 
-    Default: the permutation distribution of the lag-1 correlation (every order up to 7 values, 9 999 seeded
-    shuffles up to 100, its normal approximation with exact mean and variance beyond) and Kendall's test of
-    trend (exact up to 60 values without ties), combined by Holm at 5 %. With 4 values or fewer no such test
-    exists.
+    Default: the permutation distribution of the lag-1 correlation (all orders up to 7 values, 9 999 seeded shuffles up to 100,
+    beyond that the normal approximation with exact mean and variance) and Kendall's test of trend (exact up to 60 values without
+    ties), combined by Holm at 5 %. With 4 values or fewer no such test exists.
 
-    Paper (TriScale section 4.5): |rho_k| <= 1.95 / sqrt(n) at every lag, and the values, scaled to [-1, 1] by
-    the limits or their own extremes, pass the convergence test at confidence 50 % and tolerance 10 % (read as
-    in `convergence`). Up to 7 values this cannot see positive lag-1 correlation, and with 30 it rejects one
-    independent series in four.
+    Paper (TriScale section 4.5): |rho_k| <= 1.95 / sqrt(n) at every lag, and the values, scaled to [-1, 1] by the limits or their
+    own extremes, pass the convergence test at confidence 50 % and tolerance 10 % (read as in `convergence`). Up to 7 values this
+    cannot detect positive lag-1 correlation, and with 30 it rejects one independent series in four.
 
-    Independence comes from randomised and spaced trials, not from a test; intervals of series that pass are
-    no better than of those that fail, so nothing is left out because of it.
+    Independence comes from randomised and spaced trials, not from a test. Intervals of series that pass are no better than of
+    series that fail, so nothing is excluded because of it.
 
     Parameters
     ----------
     values
-        Numbers in the order of time.
+        Numbers in time order.
     limits
         Expected extremes, in the unit of the values; used by the paper's test of stationarity only.
     method
@@ -103,7 +101,7 @@ def independence(values: ArrayLike, *, limits: Limits = None, method: Method = "
     Raises
     ------
     StatisticsError
-        The values are none, not finite, masked or not one-dimensional, or the limits are not two ascending
+        The values are empty, not finite, masked or not one-dimensional, or the limits are not two ascending
         numbers.
     """
     paper, array, extremes = as_method(method), as_values(values), as_limits(limits)
@@ -165,7 +163,7 @@ def _untested(values: Array, method: str, confidence: float) -> Independence:
 
 
 def autocorrelation(values: Array) -> Array:
-    """Biased sample autocorrelation at lags 1 … n-1: sums of n-k products over the sum of squares, NaN where that is 0."""
+    """Compute the biased sample autocorrelation at lags 1 … n-1: sums of n-k products over the sum of squares, NaN if that is 0."""
     if is_constant(values):
         return np.full(values.size - 1, np.nan)
     deviations = centred(values)
@@ -179,7 +177,7 @@ def autocorrelation(values: Array) -> Array:
 
 
 def _lag1_p(deviations: Array) -> float:
-    """Permutation p of |rho_1 + 1/n|, whose mean over all orders is 0 exactly."""
+    """Return the permutation p-value of |rho_1 + 1/n|, whose mean over all orders is exactly 0."""
     n, squares = deviations.size, float(deviations @ deviations)
     observed = abs(float(deviations[1:] @ deviations[:-1]) + squares / n)
     if n > _SHUFFLED_LAG:
@@ -195,10 +193,9 @@ def _lag1_p(deviations: Array) -> float:
 
 
 def _product_variance(deviations: Array) -> float:
-    """Variance of the sum of products of neighbours over all orders of numbers whose sum is 0.
+    """Return the variance, over all orders of numbers with sum 0, of the sum of products of neighbours.
 
-    From the moments of sampling without replacement (Wald and Wolfowitz 1943, for the series not closed to a
-    ring).
+    From the moments of sampling without replacement (Wald and Wolfowitz 1943, for the non-circular series).
     """
     n = deviations.size
     second, fourth = float(np.sum(deviations**2)), float(np.sum(deviations**4))
@@ -211,7 +208,7 @@ def _product_variance(deviations: Array) -> float:
 
 
 def _trend_p(values: Array) -> float:
-    """Two-sided p of Kendall's score against time."""
+    """Return the two-sided p-value of Kendall's score against time."""
     n, ties = values.size, tie_counts(values)
     comparable = n * (n - 1) // 2 - sum(count * (count - 1) // 2 for count in ties)
     score = comparable - 2 * _core.inversions(values)
@@ -230,7 +227,7 @@ def _trend_p(values: Array) -> float:
 
 @lru_cache(maxsize=256)
 def _exact_score_p(n: int, score: int) -> float:
-    """P(|S| >= score) over all orders of n distinct values, from the distribution of inversions."""
+    """Return P(|S| >= score) over all orders of n distinct values, from the distribution of inversions."""
     most = n * (n - 1) // 2
     share = np.zeros(most + 1)
     share[0] = 1.0
@@ -247,17 +244,17 @@ def _two_sided(deviation: float) -> float:
 
 
 def _lag1_interval(raw: float, n: int) -> tuple[float, float]:
-    """Lag-1 correlation corrected for bias, (1+4r)/n, and 1.96 standard errors around it."""
+    """Return the interval of the lag-1 correlation: corrected for bias by (1+4r)/n, with 1.96 standard errors on either side."""
     middle = raw + (1 + 4 * raw) / n
     half = 1.96 * sqrt(max(1 - middle**2, 0.0) / n + 1 / n**2)
     return max(middle - half, -1.0), min(middle + half, 1.0)
 
 
 def median_coverage(n: int, rho: float) -> float:
-    """Approximate coverage, in percent, of a 95 % interval of the median of n values of a normal AR(1).
+    """Approximate the coverage, in percent, of a 95 % interval of the median for n values of a normal AR(1).
 
     The signs of the deviations correlate by (2/pi) asin(rho^k) at lag k, which widens their sum's
-    distribution. Within 4 points of simulation for correlations up to 0.5.
+    distribution. Agrees with simulation within 4 points for correlations up to 0.5.
     """
     inflation = 1 + 2 * sum((1 - lag / n) * 2 / pi * asin(rho**lag) for lag in range(1, min(n, 200)))
     return 100 * float(2 * ndtr(ndtri(0.975) / sqrt(inflation)) - 1)

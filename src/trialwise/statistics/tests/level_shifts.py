@@ -1,8 +1,8 @@
-"""Shifts of level, blocks and drift: what a record does that no period describes.
+"""Level shifts, blocks and drift: the non-periodic changes of a record.
 
-A record whose level changes once, or drifts, has a spectrum in which slow waves are strong, so that this search comes
-before any for periods. A shift must stand out from red noise beside white noise at the same times, whose own slow waves
-look like shifts now and then: the same search in surrogates of such noise says how often.
+A single change of level, or a drift, puts much power at low frequencies, so this search precedes the search for periods. A shift
+must stand out from red plus white noise at the same times, whose slow waves sometimes look like shifts; the same search in
+surrogates of this noise shows how often.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from trialwise.statistics.time.timegrid import TimeGrid, TimeSeries
 
 MAX_SHIFTS = 8
-# Values on either side of a shift: with fewer, an outlier would be one.
+# Minimum number of values on either side of a shift: with fewer, an outlier would be one.
 MIN_LEVEL = 5
 MIN_SHARE = 0.02
-# Places at which the two ends of a block are looked for together.
+# Number of places at which the two ends of a block are searched for jointly.
 MAX_KNOTS = 100
-# Distances of shifts in one direction that are one or several of the same length, to within so much of it, are a wave's edges.
+# Relative tolerance within which distances between shifts of one direction are multiples of one length: edges of a wave.
 MIN_DISTANCES = 3
 EVEN = 0.05
 MAX_OF_SLOPE = 2000
@@ -58,7 +58,7 @@ FAMILIES = ("shift", "block", "bend")
 
 @dataclass(frozen=True, slots=True)
 class Nonstationary:
-    """What was found: the baseline, the p-value of each of its shifts, of a bend, and of a drift along a line.
+    """The result of the search: the baseline, and the p-values of its shifts, of a bend, and of a linear drift.
 
     `more` says that the search ended at the largest number of shifts.
     """
@@ -72,11 +72,11 @@ class Nonstationary:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """Sums of squares that a shift at each place, a block between two, or a bend would explain.
+    """Terms for the sums of squares that a shift at each place, a block between two, or a bend explains.
 
-    `starts` are the places (index of the first value after the shift) of all shifts, `knots` those that begin and end
-    blocks, as places in `starts`; `sizes` are the squared lengths of the shifts' columns beside the basis, `products`
-    those of the knots' columns with each other, `curve` an orthonormal basis of the bend, empty where there is one.
+    `starts` are the places (index of the first value after the shift) of all shifts, `knots` those that begin and end blocks, as
+    indices into `starts`; `sizes` are the squared lengths of the shifts' columns orthogonal to the basis, `products` the inner
+    products of the knots' columns, `curve` an orthonormal basis of the bend, empty if the baseline has one.
     """
 
     basis: Array
@@ -104,20 +104,20 @@ def find_shifts(
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> Nonstationary:
-    """Find shifts of level, blocks and bends one after another, beside a line and the calendar periods.
+    """Find level shifts, blocks and bends one after another, adjusted for a line and the calendar periods.
 
     Parameters
     ----------
     grid
-        Where the scores are.
+        The grid of the scores.
     scores
         Rank-normal scores of the values.
     calendar
-        Periods that may be there, which are no shifts.
+        Periods that may be present and are not shifts.
     alpha
-        The search stops at the first whose p-value is above it, and after eight shifts.
+        The search stops at the first p-value above this, and after eight shifts.
     surrogates
-        How many; the smallest possible p-value is 1/(surrogates + 1).
+        Their number; the smallest possible p-value is 1/(surrogates + 1).
     seed
         Of the surrogates.
     """
@@ -147,7 +147,7 @@ def find_shifts(
 
 
 def recurrence(grid: TimeGrid, scores: Array, baseline: Baseline) -> float | None:
-    """The distance in seconds at which shifts of one direction recur, as the edges of a sawtooth do; None where they do not."""
+    """Return the interval in seconds at which shifts of one direction recur, like the edges of a sawtooth; None if they do not."""
     shifts = np.asarray(baseline.shifts)
     sizes = np.linalg.lstsq(baseline_columns(grid.times, baseline), scores)[0][2 : 2 + shifts.size]
     distances = np.concatenate([np.diff(shifts[sizes > 0]), np.diff(shifts[sizes < 0])])
@@ -178,12 +178,12 @@ def _scan(grid: TimeGrid, basis: Array, baseline: Baseline) -> _Scan:
 
 
 def _sums(rows: Array) -> Array:
-    """The sum of each value and all after it."""
+    """Return the sum of each value and all later ones."""
     return np.cumsum(rows[..., ::-1], axis=-1)[..., ::-1]
 
 
 def _best(scan: _Scan, rows: Array) -> _Best:
-    """Find the best shift, block and bend of each row; rows are residuals beside the scan's basis."""
+    """Find the best shift, block and bend of each row; rows are residuals from the scan's basis."""
     none = np.zeros(rows.shape[0], dtype=np.int64)
     bent = np.sum((rows @ scan.curve) ** 2, axis=1)
     if not scan.starts.size:
@@ -213,7 +213,7 @@ def _best(scan: _Scan, rows: Array) -> _Best:
 
 
 def _likelier(grid: TimeGrid, scan: _Scan, noises: NoiseSpectra, rows: Array, best: _Best) -> Array:
-    """How much likelier each family makes each row: the logarithm of a ratio of likelihoods, each with noise of its own."""
+    """Return the log likelihood ratio of each family for each row, each with its own fitted noise."""
     before = _unlikely(grid, noises, rows)
     found = np.zeros((rows.shape[0], len(FAMILIES)))
     for family in range(len(FAMILIES)):
@@ -223,7 +223,7 @@ def _likelier(grid: TimeGrid, scan: _Scan, noises: NoiseSpectra, rows: Array, be
 
 
 def _unlikely(grid: TimeGrid, noises: NoiseSpectra, rows: Array) -> Array:
-    """How unlikely each row is by the noise that suits it; nothing is likelier than what varies by rounding alone."""
+    """Return the negative log likelihood of each row under its best-fitting noise; minus infinity if only rounding varies."""
     alive = np.mean(rows**2, axis=1) > NOTHING_LEFT
     found = np.full(rows.shape[0], -np.inf)
     if alive.any():
@@ -232,7 +232,7 @@ def _unlikely(grid: TimeGrid, noises: NoiseSpectra, rows: Array) -> Array:
 
 
 def _columns(grid: TimeGrid, scan: _Scan, family: int, best: _Best, row: int) -> Array:
-    """An orthonormal basis of what one family explains in one row."""
+    """Return an orthonormal basis of what one family explains in one row."""
     if family == FAMILIES.index("bend"):
         return scan.curve
     single, begin, end = (int(places[row]) for places in best.places)
@@ -250,12 +250,12 @@ def _test(
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> tuple[str, list[float], float]:
-    """Find the family that stands out most, the times of its shifts, and the p-value of the most of all families."""
+    """Find the most prominent family, the times of its shifts, and the p-value of the maximum over all families."""
     residual = residuals(scores, scan.basis)
     best = _best(scan, residual[None, :])
     (observed,) = _likelier(grid, scan, noises, residual[None, :], best)
-    # What the likeliest family leaves says how red the noise is: with the shift in it, noise looks as red as a random
-    # walk, among whose surrogates no shift of one standard deviation in 500 values would stand out.
+    # Estimate the noise from the residuals of the likeliest family: with the shift left in, noise looks as red as a random walk,
+    # among whose surrogates no shift of one standard deviation in 500 values would stand out.
     rest = residuals(residual, _columns(grid, scan, int(np.argmax(observed)), best, 0))
     noise = noises.plausible(power(grid, rest[None, :], noises.frequencies))
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
@@ -278,7 +278,7 @@ def _test(
 def _placed(
     grid: TimeGrid, scores: Array, calendar: Sequence[Candidate], baseline: Baseline, found: list[float]
 ) -> list[float]:
-    """Move the ends of a block to where they explain most, each beside the other; a single shift is there already."""
+    """Move the ends of a block to where they explain most, each given the other; a single shift is already in place."""
     if len(found) < 2:
         return found
     for _ in range(2):
@@ -302,7 +302,7 @@ def _line(
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> float:
-    """The p-value of a drift along a line, beside shifts and calendar, among surrogates."""
+    """Return the p-value of a linear drift, adjusted for shifts and calendar, from surrogates."""
     times = grid.times
     beside = [np.ones((times.size, 1)), levels(times, baseline.shifts)]
     basis = orthonormal(np.hstack([*beside, *(waves(times, one) for one in calendar)]))
@@ -317,7 +317,7 @@ def _line(
     left = residuals(residuals(scores[None, :], basis), line)
     if not line.shape[1] or float(np.mean(left**2)) < NOTHING_LEFT:
         return 1.0
-    # As in the search for shifts: with the line in it, noise would look like a random walk.
+    # As in the search for shifts: with the line left in, noise would look like a random walk.
     noise = tilted.plausible(power(grid, left, frequencies))
     (observed,) = likelier(scores[None, :])
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
@@ -330,7 +330,7 @@ def _line(
 def told(
     series: TimeSeries, found: Nonstationary, alpha: float
 ) -> tuple[tuple[LevelShift, ...], LevelDrift | None]:
-    """The shifts and the drift in the unit of the values."""
+    """Convert the shifts and the drift to the unit of the values."""
     edges = np.searchsorted(series.times, found.baseline.shifts)
     parts = np.split(series.values, edges)
     medians = [percentile_of(part, 0.5) for part in parts]
@@ -353,7 +353,7 @@ def _change(series: TimeSeries, parts: Sequence[Array], *, bent: bool) -> float:
         ends = (percentile_of(part, 0.5) for part in (series.values[:tenth], series.values[-tenth:]))
         first, last = ends
         return last - first
-    # Within each level, so that a shift is no slope; of a thinned record, for whose pairs there is time.
+    # Estimate within each level, so that a shift does not count as slope; thin the record so that all pairs are affordable.
     starts = np.cumsum([0, *(part.size for part in parts)])[:-1]
     slopes = [
         part.size * _slope(series.times[start : start + part.size], part)

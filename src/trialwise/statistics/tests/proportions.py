@@ -1,4 +1,4 @@
-"""How often something happens, with an exact interval."""
+"""The proportion of hits, with an exact interval."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trialwise.statistics.checks import as_percent
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """How many of n were hits, in percent, with its interval."""
+    """Proportion of hits among n, in percent, with its interval."""
 
     hits: int
     n: int
     percent: float
     low: float
-    """In percent, as `high`."""
+    """In percent, like `high`."""
     high: float
     confidence: float
     """In percent."""
@@ -26,9 +26,9 @@ class Proportion:
 
 
 def proportion(hits: int, n: int, *, confidence: float = 95) -> Proportion:
-    """Estimate a share from independent yes-or-no outcomes, with Clopper and Pearson's exact interval (1934).
+    """Estimate a proportion from independent yes-or-no outcomes, with Clopper and Pearson's exact interval (1934).
 
-    Each bound misses with at most half of the error, so the interval covers with at least its confidence.
+    Each bound misses with at most half of the error probability, so the coverage is at least the confidence.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Shapiro and Wilk's test of normality, quick for many samples of one size."""
+"""Shapiro and Wilk's test of normality, fast for many samples of one size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.statistics.checks import Array
 from trialwise.statistics.rounded import rounded_tail, step_of
 
 FEWEST, MOST = 3, 5000
-"""The sizes of samples that the approximation is made for."""
+"""The range of sample sizes that the approximation is valid for."""
 # Royston 1995, "Remark AS R94", Applied Statistics 44: polynomials, constant term first.
 _LAST = (0.0, 0.221157, -0.147981, -2.07119, 4.434685, -2.706056)
 _LAST_BUT_ONE = (0.0, 0.042981, -0.293762, -1.752461, 5.682633, -3.582633)
@@ -25,10 +25,10 @@ _MAX_SMALL = 11
 
 
 def shapiro_wilk(ordered: Array, *, ties: bool = True) -> float:
-    """p-value of finite values in ascending order; NaN where they are too few, too many, or all equal.
+    """Return the p-value of finite values in ascending order; NaN if they are too few, too many, or all equal.
 
-    Shapiro and Wilk 1965, by the approximation of Royston 1995. Values that occur more than once are taken for normal ones
-    that were rounded, by a clock or a counter (`rounded_tail`), unless `ties` is false: then for values that happen to be equal.
+    Shapiro and Wilk 1965, by the approximation of Royston 1995. Tied values are treated as normal values that were rounded, by a
+    clock or a counter (`rounded_tail`), unless `ties` is false: then ties are ignored.
     """
     n = ordered.size
     if not FEWEST <= n <= MOST or ordered[0] == ordered[-1]:
@@ -41,7 +41,7 @@ def shapiro_wilk(ordered: Array, *, ties: bool = True) -> float:
 
 
 def _statistics(rows: Array) -> Array:
-    """W of each row in ascending order; 1 where all its values are equal."""
+    """Compute W of each row in ascending order; 1 if all its values are equal."""
     centred = rows - rows.mean(axis=1, keepdims=True)
     squares = (centred**2).sum(axis=1)
     alike = rows[:, 0] == rows[:, -1]
@@ -50,7 +50,7 @@ def _statistics(rows: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _weights(n: int) -> Array:
-    """Antisymmetric weights of length 1 for values in ascending order."""
+    """Return antisymmetric weights of length 1 for values in ascending order."""
     if n == FEWEST:
         return np.array([-sqrt(0.5), 0.0, sqrt(0.5)])
     scores = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))

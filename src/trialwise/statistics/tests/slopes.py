@@ -27,35 +27,34 @@ class TheilSen:
     slope: float
     """Median of the slopes between all pairs of points, in y per x."""
     intercept: float
-    """Median of y less slope times median of x."""
+    """Median of y minus slope times median of x."""
     low: float
-    """Lower end of the slope's interval."""
+    """Lower bound of the slope's interval."""
     high: float
-    """Upper end of the slope's interval."""
+    """Upper bound of the slope's interval."""
     n: int
     """Number of points."""
     confidence: float
     """In percent."""
     method: str
-    """How the interval was found."""
+    """How the interval was computed."""
     note: str
-    """What the interval takes for granted."""
+    """Assumptions of the interval."""
 
 
 def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
-    """Slope of a line as the median of all pairwise slopes, with Sen's interval.
+    """Estimate the slope of a line as the median of all pairwise slopes, with Sen's interval.
 
-    Slope: Theil (1950). Interval: Sen (1968), Eq. 2.6, from the normal approximation of Kendall's score with
-    correction for ties, the ranks rounded as `scipy.stats.theilslopes` rounds them; it takes the deviations
-    from the line for independent. TriScale section 4.5 says "the interval containing the middle C% of
-    slopes", which is no confidence interval of the slope.
+    Slope: Theil (1950). Interval: Sen (1968), Eq. 2.6, from the normal approximation of Kendall's score with correction for ties,
+    with ranks rounded as in `scipy.stats.theilslopes`; it assumes that the deviations from the line are independent. TriScale
+    section 4.5 says "the interval containing the middle C% of slopes", which is not a confidence interval of the slope.
 
     Parameters
     ----------
     x, y
         Coordinates of the points, of equal length, in any order.
     confidence
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
 
     Returns
     -------
@@ -65,8 +64,8 @@ def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
     Raises
     ------
     StatisticsError
-        The points are fewer than two, all at one x, of different number or not finite, or the slope is beyond
-        the largest double.
+        There are fewer than two points, all are at one x, x and y differ in length or are not finite, or the slope exceeds the
+        largest double.
     """
     across, up = as_values(x, "x", minimum=2), as_values(y, "y", minimum=2)
     if across.size != up.size:
@@ -88,7 +87,7 @@ def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
 
 
 def slope_interval(x: Array, y: Array, level: Fraction) -> tuple[float, float, float]:
-    """Median slope and Sen's interval of it, at a level between 0 and 1; StatisticsError where all x are the same."""
+    """Return the median slope and its Sen interval at a level between 0 and 1; raise StatisticsError if all x are equal."""
     pairs = _pairs(x.size) - _pairs_tied(x)
     if pairs == 0:
         raise StatisticsError("all x are the same; a slope needs two different ones")
@@ -107,7 +106,7 @@ def _pairs(count: int) -> int:
 
 
 def tie_counts(values: Array) -> list[int]:
-    """How often each value that is there more than once is there."""
+    """Return how often each tied value occurs."""
     counts = np.unique(values, return_counts=True)[1]
     return [int(count) for count in counts[counts > 1]]
 
@@ -117,7 +116,7 @@ def _pairs_tied(values: Array) -> int:
 
 
 def _score_variance(x: Array, y: Array) -> float:
-    """Variance of Kendall's score under independence, with ties in either variable (Sen 1968, Eq. 2.6)."""
+    """Return the variance of Kendall's score under independence, with ties in either variable (Sen 1968, Eq. 2.6)."""
     groups = [*tie_counts(x), *tie_counts(y)]
     tied = sum(count * (count - 1) * (2 * count + 5) for count in groups)
     n = x.size

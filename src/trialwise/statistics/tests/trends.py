@@ -1,4 +1,4 @@
-"""Trends of trials over the positions of a round and over the rounds, all treatments together."""
+"""Trends of trials over the positions of a round and over the rounds, pooled over all treatments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from trialwise.statistics.order.predecessors import FIRST, Trials
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A slope that is common to all treatments in their standard deviations; NaN where it cannot be estimated.
+    """A slope common to all treatments in units of their standard deviations; NaN if it cannot be estimated.
 
-    It is given as the mean over the treatments, in the unit of the values.
+    It is reported as the mean over the treatments, in the unit of the values.
     """
 
     estimate: float
@@ -25,7 +25,7 @@ class Trend:
     high: float
     p_value: float
     n: int
-    """Rounds: the clusters that its error is estimated from."""
+    """Number of rounds: the clusters that its standard error is estimated from."""
 
 
 TrendName: TypeAlias = Literal["position", "drift", "first"]
@@ -34,12 +34,12 @@ _ABSENT = Trend(float("nan"), float("nan"), float("nan"), float("nan"), 0)
 
 
 def trends(trials: Trials, level: float) -> dict[TrendName, Trend]:
-    """Slopes over positions and rounds, and the step of the first position, with intervals at a level (a share).
+    """Estimate slopes over positions and rounds, and the step of the first position, with intervals at a level (a share).
 
-    Least squares within treatments, each in its own standard deviation, errors by the jackknife over rounds (CR3; Bell and
-    McCaffrey 2002), t with rounds - 2 degrees of freedom. The sandwich without it (CR1) is too small for few rounds, of which the
-    first and the last decide the drift. Errors of the drift are widened for the correlation of neighbouring
-    rounds, by sqrt((1 + r)/(1 - r)) where r > 0.
+    Least squares within treatments, each in units of its standard deviation; standard errors by the jackknife over rounds (CR3;
+    Bell and McCaffrey 2002); t with rounds - 2 degrees of freedom. The plain sandwich (CR1) is too small for few rounds, because
+    the first and the last determine the drift. The standard error of the drift is inflated for correlation between neighbouring
+    rounds, by sqrt((1 + r)/(1 - r)) if r > 0.
     """
     known = trials.measured
     codes, rounds = trials.treatment[known], np.unique(trials.round[known], return_inverse=True)[1]
@@ -64,7 +64,7 @@ def trends(trials: Trials, level: float) -> dict[TrendName, Trend]:
 
 
 def _independent(columns: Mapping[TrendName, Array]) -> tuple[Array, list[TrendName]]:
-    """The columns that do not follow from those before them, and their names."""
+    """Return the columns that are linearly independent of those before them, and their names."""
     kept: list[TrendName] = []
     made: list[Array] = []
     for name, column in columns.items():
@@ -76,7 +76,7 @@ def _independent(columns: Mapping[TrendName, Array]) -> tuple[Array, list[TrendN
 
 
 def _standardised(values: Array, codes: Indices) -> tuple[Array, float]:
-    """Values less their treatment's mean, in its standard deviation, and the mean of these deviations."""
+    """Return values minus their treatment's mean, in units of its standard deviation, and the mean of these deviations."""
     centred = _within(values, codes)
     counts = np.bincount(codes)
     spreads = np.sqrt(np.bincount(codes, centred**2) / np.maximum(counts - 1, 1))
@@ -99,7 +99,7 @@ def _clustered(columns: Array, y: Array, rounds: Indices, count: int) -> tuple[A
     scores = np.column_stack([np.bincount(rounds, column * residuals) for column in columns.T])
     own = np.zeros((count, *whole.shape))
     np.add.at(own, rounds, columns[:, :, None] * columns[:, None, :])
-    # What the estimates change by where a round is left out; one without which a slope is unknown has the least change there is.
+    # Changes of the estimates when a round is left out; if a slope is then unknown, take the smallest possible change.
     without = np.linalg.pinv(whole - own, rcond=_DETERMINED, hermitian=True)
     changes = (without @ scores[:, :, None])[:, :, 0]
     errors = np.sqrt((count - 1) / count * (changes**2).sum(axis=0))

@@ -24,39 +24,39 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TurningPoints:
-    """How often a series turns, against how often independent values would."""
+    """Number of turning points of a series, compared with that of independent values."""
 
     count: int
     """Values above both neighbours, or below both."""
     expected: float
-    """2(n - 2)/3; over the orders of these values where some occur more than once."""
+    """2(n - 2)/3; with ties, over the orders of these values."""
     variance: float
-    """(16 n - 29)/90; over the orders likewise."""
+    """(16 n - 29)/90; with ties, over the orders likewise."""
     z: float
-    """(count - expected)/√variance: below 0 where neighbours are alike; 0 where no order turns more often than another."""
+    """(count - expected)/√variance: negative if neighbours are similar; 0 if the variance is 0."""
     p_value: float
     """Two-sided."""
     ties: int
-    """Neighbours that are equal."""
+    """Number of equal neighbours."""
     n: int
     method: str
 
 
 def turning_points(values: ArrayLike, *, method: Method = "default") -> TurningPoints:
-    """Test whether a series turns as often as independent values of one distribution do.
+    """Test whether a series turns as often as independent values of one distribution.
 
     Bienaymé (1874); Kendall and Stuart, "The Advanced Theory of Statistics", vol. 3, section 45.18: among three independent
-    values of a continuous distribution the middle one is an extreme with probability 2/3. A value that equals a neighbour is
-    no turning point, so that where values occur more than once they turn less often; the law is then that of all orders of
-    the values: every one up to 7 values, 9,999 seeded shuffles up to 100, beyond them a normal one with the expectation over
-    all orders and a variance that is right but for 1/n of it.
+    values of a continuous distribution the middle one is an extreme with probability 2/3. A value that equals a neighbour is not
+    a turning point, so that series with ties turn less often. Their null distribution is over all orders of the values:
+    enumerated up to 7 values, by 9,999 seeded shuffles up to 100, and beyond that normal, with the expectation over all orders
+    and a variance with a relative error of order 1/n.
 
     Parameters
     ----------
     values
-        In the order of time.
+        In time order.
     method
-        "paper" takes values for continuous whatever occurs twice, as the R package spgs does.
+        "paper" treats values as continuous despite ties, as the R package spgs does.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def turning_points(values: ArrayLike, *, method: Method = "default") -> TurningP
 
 
 def _turns(rows: Array) -> NDArray[np.int64]:
-    """How often each row turns."""
+    """Count the turning points of each row."""
     rises = np.sign(np.diff(rows, axis=1))
     return np.count_nonzero(rises[:, 1:] * rises[:, :-1] < 0, axis=1)
 
@@ -98,7 +98,7 @@ def _normal(count: int, expected: float, variance: float) -> float:
 
 
 def _by_orders(array: Array, count: int, expected: float) -> tuple[float, float, str]:
-    """p-value and variance over all orders, or over seeded ones, and what was done."""
+    """Return p-value and variance over all orders, or over seeded ones, and which was done."""
     codes = np.unique(array, return_inverse=True)[1].astype(np.float64)
     if every := array.size <= _EVERY_ORDER:
         orders = np.array(list(permutations(codes.tolist())))
@@ -113,7 +113,7 @@ def _by_orders(array: Array, count: int, expected: float) -> tuple[float, float,
 
 
 def _share_of_extremes(times: Array) -> float:
-    """How often the middle one of three values is above both others or below both, over all orders."""
+    """Return the probability, over all orders, that the middle one of three values is above or below both others."""
     n, below = float(times.sum()), np.cumsum(times) - times
     above = n - below - times
     ways = times @ (below * (below - 1) + above * (above - 1))
@@ -121,19 +121,19 @@ def _share_of_extremes(times: Array) -> float:
 
 
 def _variance_of_one(shares: Array) -> float:
-    """Variance of the number of turning points over all orders, for each value, in the limit of many.
+    """Return the variance of the number of turning points over all orders, per value, in the limit of many values.
 
-    That of independent values with these shares, less what is due to which values occur how often, which all orders have in
-    common: 9 Var E[h | one value] (Hájek's projection), h being whether the middle one of three values is an extreme.
+    It is the variance for independent values with these shares, minus the part due to the frequencies of the values, which all
+    orders share: 9 Var E[h | one value] (Hájek's projection), with h = 1 if the middle one of three values is an extreme.
     """
     below = np.cumsum(shares) - shares
     above = np.maximum(1 - below - shares, 0.0)
     middle = below**2 + above**2
     lower_ways, upper_ways = shares * below, shares * above
-    # As a neighbour: those in the middle that are above it and above the third, or below both.
+    # As a neighbour: the middle value is above it and above the third, or below both.
     side = (lower_ways.sum() - np.cumsum(lower_ways)) + (np.cumsum(upper_ways) - upper_ways)
     mean = float(shares @ middle)
-    # Of four values the two in the middle both turn, the first up and the second down or the other way round.
+    # Of four values both middle ones turn: the first up and the second down, or vice versa.
     next_to = 2 * float((shares * above) @ (lower_ways.sum() - np.cumsum(lower_ways)))
     beyond = float(shares @ side**2)
     projected = middle + 2 * side
