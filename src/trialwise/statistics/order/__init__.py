@@ -1,1 +1,1 @@
-"""What the order of trials does: fixed against random, carry-over, position."""
+"""Effects of the order of trials: fixed against random, carry-over, position."""

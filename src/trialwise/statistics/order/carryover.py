@@ -1,4 +1,4 @@
-"""Carry-over: which treatment shifts which later one, and what position and time do, from any varied order."""
+"""Carry-over: which treatment shifts a later one, and effects of position and time, from any varied order."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ DEFAULT_SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class CarryOverPair:
-    """What a predecessor does to the treatment that runs right after it."""
+    """Effect of a predecessor on the treatment that runs immediately after it."""
 
     treatment: Hashable
     predecessor: Hashable
     effect: float
-    """Against the predecessors that are not named, in the unit of the values; NaN where it cannot be estimated."""
+    """Relative to the predecessors that are not named, in the unit of the values; NaN if it cannot be estimated."""
     low: float
-    """Bounds that hold for all pairs together at the confidence; NaN where there are none."""
+    """Bounds that hold for all pairs jointly at the confidence; NaN if there are none."""
     high: float
     p_value: float
-    """Corrected over all pairs; NaN where the pair cannot be tested."""
+    """Corrected over all pairs; NaN if the pair cannot be tested."""
     percent: float
-    """The effect in percent of the treatment's mean after the other predecessors; NaN where that is 0."""
+    """The effect in percent of the treatment's mean after the other predecessors; NaN if that is 0."""
     n: int
-    """Trials of the treatment right after this predecessor."""
+    """Trials of the treatment immediately after this predecessor."""
     named: bool
-    """Whether it is one of the pairs found at the confidence: the others are judged beside these."""
+    """True if it is one of the pairs found at the confidence; the model of the others includes these."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastingPair:
-    """What a treatment does to another one that runs anywhere later in the same round."""
+    """Effect of a treatment on another one that runs anywhere later in the same round."""
 
     treatment: Hashable
     earlier: Hashable
     effect: float
-    """Once `earlier` has run against before, at the same position; in the unit of the values, NaN where it cannot be estimated."""
+    """Difference once `earlier` has run, at the same position, in the unit of the values; NaN if it cannot be estimated."""
     low: float
-    """Bounds that hold for all pairs of both kinds together at the confidence; NaN where there are none."""
+    """Bounds that hold for all pairs of both kinds jointly at the confidence; NaN if there are none."""
     high: float
     p_value: float
-    """Corrected over all pairs of both kinds; NaN where the pair cannot be tested."""
+    """Corrected over all pairs of both kinds; NaN if the pair cannot be tested."""
     percent: float
-    """The effect in percent of the treatment's mean before `earlier`; NaN where that is 0."""
+    """The effect in percent of the treatment's mean before `earlier`; NaN if that is 0."""
     n_before: int
-    """Trials of the treatment in whose round `earlier` had not run yet."""
+    """Trials of the treatment before `earlier` had run in the round."""
     n_after: int
-    """Trials of the treatment in whose round it had."""
+    """Trials of the treatment after `earlier` had run in the round."""
     named: bool
-    """Whether it is one of the pairs found at the confidence: the others are judged beside these."""
+    """True if it is one of the pairs found at the confidence; the model of the others includes these."""
     alike: tuple[Hashable, ...]
-    """Of a pair that is named: what else ran earlier that the order does not let be told from it."""
+    """For a named pair, other earlier treatments whose effect the order confounds with it."""
     explains: tuple[Hashable, ...]
-    """Of a pair that is named: predecessors that stand out alone, and not beside it."""
+    """For a named pair, predecessors that are significant alone but not after adjustment for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +75,24 @@ class CarryOver:
     """Effects of the order in which trials ran."""
 
     pairs: tuple[CarryOverPair, ...]
-    """Every pair that occurs, treatments and predecessors in the order of their first trial."""
+    """Every pair that occurs; treatments and predecessors in the order of their first trial."""
     position: Trend
-    """For each step further from the start of a round, the pairs that are named taken off (as for the next two)."""
+    """Per step further from the start of a round, after removal of the named pairs (as for the next two)."""
     drift: Trend
     """From each round to the next."""
     first: Trend
-    """The first trial of a round against where the position alone would put it."""
+    """Difference of the first trial of a round from the linear position effect."""
     n: int
-    """Trials with a value."""
+    """Number of trials with a value."""
     n_pairs: int
-    """Of these, trials with a known predecessor."""
+    """Number of these trials with a known predecessor."""
     confidence: float
     """In percent."""
     method: str
     lasting: tuple[LastingPair, ...]
-    """Every pair that occurs; empty where permutations are not affordable."""
+    """Every pair that occurs; empty if permutations are not affordable."""
     note: str
-    """What could not be tested and what would lift that; empty when nothing is."""
+    """What could not be tested and the remedy; empty if nothing is missing."""
 
 
 def carry_over(
@@ -106,43 +106,43 @@ def carry_over(
     permutations: int | None = None,
     seed: int = DEFAULT_SEED,
 ) -> CarryOver:
-    """Find which treatment shifts which other one that runs right after it.
+    """Find which treatments shift a treatment that runs after them.
 
-    For each treatment a regression of its own (own mean, own variance), y = mean + p(position) + b round + c level +
-    e(predecessor), over its trials whose predecessor in the round is known; `level` is how the other treatments did in that
-    round, where there are enough trials for it. Each pair's t statistic has the variance within cells (all pairs in the
-    model), and its p-value is corrected over all pairs by the maximum of |t| (Westfall and Young 1993), found by permuting
-    the residuals of each treatment over its own trials in the same position (Freedman and Lane 1983). p is a level for each
-    position: common to all treatments in their spreads, and the treatment's own where it needs them. A pair is named where
-    it stands beside each other one of its treatment too. The pairs found are put into the model, and the others are judged
-    beside them, until no further one is found: otherwise a culprit would make the treatment's other predecessors look fast.
-    Of the last two predecessors of a treatment none is put in: one cannot say which of them it is.
+    Each treatment has a separate regression (own mean, own variance), y = mean + p(position) + b round + c level +
+    e(predecessor), over its trials with a known predecessor in the round; `level` is the mean result of the other treatments in
+    that round, included if there are enough trials. The t statistic of each pair uses the variance within cells (all pairs in the
+    model). Its p-value is corrected over all pairs by the maximum of |t| (Westfall and Young 1993), from permutations of each
+    treatment's residuals over its own trials in the same position (Freedman and Lane 1983). p is a level per position: common to
+    all treatments in units of their spreads, or the treatment's own if needed. A pair is named if it stays significant after
+    adjustment for each other one of its treatment. Named pairs enter the model and the rest are tested again, until no further
+    one is found; otherwise a culprit would make the treatment's other predecessors look fast. Of the last two predecessors of a
+    treatment neither enters, since they cannot be distinguished.
 
-    A second question is asked beside it, in `lasting`: what any other treatment does that ran anywhere earlier in the
-    round. That is the same regression with a column for each other treatment, 1 once it has run, instead of e(predecessor),
-    and the treatment's own slope over positions beside their levels, since such columns add up to the position. One maximum
-    of |t| is over the pairs of both kinds, permuted alike. Of a treatment the pair that explains most, of either kind, is
-    named first and the others are judged beside it; one that no longer stands beside a pair of the other kind is not named.
-    Trials after a gap in the round are left out here. Without permutations nothing of this is asked.
+    `lasting` answers a second question: the effect of another treatment that ran anywhere earlier in the round. This regression
+    replaces e(predecessor) by a column for each other treatment, 1 once it has run, and adds the treatment's own slope over
+    positions, since these columns sum to the position. One maximum of |t| covers pairs of both kinds, with the same permutations.
+    For each treatment the pair of either kind that explains most is named first, and the others are adjusted for it; a pair that
+    is no longer significant given a pair of the other kind is not named. Trials after a gap in the round are excluded here.
+    Without permutations, `lasting` is empty.
 
     Parameters
     ----------
     values
-        One number for each trial; NaN for a trial that ran and gave none.
+        One number per trial; NaN for a trial that ran and gave none.
     treatments
-        As many labels.
+        One label per trial.
     rounds
-        As many numbers or names: between rounds everything is reset, so that the first trial of one has no predecessor.
+        One number or name per trial. Everything is reset between rounds, so the first trial of a round has no predecessor.
     positions
-        As many numbers; a predecessor is the trial one position before in the same round.
+        One number per trial; a predecessor is the trial one position earlier in the same round.
     follows
-        As many booleans: false where it is not known, or nothing, what ran before the trial in its round, as after a
-        start anew; the first of a round has no predecessor anyway.
+        One boolean per trial: false if what ran before it in its round is unknown or nothing, as after a restart; the
+        first trial of a round has no predecessor anyway.
     confidence
-        In percent, of all pairs of both kinds together.
+        In percent, of all pairs of both kinds jointly.
     permutations
-        1999 by default; where many treatments make that too long, t distributions with Šidák's inequality
-        instead. 0 asks for these.
+        1999 by default; if many treatments make that too slow, t distributions with Šidák's inequality
+        instead. 0 selects these.
     seed
         Of PCG64DXSM; the result depends on nothing else.
 
@@ -185,7 +185,7 @@ def _method(search: PairSearch) -> str:
 def _pairs(
     search: PairSearch, model: Design, labels: Sequence[Hashable], level: float
 ) -> list[CarryOverPair]:
-    """The pairs of one treatment; those of one that cannot be tested have no numbers."""
+    """Return the pairs of one treatment, without numbers if it cannot be tested."""
     critical = search.critical(model)
     effects, errors = model.effects()
     bases = model.bases()

@@ -1,4 +1,4 @@
-"""Whether the order of trials changes a treatment's results: fixed against random order (OrderSage)."""
+"""Effect of the order of trials on a treatment's results: fixed against random order (OrderSage)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = {
     2: "a median lies in the other's interval: inference likely does not change",
     3: "the intervals overlap, the medians lie outside: inference may or may not change",
 }
-"""The paper's reading of its cases."""
+"""The paper's interpretation of its cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +36,54 @@ class MedianInterval:
     low: float
     high: float
     low_rank: int
-    """Counts from 1."""
+    """From 1."""
     high_rank: int
     n: int
 
     def holds(self, value: float, *, strictly: bool = False) -> bool:
-        """Whether a value lies in the interval, bounds included unless `strictly`."""
+        """Return True if a value lies in the interval, bounds included unless `strictly`."""
         return self.low < value < self.high if strictly else self.low <= value <= self.high
 
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """What a fixed order of trials did to one treatment, against a random one."""
+    """Effect of a fixed order of trials on one treatment, compared with a random one."""
 
     h: float
     """Kruskal and Wallis' H, corrected for ties."""
     p_value: float
-    """Of H, not corrected."""
+    """Of H, uncorrected."""
     alpha_corrected: float
     """alpha / comparisons (Bonferroni)."""
     significant: bool
-    """Whether the p-value is below `alpha_corrected`."""
+    """True if the p-value is below `alpha_corrected`."""
     eta_squared: float
-    """(H - k + 1) / (n - k) with k = 2 groups; below 0 where H < 1."""
+    """(H - k + 1) / (n - k) with k = 2 groups; negative if H < 1."""
     epsilon_squared: float
-    """H / (n - 1): what OrderSage's program prints as η²."""
+    """H / (n - 1), which OrderSage's program prints as η²."""
     percent_difference: float
-    """100 (mean fixed - mean random) / mean fixed, the paper's Δ%; NaN where the fixed mean is 0."""
+    """100 (mean fixed - mean random) / mean fixed, the paper's Δ%; NaN if the fixed mean is 0."""
     shift: Shift
     """Hodges-Lehmann shift, fixed minus random as in Δ%, in the unit of the values."""
     shift_percent: float
-    """The shift's estimate in percent of the fixed median; NaN where that is 0."""
+    """The shift's estimate in percent of the fixed median; NaN if that is 0."""
     anderson: float
-    """Anderson and Darling's A²: a difference in location, spread or shape."""
+    """Anderson and Darling's A², sensitive to location, spread and shape."""
     p_distribution: float
-    """Of A², not corrected; NaN below four values."""
+    """Of A², uncorrected; NaN below four values."""
     spread_ratio: float
-    """Interquartile range, random over fixed; NaN where the fixed one is 0."""
+    """Interquartile range, random over fixed; NaN if the fixed one is 0."""
     fixed_interval: MedianInterval
     random_interval: MedianInterval
     case: int
-    """1, 2 or 3 by the paper's text: 2 where at least one median lies in the other's interval, bounds included."""
+    """1, 2 or 3 by the paper's text: 2 if at least one median lies in the other's interval, bounds included."""
     case_strict: int
-    """1, 2 or 3 by the paper's Algorithm 2: 2 where both medians lie strictly inside the other's interval."""
+    """1, 2 or 3 by the paper's Algorithm 2: 2 if both medians lie strictly inside the other's interval."""
     shapiro_fixed: float
-    """p-value of Shapiro and Wilk's test of normality, as information; NaN below 3 and above 5000 values."""
+    """p-value of Shapiro and Wilk's test of normality, for information; NaN below 3 and above 5000 values."""
     shapiro_random: float
     n: tuple[int, int]
-    """Values in fixed and in random order."""
+    """Number of values in fixed and in random order."""
     alpha: float
     comparisons: int
     ci_confidence: float
@@ -102,14 +102,14 @@ def order_effect(
     """Compare the results of one treatment under fixed and under random order.
 
     Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement" (OrderSage), sections 3 and 5,
-    beside Hodges and Lehmann's shift and Anderson and Darling's test, which also sees spread and shape.
+    with Hodges and Lehmann's shift and Anderson and Darling's test added; the latter also detects spread and shape.
 
     Parameters
     ----------
     fixed, random
-        One number for each trial.
+        One number per trial.
     alpha
-        Level of the family of comparisons, as a share.
+        Family-wise error rate of the comparisons, as a share.
     comparisons
         Their number, for Bonferroni's correction (the paper's Algorithm 1, line 14).
     ci_confidence
@@ -118,7 +118,7 @@ def order_effect(
     Raises
     ------
     StatisticsError
-        Fewer than two values of an order, values that are not finite, or an option out of range.
+        Fewer than two values for an order, values that are not finite, or an option out of range.
     """
     level = _check(alpha, comparisons, ci_confidence)
     x, y = as_values(fixed, "fixed", minimum=2), as_values(random, "random", minimum=2)
@@ -166,21 +166,21 @@ def _check(alpha: float, comparisons: int, ci_confidence: float) -> float:
 
 
 def median_interval(values: ArrayLike, confidence: float = 95) -> MedianInterval:
-    """Median with its interval by normal ranks (Le Boudec, Performance Evaluation, 2010, section 2.2.2, Table A.1).
+    """Estimate the median with its interval by normal ranks (Le Boudec, Performance Evaluation, 2010, section 2.2.2, Table A.1).
 
-    From the j-th to the k-th smallest value, j = floor(n/2 - z sqrt(n)/2) and k = ceil(n/2 + 1 + z sqrt(n)/2), clamped
-    to 1 and n; z = 1.96 at 95 %. Below six values no interval of the median reaches 95 %: it is then the whole range.
+    It extends from the j-th to the k-th smallest value, with j = floor(n/2 - z sqrt(n)/2) and k = ceil(n/2 + 1 + z sqrt(n)/2),
+    clamped to 1 and n; z = 1.96 at 95 %. Below six values no interval of the median reaches 95 %, so it is the whole range.
 
     Raises
     ------
     StatisticsError
-        No value, or one that is not finite.
+        No values, or values that are not finite.
     """
     return interval_of_sorted(np.sort(as_values(values)), confidence)
 
 
 def interval_of_sorted(ordered: Array, confidence: float = 95) -> MedianInterval:
-    """The interval of the median of finite values in ascending order."""
+    """Return the interval of the median of finite values in ascending order."""
     n = ordered.size
     low, high = _ranks(n, confidence)
     median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
@@ -191,13 +191,13 @@ def interval_of_sorted(ordered: Array, confidence: float = 95) -> MedianInterval
 def _ranks(n: int, confidence: float) -> tuple[int, int]:
     level = float(as_percent(confidence, "confidence"))
     half = 0.98 if confidence == 95 else float(ndtri((1 + level) / 2)) / 2
-    # Rounded before floor and ceil: 0.98 sqrt(n) may be whole.
+    # Round before floor and ceil, because 0.98 sqrt(n) may be an integer.
     reach = round(half * sqrt(n), 9)
     return max(1, floor(n / 2 - reach)), min(n, ceil(n / 2 + 1 + reach))
 
 
 def overlap_case(fixed: MedianInterval, random: MedianInterval, *, strictly: bool = False) -> int:
-    """The paper's case of two intervals of medians: by its text, or `strictly` by its Algorithm 2."""
+    """Return the paper's case of two intervals of medians: by its text, or if `strictly` by its Algorithm 2."""
     if fixed.low > random.high or fixed.high < random.low:
         return 1
     inside = (
@@ -208,12 +208,12 @@ def overlap_case(fixed: MedianInterval, random: MedianInterval, *, strictly: boo
 
 
 def kruskal_wallis(pooled: Pooled) -> float:
-    """H of two samples, corrected for ties (Kruskal and Wallis 1952); 0 where all values are equal."""
+    """Compute H of two samples, corrected for ties (Kruskal and Wallis 1952); 0 if all values are equal."""
     m, n = pooled.sizes
     middle = (m + n + 1) / 2
     ranks = np.cumsum(pooled.counts) - (pooled.counts - 1) / 2 - middle
     own = float(ranks @ pooled.own)
-    # The variance of ranks with their ties takes the place of N(N + 1)/12 and its correction.
+    # The variance of tied ranks replaces N(N + 1)/12 and its correction.
     whole = float(pooled.counts @ ranks**2)
     return own**2 * (1 / m + 1 / n) * (m + n - 1) / whole if whole else 0.0
 
@@ -224,7 +224,7 @@ def _quartile_range(ordered: Array) -> float:
 
 
 def _quantile(ordered: Array, share: float) -> float:
-    """With linear interpolation between the ranks, as NumPy's default."""
+    """Compute a quantile by linear interpolation between ranks, as NumPy does by default."""
     place = share * (ordered.size - 1)
     below = floor(place)
     above = min(below + 1, ordered.size - 1)

@@ -1,4 +1,4 @@
-"""The regression of one treatment on its predecessors, beside position, drift and the level of the round."""
+"""The regression of one treatment on its predecessors, adjusted for position, drift and the level of the round."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _MIN_FREEDOM = 3
 _FREEDOM_FOR_LEVEL = 10
 _NEGLIGIBLE = 1e-9
 _FEW_ROWS = 64
-"""Up to so many rows are summed over cells one by one, which needs less memory than a product of matrices."""
+"""Largest number of rows to sum over cells one by one, which needs less memory than a matrix product."""
 _CLIPPED = 3.0
 _SAME = 1e-6
-"""Two columns cannot be told apart where less of the one is left beside the other."""
+"""Two columns are indistinguishable if a smaller share of one remains after projection on the other."""
 _OWN_POSITION = 0.5
-"""A treatment has levels of its own where so much of the variance of its positions is within predecessors."""
+"""Share of the variance of positions within predecessors from which a treatment has its own position levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What is in the models: pairs (treatment, predecessor) and lasting ones (treatment, earlier), with their effects."""
+    """Terms in the models with their effects: pairs (treatment, predecessor) and lasting ones (treatment, earlier)."""
 
     pairs: Effects = field(default_factory=Effects)
     lasting: Effects = field(default_factory=Effects)
@@ -47,48 +47,49 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What is common to all treatments, at each trial."""
+    """Terms common to all treatments, at each trial."""
 
     values: Array
-    """With the level of the position taken off."""
+    """Values minus the level of the position."""
     levels: Array
-    """How the other treatments did in the round."""
+    """Mean result of the other treatments in the round."""
     places: Array
-    """The level of the position, which a treatment without levels of its own has in a size of its own; of no columns where
-    positions do not differ."""
+    """The level of the position, which a treatment without its own levels scales by its own coefficient; without columns if
+    positions do not differ.
+    """
     later_places: Array
-    """The same, of no columns where the positions after the first do not differ."""
+    """The same, without columns if the positions after the first do not differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The trials of one treatment by predecessor: what stays as it is when pairs are named."""
+    """The trials of one treatment by predecessor; unchanged when pairs are named."""
 
     treatment: int
     rows: Indices
-    """Of the trials."""
+    """Indices of the trials."""
     predecessors: Indices
-    """One for each cell."""
+    """One per cell."""
     cell: Indices
-    """Of each of the rows."""
+    """Cell of each row."""
     counts: Indices
     round: Array
     block: Indices
-    """Of each of the rows: its position, or what that is put together with; 0 throughout where it has no levels of its own."""
+    """Position block of each row: its position, or a group of merged ones; 0 throughout without own levels."""
     slope: Array
-    """The position as a column, where the treatment has one of its own."""
+    """The position as a column, if the treatment has its own slope."""
 
     @property
     def after(self) -> Flags:
-        """Which cells have a predecessor: not that of the first trials of rounds."""
+        """Return which cells have a predecessor, that is, all but that of first trials."""
         return self.predecessors != FIRST
 
 
 class Design:
-    """One treatment's trials; a cell is a predecessor, and those that are `named` are in the model.
+    """The regression of one treatment's trials; each predecessor is a cell, and the `named` ones are in the model.
 
-    The first trials of rounds are a cell that always is in the model: they tell of the variance alone. `beside` are columns
-    of positions and of what had run earlier in the round, which always are in it too.
+    The first trials of rounds form a cell that is always in the model; they inform the variance only. `beside` holds columns of
+    positions and of earlier treatments in the round, which are always in it too.
     """
 
     def __init__(
@@ -114,18 +115,18 @@ class Design:
         self._fit()
 
     def _affordable(self, nuisance: Array) -> Array:
-        """The terms that leave enough degrees of freedom; drift, which comes first, with fewest."""
+        """Return the terms that leave enough degrees of freedom; drift comes first and needs the fewest."""
         spare = self.values.size - self.cells.size
         if spare - nuisance.shape[1] < _FREEDOM_FOR_LEVEL:
             nuisance = nuisance[:, :1]
         return nuisance[:, : max(0, min(nuisance.shape[1], spare - _MIN_FREEDOM))]
 
     def _means(self, columns: Array) -> Array:
-        """The mean of each cell, at each of its trials."""
+        """Return the mean of each cell, at each of its trials."""
         return (self._sums(columns.T) / self.counts).T[self._cell]
 
     def _sums(self, rows: Array) -> Array:
-        """The sum over each cell in each row."""
+        """Return the sum over each cell in each row."""
         if len(rows) <= _FEW_ROWS:
             sums = np.zeros((len(rows), self.cells.size))
             for place, row in enumerate(rows):
@@ -137,7 +138,7 @@ class Design:
         return np.equal.outer(self._cell, np.asarray(cells, dtype=np.int64)).astype(np.float64)
 
     def _fit(self) -> None:
-        """Residuals without the cells that are not named, and the statistic of each of these."""
+        """Compute the residuals of the model with the named cells, and the t statistics of the other cells."""
         self._basis = self._basis_without(-1)
         self._residuals = self.values - self._basis @ (self._basis.T @ self.values)
         self._shares = self._sums(self._basis.T)
@@ -154,13 +155,13 @@ class Design:
         )
 
     def _basis_without(self, at: int) -> Array:
-        """Orthonormal columns of mean, nuisance and the named cells except one."""
+        """Return an orthonormal basis of mean, nuisance and the named cells except one."""
         named = [cell for cell in self._named if cell != at]
         columns = [np.ones((self.values.size, 1)), self._nuisance, self._indicator(named)]
         return span(np.hstack(columns))
 
     def _within_variance(self, rows: Array) -> Array:
-        """Residual variance of each row with all cells in the model."""
+        """Return the residual variance of each row with all cells in the model."""
         sums = self._sums(rows)
         rest = (
             (rows**2).sum(axis=1)
@@ -170,27 +171,27 @@ class Design:
         return np.maximum(rest, 0.0) / max(self.freedom, 1)
 
     def _of(self, rows: Array) -> Array:
-        """The t statistic of each cell in each row of residuals; NaN for cells that are named or inestimable."""
+        """Return the t statistic of each cell in each row of residuals; NaN for cells that are named or inestimable."""
         parts = self._sums(rows) - (rows @ self._basis) @ self._shares
         deviation = np.sqrt(self._within_variance(rows))[:, None]
         floor = 1e-12 * (np.abs(self.values).max() or 1.0)
         return parts / (self._scale * np.maximum(deviation, floor))
 
     def permuted_maxima(self, orders: Orders) -> Array:
-        """The largest |t| among cells that are not named, for the residuals of all cells in each of these orders."""
+        """Return the largest |t| among unnamed cells, for the residuals of the full model in each of these orders."""
         if not self.estimable.any() or not len(orders):
             return np.zeros(len(orders))
         return np.abs(self._of(self._exchanged[orders])[:, self.estimable]).max(axis=1)
 
     @property
     def strongest(self) -> int | None:
-        """The cell with the largest |t|; None where two or fewer are left, which mirror each other."""
+        """Return the cell with the largest |t|; None if two or fewer are left, since they mirror each other."""
         if not self.testable or int(self.estimable.sum()) <= 2:
             return None
         return int(np.nanargmax(np.abs(self.statistics)))
 
     def beside_each_other(self, at: int) -> float:
-        """The least |t| of a cell with one of the others in the model."""
+        """Return the smallest |t| of a cell when one of the others is added to the model."""
         others = self._indicator([cell for cell in np.flatnonzero(self.estimable).tolist() if cell != at])
         column = self._indicator([at])[:, 0]
         return least_beside(self._basis, column, others, self._residuals, self._deviation())
@@ -199,7 +200,7 @@ class Design:
         return float(max(np.sqrt(self._variance[0]), 1e-12 * (np.abs(self.values).max() or 1.0)))
 
     def effects(self) -> tuple[Array, Array]:
-        """Effect of each cell beside the named ones, and its standard error; NaN where it cannot be estimated."""
+        """Return the effect of each cell adjusted for the named ones, and its standard error; NaN if it cannot be estimated."""
         if not self.testable:
             return np.full(self.cells.size, np.nan), np.full(self.cells.size, np.nan)
         parts, sizes = self._sums(self._residuals[None, :])[0], self._sizes.copy()
@@ -213,7 +214,7 @@ class Design:
         return parts / sizes, np.sqrt(self._variance[0] / sizes)
 
     def bases(self) -> Array:
-        """For each cell the mean after the predecessors that are neither it nor named; NaN where there is none."""
+        """Return, for each cell, the mean after the predecessors that are neither it nor named; NaN if there are none."""
         others = np.ones(self.cells.size)
         others[self._named] = 0.0
         counts = others @ self.counts - others * self.counts
@@ -222,7 +223,7 @@ class Design:
 
 
 class Layout:
-    """The trials of all treatments by predecessor, position and round, for designs with different pairs named."""
+    """The trials of all treatments by predecessor, position and round, from which designs with any named pairs are built."""
 
     def __init__(self, trials: Trials, past: History | None) -> None:
         self._trials, self._past = trials, past
@@ -234,11 +235,11 @@ class Layout:
         self._positions = PositionLevels(treatments, trials.position[self._measured])
 
     def designs(self, shared: Shared, named: Named) -> list[Design]:
-        """A design for each treatment that has trials whose predecessor, or its absence, is known, `named` in the models."""
+        """Build a design with `named` in the model for each treatment with trials whose predecessor, or its absence, is known."""
         return [self._design(cells, shared, named) for cells in self._cells]
 
     def shared(self, named: Named) -> Shared:
-        """What is common to all treatments: estimated without what is `named`."""
+        """Estimate the terms common to all treatments, without the effects of `named`."""
         clean = self.without(named).values
         level = np.zeros(clean.size)
         level[self._measured], *differ = self._positions.of(clean[self._measured])
@@ -260,7 +261,7 @@ class Layout:
         return Design(cells, values, np.column_stack(terms), own, np.hstack([beside, places]))
 
     def without(self, named: Named) -> Trials:
-        """The trials with the effects of what is named taken off."""
+        """Subtract the effects of `named` from the trials."""
         trials, clean = self._trials, self._trials.values.copy()
         for (treatment, predecessor), effect in named.pairs.items():
             clean[(trials.treatment == treatment) & (trials.predecessor == predecessor)] -= effect
@@ -270,7 +271,7 @@ class Layout:
         return dataclasses.replace(trials, values=clean)
 
     def _levels(self, clean: Array) -> Array:
-        """How the other treatments did in the round of each trial: the mean of their clipped standardised values."""
+        """Return the level of each trial's round: the mean of the other treatments' clipped standardised values."""
         rounds = self._trials.round
         scores = np.zeros(clean.size)
         scores[self._measured] = _standardised(clean[self._measured], self._by_treatment)
@@ -281,9 +282,10 @@ class Layout:
 
 
 def least_beside(base: Array, column: Array, others: Array, residuals: Array, deviation: float) -> float:
-    """The least |t| of a column beside the base and one other column in turn, and beside the base alone.
+    """Return the smallest |t| of a column adjusted for the base alone, and for the base and each other column in turn.
 
-    Others that cannot be told from the column, or are in the base already, do not count. `residuals` are beyond the base.
+    Columns that are indistinguishable from it, or already in the span of the base, are skipped. `residuals` are orthogonal to the
+    base.
     """
     own = column - base @ (base.T @ column)
     left = others - base @ (base.T @ others)
@@ -313,10 +315,10 @@ def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
 
 
 def _own_block(positions: Array, cell: Indices) -> Indices:
-    """The positions that have levels of their own, as far as degrees of freedom are left for them; else 0 throughout.
+    """Return the blocks of positions with own levels, as degrees of freedom permit; otherwise 0 throughout.
 
-    In a square that is balanced for carry-over, and repeated, each pair has one position: levels of the treatment would be
-    its pairs.
+    In a repeated square that is balanced for carry-over, each pair has one position, so the treatment's own levels would be its
+    pairs.
     """
     if _share_within(centred(positions), cell) < _OWN_POSITION:
         return np.zeros(positions.size, dtype=np.int64)
@@ -329,19 +331,19 @@ def _own_block(positions: Array, cell: Indices) -> Indices:
 
 
 def _share_within(numbers: Array, groups: Indices) -> float:
-    """Share of the variance that is within groups."""
+    """Return the share of the variance within groups."""
     within = numbers - (np.bincount(groups, numbers) / np.bincount(groups))[groups]
     whole = float(numbers @ numbers)
     return float(within @ within) / whole if whole else 0.0
 
 
 def _standardised(values: Array, groups: Groups) -> Array:
-    """Values less their group's median, in its standard deviation, clipped."""
+    """Standardise values by their group's median and standard deviation, and clip them."""
     scores = (values - groups.medians(values)[groups.codes]) / groups.scales(values)[groups.codes]
     return np.clip(scores, -_CLIPPED, _CLIPPED)
 
 
 def centred(values: Array | Indices) -> Array:
-    """Numbers less their mean."""
+    """Subtract the mean."""
     numbers = np.asarray(values, dtype=np.float64)
     return numbers - numbers.mean()

@@ -1,4 +1,4 @@
-"""Which pairs stand out: right after each other and anywhere earlier in the round, judged and corrected together."""
+"""Selection of pairs with carry-over, immediate or lasting, tested and corrected together."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trialwise.statistics.order.persistent_carryover import LastingDesign, lasti
 from trialwise.statistics.order.predecessors import Trials, read_history
 
 _AS_STRONG = 0.75
-"""Pairs with so large a share of the greatest |t| are named in one step."""
+"""Pairs whose |t| is at least this share of the largest are named in one step."""
 _MIRRORED = 2
-"""Of so many predecessors that are left each is the opposite of the other: both are named, or neither."""
+"""With this many remaining predecessors each is the opposite of the other: both are named, or neither."""
 PERMUTATIONS = 1999
 _MAX_WORK = 3e9
-"""Multiplications that permutations may cost; beyond, p-values come from t and Šidák's inequality."""
+"""Affordable number of multiplications for permutations; beyond, p-values come from t and Šidák's inequality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class _Candidate:
 
 
 class PairSearch:
-    """Corrects the statistics of all pairs together, and puts the pairs that stand out into the models.
+    """Selection of significant pairs into the models, with the statistics of all pairs corrected together.
 
-    There are two for each treatment and each other one: right after it, and once it has run in the round. What lasts is
-    looked for where permutations are affordable.
+    Each treatment forms two pairs with each other one: immediately after it, and once it has run in the round. Lasting effects
+    are tested only if permutations are affordable.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class PairSearch:
         self._pairs: dict[tuple[int, int], float] = {}
         self._lasting: dict[tuple[int, int], float] = {}
         self._stands: dict[tuple[int, int], int] = {}
-        """For each lasting pair that is named the one of its likes that is in the model."""
+        """For each named lasting pair, its representative in the model among the indistinguishable ones."""
         self.dropped: set[tuple[int, int]] = set()
-        """Pairs that were named and do not stand beside all others that are."""
+        """Pairs that were named and are not significant given all other named ones."""
         plain = Layout(trials, None)
         self.models = plain.designs(shared := plain.shared(Named()), Named())
         testable = [model for model in self.models if model.testable]
@@ -75,7 +75,7 @@ class PairSearch:
         self._alone = set(self._standing())
 
     def _orders_of(self, rng: np.random.Generator, model: LastingDesign) -> Orders:
-        """Those of the treatment's predecessors where the trials are the same, so that both are permuted alike."""
+        """Return the orders of the predecessors' model if the trials are the same, so that both are permuted alike."""
         alike = {one.treatment: one.block for one in self.models if one.treatment in self._orders}
         if np.array_equal(alike.get(model.treatment, ()), model.block):
             return self._orders[model.treatment]
@@ -87,14 +87,14 @@ class PairSearch:
         return lasting_designs(self._trials, self._past, shared, self._stands, self._pairs)
 
     def _standing(self) -> Iterator[tuple[int, int]]:
-        """Pairs of predecessors that stand out beside what is named."""
+        """Yield the pairs of predecessors that are significant given the named ones."""
         for model in self.models:
             p_values = self._judged(model, model.statistics)
             for at in np.flatnonzero(p_values <= 1 - self._level).tolist():
                 yield model.treatment, int(model.cells[at])
 
     def search(self) -> None:
-        """Name pairs, the strongest of each treatment first, until none is left that stands out."""
+        """Name pairs, the strongest of each treatment first, until no significant one is left."""
         while found := self._found():
             floor = max([*self._pairs.values(), *self._lasting.values()], default=0.0)
             for one, p_value in found:
@@ -112,7 +112,7 @@ class PairSearch:
             self._fit()
 
     def _rival(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
-        """Whether two lasting pairs that are named cannot be told apart."""
+        """Return True if two named lasting pairs are indistinguishable."""
         return one[0] == other[0] and self._stands[one] == self._stands[other]
 
     def _name(self, one: _Candidate, p_value: float) -> None:
@@ -130,24 +130,24 @@ class PairSearch:
         self._greatest = self._maxima()
 
     def _asked_of(self, treatment: int) -> int:
-        """How many pairs of both kinds there are for a treatment."""
+        """Count the pairs of both kinds for a treatment."""
         models = (*self.models, *self.lasting)
         return sum(
             int(model.estimable.sum()) for model in models if model.testable and model.treatment == treatment
         )
 
     def _found(self) -> list[tuple[_Candidate, float]]:
-        """What stands out most: weaker ones wait until this no longer blurs what is common to all."""
+        """Return the strongest significant pairs; weaker ones wait until these no longer blur the common terms."""
         strongest = list(self._strongest())
         enough = max((one.size for one in strongest), default=0.0) * _AS_STRONG
         judged = [(one, self._closed(one.model, one.at)) for one in strongest if one.size >= enough]
         return [(one, p_value) for one, p_value in judged if p_value <= 1 - self._level]
 
     def _closed(self, model: Design | LastingDesign, at: int) -> float:
-        """The corrected p-value of a pair, alone and beside any other one that might be what really shifts its treatment.
+        """Return the corrected p-value of a pair, alone and adjusted for each other one that might be the true cause.
 
-        The former is corrected over all pairs, the latter over those of the treatment, of both kinds: where it has a culprit that
-        was not found, the others of the treatment are a family of their own.
+        The former is corrected over all pairs, the latter over the treatment's pairs of both kinds: if its culprit was not found,
+        the treatment's other pairs form a separate family.
         """
         alone = float(self._judged(model, model.statistics[[at]])[0])
         if not alone <= 1 - self._level:
@@ -156,7 +156,7 @@ class PairSearch:
         return max(alone, min(1.0, self._asked_of(model.treatment) * single))
 
     def _strongest(self) -> Iterator[_Candidate]:
-        """Of each treatment the predecessor or the earlier one that explains most."""
+        """Yield, for each treatment, the predecessor or the earlier treatment that explains most."""
         lasting = {model.treatment: model for model in self.lasting}
         for model in self.models:
             at, most = model.strongest, 0.0
@@ -171,7 +171,7 @@ class PairSearch:
                 yield _Candidate(model, at)
 
     def _weakest(self) -> tuple[bool, tuple[int, int]] | None:
-        """A pair that is named and does not stand beside all others that are: whether it lasts, and which."""
+        """Return the weakest named pair that is not significant given all other named ones: whether it is lasting, and the pair."""
         found: list[tuple[float, bool, tuple[int, int]]] = []
         for model in (*self.models, *self.lasting):
             named = self._stands if isinstance(model, LastingDesign) else self._pairs
@@ -185,28 +185,28 @@ class PairSearch:
         return min(found)[1:] if found else None
 
     def effects(self) -> Named:
-        """What is in the models, with its effects."""
+        """Return the terms in the models, with their effects."""
         in_model = {pair for pair, other in self._stands.items() if pair[1] == other}
         return Named(_effects(self.models, self._pairs), _effects(self.lasting, in_model))
 
     def cleaned(self) -> Trials:
-        """The trials with the effects of what is named taken off."""
+        """Return the trials minus the effects of the named pairs."""
         return self._layout.without(self.effects())
 
     def stands(self, treatment: int, earlier: int) -> bool:
-        """Whether a lasting pair is named."""
+        """Return True if a lasting pair is named."""
         return (treatment, earlier) in self._stands
 
     def likes(self, treatment: int, earlier: int) -> list[int]:
-        """Which others cannot be told from a lasting pair that is named."""
+        """Return the treatments that are indistinguishable from a named lasting pair."""
         pair = (treatment, earlier)
         named = pair in self._stands
         return [other[1] for other in self._stands if named and other != pair and self._rival(other, pair)]
 
     def explained(self, treatment: int, earlier: int) -> list[int]:
-        """Predecessors that stand out for the treatment alone, and not beside a lasting pair that is named.
+        """Return predecessors that are significant for the treatment alone but not given a named lasting pair.
 
-        One that lasts itself is explained by that, and others by all that lasts for the treatment.
+        A predecessor with a lasting effect is explained by its own, the others by all lasting effects on the treatment.
         """
         if not self.stands(treatment, earlier) or any(one == treatment for one, _ in self._pairs):
             return []
@@ -214,7 +214,7 @@ class PairSearch:
         return sorted(one for one in alone if one == earlier or not self.stands(treatment, one))
 
     def _maxima(self) -> Array:
-        """The largest |t| of all pairs of both kinds in each permutation, in ascending order."""
+        """Return the largest |t| over all pairs of both kinds in each permutation, in ascending order."""
         greatest = np.zeros(self.permutations)
         for models, orders in ((self.models, self._orders), (self.lasting, self._lasting_orders)):
             for model in models:
@@ -223,7 +223,7 @@ class PairSearch:
         return np.sort(greatest)
 
     def _judged(self, model: Design | LastingDesign, statistics: Array) -> Array:
-        """Corrected p-values of t statistics of a model; NaN stays NaN."""
+        """Return corrected p-values of t statistics of a model; NaN stays NaN."""
         sizes = np.abs(statistics)
         if not self.permutations:
             single = 2 * stdtr(float(model.freedom), -sizes)
@@ -232,7 +232,7 @@ class PairSearch:
         return np.where(np.isnan(sizes), np.nan, (1 + beyond) / (1 + self.permutations))
 
     def p_values(self, model: Design | LastingDesign) -> Array:
-        """The corrected p-value of each pair of a treatment: of those named the one at which they were."""
+        """Return the corrected p-value of each pair of a treatment; for named pairs the value at which they were named."""
         named = self._lasting if isinstance(model, LastingDesign) else self._pairs
         p_values = self._judged(model, model.statistics)
         mirrored = isinstance(model, Design) and int(model.estimable.sum()) <= _MIRRORED
@@ -245,7 +245,7 @@ class PairSearch:
         return p_values
 
     def critical(self, model: Design | LastingDesign) -> float:
-        """How many standard errors the bounds of all pairs together are away."""
+        """Return the simultaneous critical value: the half-width of all pairs' bounds, in standard errors."""
         if not model.testable:
             return float("nan")
         if not self.permutations:
@@ -273,7 +273,7 @@ def _effects(
 
 
 def _orders(rng: np.random.Generator, block: Indices, permutations: int) -> Orders:
-    """Orders of trials, each of which stays in the position, or among those put together, where it ran."""
+    """Draw permutations of trials within their position block."""
     orders = np.tile(np.arange(block.size), (permutations, 1))
     for code in np.unique(block).tolist():
         own = np.flatnonzero(block == code)

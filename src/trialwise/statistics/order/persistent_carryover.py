@@ -1,4 +1,4 @@
-"""Lasting effects: the regression of one treatment on what ran anywhere earlier in the round, beside its position."""
+"""Lasting effects: the regression of one treatment on what ran anywhere earlier in the round, adjusted for position."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from trialwise.statistics.order.positions import exchangeable, indicators, own_l
 from trialwise.statistics.order.predecessors import History, Trials
 
 _MIN_FREEDOM = 10
-"""With fewer degrees of freedom large |t| by chance would hide the pairs of all treatments, with which they share a maximum."""
+"""With fewer degrees of freedom, large |t| by chance would mask the pairs of all treatments through the shared maximum."""
 _NEGLIGIBLE = 1e-9
 _MIN_LEVELS = 3
 """The first position, the last one and those between."""
 _LEFT = 0.5
-"""Levels of positions leave at least so much of what a slope over positions leaves of the columns."""
+"""Share of the columns' sum of squares, given a slope over positions, that must remain given levels of positions."""
 
 
 class LastingDesign:
-    """One treatment's trials; each other treatment is a column, 1 once it has run, and those that are `named` are in the model.
+    """The regression of a treatment's trials on a column per other treatment, 1 once it has run; the model has the `named` ones.
 
-    A level for each position is in the model too, or for positions put together where trials are few, and a slope. The
-    columns of all others add up to the position, so that a treatment that gets slower with every step, or is slow in one
-    place of a round, whatever ran, names nobody; what is left is which of them ran.
+    The model also has a slope over positions and a level for each position, or for merged positions if trials are few. The
+    columns of all others sum to the position, so a treatment that gets slower with every step, or is slow at one position
+    whatever ran, implicates none of them; what remains is which of them ran.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class LastingDesign:
         named: Mapping[int, int],
         beside: Sequence[int],
     ) -> None:
-        """`rows` are the trials; `beside` are predecessors that are in the model.
+        """Fit the model to the trials `rows`; `beside` are predecessors that are in the model.
 
-        `named` gives for each that is named the one of its likes that stands for it in the model.
+        `named` maps each named treatment to its representative in the model.
         """
         self.treatment, self.values = treatment, shared.values[rows]
         self._given = trials.values[rows]
@@ -65,9 +65,9 @@ class LastingDesign:
         self._fit()
 
     def _own_block(self, positions: Array) -> Indices:
-        """Positions with levels of their own, put together where degrees of freedom ask for it; else 0 throughout.
+        """Return the blocks of positions with own levels, merged as degrees of freedom require; otherwise 0 throughout.
 
-        In one square that is repeated throughout what ran earlier follows from the position: there levels would be the columns.
+        In a single repeated square the position determines what ran earlier, so levels would equal the columns.
         """
         whole = float(self._beyond(span(self._fixed))[1].sum())
         possible: list[tuple[Indices, int]] = []
@@ -84,7 +84,7 @@ class LastingDesign:
         return possible[-1][0] if possible else np.zeros(positions.size, dtype=np.int64)
 
     def _with_affordable(self, terms: Sequence[Array]) -> Array:
-        """Drift and the level of the round beside the rest, as far as degrees of freedom are left for them."""
+        """Add drift and the level of the round to the model, as degrees of freedom permit."""
         spare = self.values.size - span(np.hstack([self._fixed, self._columns])).shape[1]
         terms = terms[: max(0, min(len(terms), spare - _MIN_FREEDOM))]
         return np.column_stack([self._fixed, *terms])
@@ -106,47 +106,47 @@ class LastingDesign:
         )
 
     def _beyond(self, base: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """What a base leaves of each column, its sum of squares, and whether that is anything."""
+        """Return the residual of each column from a base, its sum of squares, and whether it is non-negligible."""
         left = self._columns - base @ (base.T @ self._columns)
         sizes = (left**2).sum(axis=0)
         return left, sizes, sizes > _NEGLIGIBLE * self.values.size
 
     def _deviations(self, rows: Array) -> Array:
-        """Residual standard deviation of each row with all columns in the model, above the rounding of the values."""
+        """Return the residual standard deviation of each row with all columns in the model, at least the rounding of the values."""
         rest = (rows**2).sum(axis=1) - ((rows @ self._all) ** 2).sum(axis=1)
         return np.maximum(np.sqrt(np.maximum(rest, 0.0) / max(self.freedom, 1)), self._floor)
 
     def _of(self, rows: Array) -> Array:
-        """The t statistic of each column in each row of residuals; NaN for those that are named or inestimable."""
+        """Return the t statistic of each column in each row of residuals; NaN for those that are named or inestimable."""
         scale = np.sqrt(np.where(self.estimable, self._sizes, np.nan))
         return rows @ self._left / (scale * self._deviations(rows)[:, None])
 
     def permuted_maxima(self, orders: Orders) -> Array:
-        """The largest |t| among columns that are not named, for the residuals in each of these orders."""
+        """Return the largest |t| among unnamed columns, for the residuals in each of these orders."""
         if not self.estimable.any() or not len(orders):
             return np.zeros(len(orders))
         return np.abs(self._of(self._exchanged[orders])[:, self.estimable]).max(axis=1)
 
     @property
     def strongest(self) -> int | None:
-        """The column with the largest |t|; None where none is left."""
+        """Return the column with the largest |t|; None if none is left."""
         left = self.testable and bool(self.estimable.any())
         return int(np.nanargmax(np.abs(self.statistics))) if left else None
 
     def alike(self, at: int) -> list[int]:
-        """The columns that cannot be told from one, itself first: beside the model they are it, or its opposite."""
+        """Return the columns indistinguishable from one, itself first: given the model they equal it or its opposite."""
         products = (self._left.T @ self._left[:, at]) ** 2
         same = self.estimable & (products >= (1 - _NEGLIGIBLE) * self._sizes * self._sizes[at])
         return [at, *(place for place in np.flatnonzero(same).tolist() if place != at)]
 
     def beside_each_other(self, at: int) -> float:
-        """The least |t| of a column with one of the others in the model."""
+        """Return the smallest |t| of a column when one of the others is added to the model."""
         residuals = self.values - self._base @ (self._base.T @ self.values)
         deviation = float(self._deviations(self._unexplained[None, :])[0])
         return least_beside(self._base, self._columns[:, at], self._columns, residuals, deviation)
 
     def effects(self) -> tuple[Array, Array]:
-        """Effect of each column beside the named ones, and its standard error; NaN where it cannot be estimated."""
+        """Return the effect of each column adjusted for the named ones, and its standard error; NaN if it cannot be estimated."""
         effects, errors = np.full((2, self.cells.size), np.nan)
         if not self.testable:
             return effects, errors
@@ -160,7 +160,7 @@ class LastingDesign:
         return effects, errors
 
     def bases(self) -> Array:
-        """For each column the mean of the trials before it, and before the others that are named where there are any."""
+        """Return, for each column, the mean of the trials before it, and if possible before all named ones."""
         found = np.empty(self.cells.size)
         for at in range(self.cells.size):
             before = self._columns[:, at] == 0
@@ -176,7 +176,7 @@ def lasting_designs(
     named: Mapping[tuple[int, int], int],
     beside: Collection[tuple[int, int]],
 ) -> list[LastingDesign]:
-    """A design for each treatment; `named` are (treatment, earlier) with their stand-ins, `beside` (treatment, predecessor)."""
+    """Build a design per treatment; `named` maps (treatment, earlier) to representatives, `beside` has (treatment, predecessor)."""
     known = trials.measured & past.whole
     return [
         LastingDesign(

@@ -1,4 +1,4 @@
-"""What the position in a round does: a level for each position, common to all treatments and each treatment's own."""
+"""Position effects: a level for each position in a round, common to all treatments, and each treatment's own."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
 
 _MAX_LEVELS = 16
-"""A treatment has so many levels of its own at most; more positions are put together."""
+"""Largest number of own levels of a treatment; more positions are merged."""
 _ROUNDS = 100
 _SETTLED = 1e-4
-"""Of a standard deviation: levels that move by less are found."""
+"""Convergence tolerance of the levels, in standard deviations."""
 _REJECTED = 4.685
-"""Standard deviations from which on a value does not count: Tukey's biweight with 95 % of the efficiency of plain means."""
+"""Cut-off of Tukey's biweight in standard deviations, for 95 % efficiency relative to plain means."""
 _MIN_WEIGHT = 1e-9
-"""So that there is a mean where all values are that far off."""
+"""Keeps the mean defined if all values are beyond the cut-off."""
 _POLISHED = 10
-"""Times that a median polish goes over treatments and positions."""
+"""Number of sweeps of the median polish over treatments and positions."""
 _VARIANCE = 3.0
-"""Of such a level of normal values in spreads that are estimated, times their number: 1.8 to 3.1 in simulations."""
+"""Variance of a level, times its number of values, for normal values with estimated spreads: 1.8 to 3.1 in simulations."""
 _SEVERAL = 3
 _NEGLIGIBLE = 1e-9
 _ASKED_FOR = 0.002
-"""Level at which a treatment gets levels of its own."""
+"""Significance level at which a treatment gets its own levels."""
 _SPENT = 1e-6
-"""Degrees of freedom that count as none."""
+"""Degrees of freedom below this count as zero."""
 _CLEAR = 1e-6
-"""Level at which levels are said to differ, so that a treatment may have them in a size of its own."""
+"""Significance level at which positions are said to differ, so that a treatment may scale their levels."""
 
 
 class PositionLevels:
-    """A level for each position, in the standard deviations of each treatment and common to all."""
+    """A level for each position, common to all treatments, in units of each treatment's standard deviation."""
 
     def __init__(self, treatments: Indices, positions: Array) -> None:
-        """One of each for every trial that has a value."""
+        """Take one treatment and one position for each trial that has a value."""
         self._by_treatment = Groups(treatments)
         self._by_position = Groups(np.unique(positions, return_inverse=True)[1].astype(np.int64))
         self._cells = self._of_several(positions)
@@ -47,7 +47,7 @@ class PositionLevels:
         self._treatment_of, self._position_of = Groups(cells // places), Groups(cells % places)
 
     def _of_several(self, positions: Array) -> Groups:
-        """Treatments and positions, put together until a cell has several trials."""
+        """Group by treatment and position, merging positions until cells have several trials."""
         treatment = self._by_treatment
         for block in position_blocks(positions):
             cells = Groups(treatment.codes * (int(block.max(initial=0)) + 1) + block)
@@ -56,11 +56,11 @@ class PositionLevels:
         return treatment
 
     def of(self, values: Array) -> tuple[Array, bool, bool]:
-        """The level at each trial in the unit of the values, with mean 0 over each treatment's trials.
+        """Estimate the level at each trial in the unit of the values, with mean 0 over each treatment's trials.
 
-        Beside it whether the levels of all positions clearly differ, and whether those after the first do. Means of treatments
-        and positions in turn, weighted by Tukey's biweight (Huber 1981, sections 4.8 and 7), each treatment in the spread that it
-        has within positions, from a median polish on.
+        Also return whether the levels of all positions clearly differ, and whether those after the first do. Starting from a
+        median polish, alternate means of treatments and of positions, weighted by Tukey's biweight (Huber 1981, sections 4.8 and
+        7), with each treatment scaled by its spread within positions.
         """
         treatment, position = self._by_treatment, self._by_position
         if not values.size:
@@ -83,9 +83,9 @@ class PositionLevels:
         return found, *differ
 
     def _middles(self, scores: Array) -> tuple[Array, Array]:
-        """Centres of treatments and levels of positions by a median polish (Tukey 1977) of the medians of their cells.
+        """Estimate centres of treatments and levels of positions by median polish (Tukey 1977) of the cell medians.
 
-        What few treatments do in a position, as after a culprit that always runs right before it, moves no level much.
+        A few outlying treatments in a position, such as after a culprit that always runs just before it, hardly move any level.
         """
         medians = self._each.medians(scores)
         centres, levels = np.zeros(self._treatment_of.counts.size), np.zeros(self._position_of.counts.size)
@@ -96,7 +96,7 @@ class PositionLevels:
         return centres, levels
 
     def _scales(self, values: Array) -> Array:
-        """The spread of each treatment within positions; 0 where it does not vary."""
+        """Return the spread of each treatment within positions; 0 if it does not vary."""
         treatment, cells = self._by_treatment, self._cells
         within = values - cells.medians(values)[cells.codes]
         spread = cells.counts[cells.codes] > 1
@@ -114,7 +114,7 @@ class PositionLevels:
         return np.where(_varies(values, treatment), scales, 0.0)
 
     def _differ(self, levels: Array, begin: int) -> bool:
-        """Whether the levels of positions differ by more than chance, by a chi-squared test."""
+        """Test by chi-squared whether the levels of positions differ by more than chance."""
         counts, levels = self._by_position.counts[begin:], levels[begin:]
         if counts.size < 2:
             return False
@@ -123,13 +123,13 @@ class PositionLevels:
 
 
 def _means(values: Array, groups: Groups, weights: Array | None = None) -> Array:
-    """Weighted mean of each group."""
+    """Return the weighted mean of each group."""
     given = np.ones(values.size) if weights is None else weights
     return np.bincount(groups.codes, given * values) / np.bincount(groups.codes, given)
 
 
 def _varies(values: Array, groups: Groups) -> Array:
-    """Whether the values of each group are not all the same."""
+    """Return whether the values of each group vary."""
     least = np.full(groups.counts.size, np.inf)
     most = -least
     np.minimum.at(least, groups.codes, values)
@@ -138,9 +138,9 @@ def _varies(values: Array, groups: Groups) -> Array:
 
 
 def position_blocks(positions: Array) -> Iterator[Indices]:
-    """Positions put together ever more, numbered from 0: first each by itself, last all in one.
+    """Yield ever coarser groupings of positions, numbered from 0: first each separately, last all in one.
 
-    The first positions, where caches warm up, and the last one stay by themselves longest.
+    The first positions, where caches warm up, and the last one stay separate longest.
     """
     codes = np.unique(positions, return_inverse=True)[1].astype(np.int64)
     count = int(codes.max(initial=-1)) + 1
@@ -149,7 +149,7 @@ def position_blocks(positions: Array) -> Iterator[Indices]:
 
 
 def _blocks(count: int, blocks: int) -> Indices:
-    """The block of each of so many positions."""
+    """Return the block of each of `count` positions."""
     if blocks == count:
         return np.arange(count)
     single = blocks // 2
@@ -160,10 +160,10 @@ def _blocks(count: int, blocks: int) -> Indices:
 
 
 def exchangeable(residuals: Array, leverages: Array, block: Indices) -> Array:
-    """Residuals of a whole model, in each block at the size that errors have which are exchanged within it.
+    """Rescale the residuals of a full model, so that in each block they have the size of errors permuted within it.
 
-    A model leaves less of the errors in blocks on which more of its terms depend, so that permuted within them they would
-    vary too little. `leverages` are those of the residuals in the model.
+    Residuals are smaller in blocks that determine more of the model's terms, so that without rescaling they would vary too little
+    when permuted. `leverages` are those of the model.
     """
     sizes = np.bincount(block)
     left = np.bincount(block, 1 - leverages)
@@ -172,10 +172,10 @@ def exchangeable(residuals: Array, leverages: Array, block: Indices) -> Array:
 
 
 def own_levels(values: Array, fixed: Array, block: Indices) -> Array:
-    """Columns for the levels of one treatment; none where its values do not ask for levels beside the fixed columns.
+    """Return columns for one treatment's own levels; none if its values do not need levels in addition to the fixed columns.
 
-    By an F test with all that is asked about among the fixed columns, so that what it finds is no carry-over.
-    Levels that are not needed would cost a quarter of the precision of what lasts.
+    Decided by an F test in which the fixed columns include all effects under study, so that it does not pick up carry-over.
+    Unneeded levels would cost a quarter of the precision of lasting effects.
     """
     columns = indicators(block)[:, 1:]
     without, beside = span(fixed), span(np.hstack([fixed, columns]))
@@ -194,7 +194,7 @@ def own_levels(values: Array, fixed: Array, block: Indices) -> Array:
 
 
 def span(columns: Array) -> Array:
-    """Orthonormal columns that span the same space; those that depend on others are left out."""
+    """Return an orthonormal basis of the columns' space, dropping linearly dependent columns."""
     if not columns.shape[1]:
         return columns
     lengths = np.sqrt((columns**2).sum(axis=0))
@@ -203,5 +203,5 @@ def span(columns: Array) -> Array:
 
 
 def indicators(codes: Indices) -> Array:
-    """A column for each code, 1 where it is."""
+    """Return one indicator column per code."""
     return np.equal.outer(codes, np.arange(int(codes.max(initial=-1)) + 1)).astype(np.float64)

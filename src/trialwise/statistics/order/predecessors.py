@@ -1,4 +1,4 @@
-"""What ran before each trial, right before and earlier in the round: what an analysis of carry-over works on."""
+"""What ran before each trial, immediately and earlier in the round: the input of carry-over analysis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FIRST, UNKNOWN = -1, -2
-"""In the place of a predecessor: none, since the trial is the first of its round; one that is not in the data."""
+"""Codes in place of a predecessor: none, since the trial is the first of its round; one that is not in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Trials:
     """Trials in the order in which they ran; treatments and rounds are numbered from 0, in order."""
 
     values: Array
-    """NaN where a trial ran and gave none."""
+    """NaN for a trial that ran and gave no value."""
     treatment: Indices
     round: Indices
     position: Array
     predecessor: Indices
-    """The treatment that ran right before in the same round, `FIRST` or `UNKNOWN`."""
+    """The treatment that ran immediately before in the same round, `FIRST` or `UNKNOWN`."""
     labels: tuple[Hashable, ...]
-    """The treatments, as they were given."""
+    """The treatments, as given."""
 
     @property
     def measured(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which trials have a value."""
+        """Return which trials have a value."""
         return ~np.isnan(self.values)
 
 
@@ -46,12 +46,12 @@ def read_trials(
     positions: ArrayLike,
     follows: ArrayLike | None = None,
 ) -> Trials:
-    """Put trials in order and find the predecessor of each; of those that do not follow it is not known.
+    """Put trials in order and find the predecessor of each; it is unknown for trials that do not follow another.
 
     Raises
     ------
     StatisticsError
-        Lengths differ, a value is infinite, a position is no number, or two trials have one round and position.
+        Lengths differ, a value is infinite, a position is not a number, or two trials have the same round and position.
     """
     numbers = as_values_with_gaps(values)
     places = as_values(positions, "positions")
@@ -88,13 +88,13 @@ class History:
     """What had run in the round before each trial."""
 
     ran: NDArray[np.bool_]
-    """Of shape (trials, treatments): whether the treatment is known to have run."""
+    """Of shape (trials, treatments): True if the treatment is known to have run."""
     whole: NDArray[np.bool_]
-    """Whether all that ran before the trial is known, back to the start of its round."""
+    """True if all that ran before the trial is known, back to the start of its round."""
 
 
 def read_history(trials: Trials) -> History:
-    """What had run in the round before each trial; after a gap or a start anew it is not wholly known."""
+    """Find what had run in the round before each trial; after a gap or a restart it is only partly known."""
     rounds = int(trials.round.max()) + 1 if trials.round.size else 0
     begin = np.full((rounds, len(trials.labels)), np.inf)
     np.minimum.at(begin, (trials.round, trials.treatment), trials.position)
@@ -110,7 +110,7 @@ def _coded(treatments: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], Indice
 
 
 def _numbered(rounds: ArrayLike) -> Indices:
-    """Rounds as 0, 1, 2 …: in the order of numbers, or of first appearance where they are names."""
+    """Number rounds 0, 1, 2 …: in numeric order, or by first appearance if they are names."""
     given = np.asarray(rounds)
     if given.dtype.kind in "biuf":
         return np.unique(as_values(given, "rounds"), return_inverse=True)[1].astype(np.int64)
