@@ -1,1 +1,1 @@
-"""Factors: analysis of variance, components, effects and their sizes."""
+"""Factors: analysis of variance, variance components, effects and their sizes."""

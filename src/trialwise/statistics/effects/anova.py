@@ -1,4 +1,4 @@
-"""Analysis of variance of a factorial design: which factors matter, alone and together."""
+"""Analysis of variance of a factorial design: which factors and interactions matter."""
 
 from __future__ import annotations
 
@@ -50,61 +50,61 @@ class AnovaRow:
     """Its factors, joined by ":"."""
     factors: tuple[str, ...]
     df: float
-    """Numerator degrees of freedom; of "welch" Box's approximation, a fraction where the term has more than one."""
+    """Numerator degrees of freedom; for "welch" Box's approximation, fractional if the term has more than one."""
     residual_df: float
     """Denominator degrees of freedom."""
     sum_sq: float
-    """Type III: what the term explains beside all others."""
+    """Type III: what the term explains, adjusted for all others."""
     mean_sq: float
-    """`sum_sq` for each of the term's contrasts."""
+    """`sum_sq` per contrast of the term."""
     f: float
-    """`mean_sq` over the residual mean square; of "welch" the ANOVA-type statistic."""
+    """`mean_sq` over the residual mean square; for "welch" the ANOVA-type statistic."""
     p_value: float
     effect_size: float
-    """Partial ω²; of "welch" from its F and degrees of freedom."""
+    """Partial ω²; for "welch" from its F and degrees of freedom."""
     effect_low: float
-    """Bounds by the noncentral F distribution, which takes residuals to be normal, whatever the method."""
+    """Bounds from the noncentral F distribution, which assumes normal residuals whatever the method."""
     effect_high: float
     reason: str
-    """Why the term has no numbers (they are NaN), and what would lift that; empty where it has."""
+    """Why the term has no numbers (they are NaN), and the remedy; empty otherwise."""
     partial: str = ""
-    """Of an interaction with empty cells, which they are and how many of its contrasts are tested."""
+    """For an interaction with empty cells, the cells and how many of its contrasts are tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """Which factors of an experiment matter."""
+    """Tests of which factors of an experiment matter."""
 
     rows: tuple[AnovaRow, ...]
-    """Main effects first, then interactions of two factors, and so on."""
+    """Main effects first, then two-factor interactions, and so on."""
     residual_df: float
-    """Trials less what the model explains."""
+    """Trials minus the rank of the model."""
     residual_sum_sq: float
     residual_mean_sq: float
-    """NaN where no degree of freedom is left."""
+    """NaN if no degrees of freedom are left."""
     cells: tuple[Cell, ...]
-    """Every treatment of the full grid, also without a trial."""
+    """Every treatment of the full grid, including those without trials."""
     response: str
     factors: tuple[str, ...]
     n: int
-    """Trials."""
+    """Number of trials."""
     confidence: float
     """Of the effect sizes' intervals, in percent."""
     effect: str
     """Name of the effect size."""
     method: str
     permutations: int | None
-    """How many arrangements the p-values count, the observed one not among those drawn; None without permutation."""
+    """Number of arrangements behind the p-values, without the observed one if they are drawn; None without permutation."""
     exact: bool
-    """Whether these are all arrangements that there are."""
+    """True if these are all distinct arrangements."""
 
     def row(self, term: str) -> AnovaRow:
-        """The row of a term, whose factors may be named in any order.
+        """Return the row of a term; its factors may be named in any order.
 
         Raises
         ------
         KeyError
-            There is no such term.
+            The term does not exist.
         """
         wanted = set(term.split(":"))
         for one in self.rows:
@@ -129,36 +129,35 @@ def anova(
     Parameters
     ----------
     table
-        A mapping of columns, a pandas or a polars frame with a row for each trial: one number for each trial, never one for
-        each sample taken inside it.
+        A mapping of columns, a pandas or a polars frame with one row per trial: one number per trial, never one per sample within
+        it.
     response, factors
-        Names of columns. Levels may be of any plain type.
+        Column names. Levels may be of any plain type.
     method
-        "welch": the ANOVA-type statistic of Brunner, Dette and Munk (1997), F = N/tr(M V) with N = x̄ᵀM x̄, x̄ the means of the
-        cells, V = diag(s²/n) and M the projection on the term's contrasts; F has tr(M V)²/tr(M V M V) and
-        tr(M V)²/Σ m²v²/(n - 1) degrees of freedom (Box 1954). Treatments may differ in spread. "ordinary": least squares,
-        Type III sums of squares (sum coding), F distribution. "freedman_lane" and "raw_permutation": the same F against its
-        permutation distribution, by residuals of the model without the term (Freedman and Lane 1983) or by the responses
-        (Anderson 2001, PERMANOVA of one response).
+        "welch": the ANOVA-type statistic of Brunner, Dette and Munk (1997), F = N/tr(M V) with N = x̄ᵀM x̄, x̄ the cell means, V =
+        diag(s²/n) and M the projection on the term's contrasts; F has tr(M V)²/tr(M V M V) and tr(M V)²/Σ m²v²/(n - 1) degrees of
+        freedom (Box 1954). Treatments may have unequal variances. "ordinary": least squares, Type III sums of squares (sum coding),
+        F distribution. "freedman_lane" and "raw_permutation": the same F with its permutation distribution, from residuals of the
+        model without the term (Freedman and Lane 1983) or from the responses (Anderson 2001, PERMANOVA of one response).
     permutations
-        Arrangements to draw. All distinct ones are taken where they are no more than these; the p-value counts the observed one.
+        Arrangements to draw. All distinct ones are used if there are no more than this; the p-value includes the observed one.
     seed
-        Of SplitMix64; the result depends on nothing else, nor on the number of threads.
+        Of SplitMix64; the result depends on nothing else, not even the number of threads.
     interactions
-        How many factors interact at most: "all", or 1 for main effects only.
+        Highest order of interactions: "all", or 1 for main effects only.
     confidence
         Of the intervals of effect sizes, in percent.
 
-    Empty cells: of an interaction whose own levels were not all combined, the contrasts that can be estimated are tested, as
-    the last term of R's `anova(lm(…))` of the full model, and its row says which cells are empty; terms that it contains are
-    tested beside those that do not contain them (Type II), with the full model's residuals.
+    Empty cells: if the levels of an interaction were not all combined, its estimable contrasts are tested, as the last term of R's
+    `anova(lm(…))` of the full model, and its row names the empty cells. Terms that it contains are tested adjusted for the terms
+    that do not contain them (Type II), with the full model's residuals.
 
     Raises
     ------
     StatisticsError
-        A column is missing or holds something else than the trials' numbers and levels, a factor has one level, all
-        responses are the same, or too few trials were repeated: each treatment needs two for "welch", some treatment two for the
-        others, unless interactions are left out.
+        A column is missing or has entries other than the trials' numbers and levels, a factor has one level, all responses are
+        equal, or too few trials are repeated: "welch" needs two of each treatment, the others two of some treatment unless
+        interactions are omitted.
     """
     one_of(method, "method", tuple(METHODS))
     _check_draws(permutations, seed)
@@ -211,7 +210,7 @@ def _check_draws(permutations: int, seed: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """F of a term."""
+    """The F test of a term."""
 
     f: float
     df: float
@@ -245,7 +244,7 @@ class _Squares:
         self.sizes = {one.term: one.basis.shape[1] for one in model.fitted}
 
     def tests(self) -> dict[Term, _Test]:
-        """The F test of each term."""
+        """Return the F test of each term."""
         return {
             term: _Test.of(
                 found / size / self.mean_square if self.mean_square else inf, float(size), self.residual_df
@@ -284,15 +283,15 @@ def _welch(trials: Trials, terms: list[Term]) -> dict[Term, _Test]:
     counts = trials.counts[filled]
     means = trials.means()[filled] - float(trials.values.mean())
     spreads = _variances(trials)[filled] / counts
-    # Unweighted: a hypothesis about the cells' means, not about how often each of them ran.
+    # Unweighted, because the hypothesis is about the cell means, whatever the number of trials in each.
     model = fit(trials, terms, np.ones(trials.counts.size))
     return {one.term: _anova_type(one, means, spreads, counts.astype(np.float64) - 1) for one in model.fitted}
 
 
 def _variances(trials: Trials) -> Array:
-    """Of each cell; a single number that cells of more trials have too has the variance of all of these together.
+    """Return the variance of each cell; if a cell is one repeated number that larger cells also have, their pooled variance.
 
-    As `shared_variance` has it for two samples.
+    `shared_variance` does the same for two samples.
     """
     own = trials.variances()
     found = own.copy()
@@ -310,7 +309,10 @@ def _variances(trials: Trials) -> Array:
 
 
 def _anova_type(term: Fitted, means: Array, spreads: Array, freedoms: Array) -> _Test:
-    """Brunner, Dette and Munk 1997, "Box-type approximations in nonparametric factorial designs", JASA 92, eq. 2.4 to 2.6."""
+    """Compute the ANOVA-type test of a term.
+
+    Brunner, Dette and Munk 1997, "Box-type approximations in nonparametric factorial designs", JASA 92, eq. 2.4 to 2.6.
+    """
     projected = (term.basis * spreads[:, None]).T @ term.basis
     trace = float(np.trace(projected))
     leverages = (term.basis**2).sum(axis=1)

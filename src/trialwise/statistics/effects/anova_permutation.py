@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def arrangements(counts: Sequence[int], most: int) -> int | None:
-    """In how many ways trials fall into cells of these sizes, N! / (n₁! n₂! …); None above `most`."""
+    """Return the number of ways to assign trials to cells of these sizes, N! / (n₁! n₂! …); None above `most`."""
     if lgamma(sum(counts) + 1) - sum(lgamma(count + 1) for count in counts) > log(most) + 1:
         return None
     ways, placed = 1, 0
@@ -31,11 +31,10 @@ def arrangements(counts: Sequence[int], most: int) -> int | None:
 def permutation_p_values(
     trials: Trials, model: Model, *, residuals: bool, permutations: int, seed: int
 ) -> tuple[list[float], int, bool]:
-    """p-value of each fitted term, of how many arrangements, and whether these are all that there are.
+    """Return the p-value of each fitted term, the number of arrangements, and whether these are all of them.
 
-    F of arrangements of the raw responses, or for each term of the `residuals` of the model without it (Freedman and
-    Lane 1983; its fitted values are added again, which changes neither sum of squares of the F). The observed
-    arrangement is one of those counted.
+    The arrangements are of the raw responses or, with `residuals`, for each term of the residuals of the model without it (Freedman
+    and Lane 1983; adding its fitted values back would change neither sum of squares of the F). The observed arrangement is counted.
     """
     filled = trials.counts > 0
     sizes: list[int] = trials.counts[filled].tolist()
@@ -58,7 +57,7 @@ def permutation_p_values(
 
 
 def _reduced(trials: Trials, term: Fitted, whole: Array, roots: Array) -> Array:
-    """Residuals of the model without the term."""
+    """Return the residuals of the model without the term."""
     filled = trials.counts > 0
     weighted = trials.means()[filled] * roots
     expected = whole @ (whole.T @ weighted) - term.basis @ (term.basis.T @ weighted)
@@ -66,14 +65,14 @@ def _reduced(trials: Trials, term: Fitted, whole: Array, roots: Array) -> Array:
 
 
 def _scaled(values: Array) -> Array:
-    """Around 0 and at most 1: an F knows neither place nor unit."""
+    """Centre and scale to at most 1; F is invariant to location and scale."""
     centred = values - values.mean()
     largest = float(np.abs(centred).max())
     return centred / largest if largest else centred
 
 
 def _complement(directions: Array) -> Array:
-    """Orthonormal directions that are at right angles to all of these."""
+    """Return an orthonormal basis of the orthogonal complement."""
     cells, count = directions.shape
     if cells == count:
         return directions[:, :0]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def component_bounds(anova: NestedAnova, weights: Array, level: float) -> tuple[float, float]:
-    """Equal-tailed bounds on a variance that is these weights times the mean squares."""
+    """Return equal-tailed bounds on a variance that is a weighted sum of mean squares."""
     terms = weights * anova.mean_squares
     added, added_df = _together(terms[weights > 0], anova.df[weights > 0])
     taken, taken_df = _together(-terms[weights < 0], anova.df[weights < 0])
@@ -26,7 +26,7 @@ def component_bounds(anova: NestedAnova, weights: Array, level: float) -> tuple[
 
 
 def _together(terms: Array, df: Array) -> tuple[float, float]:
-    """Sum of mean squares and its degrees of freedom (Satterthwaite 1946)."""
+    """Return the sum of mean squares and its degrees of freedom (Satterthwaite 1946)."""
     total, squares = float(terms.sum()), float(np.sum(terms**2 / df))
     return total, total**2 / squares if squares > 0 else float(df.sum())
 
@@ -34,7 +34,7 @@ def _together(terms: Array, df: Array) -> tuple[float, float]:
 def difference_bounds(
     first: float, first_df: float, second: float, second_df: float, tail: float
 ) -> tuple[float, float]:
-    """Bounds, each missing with `tail`, on the difference of what two mean squares expect (Ting et al. 1990)."""
+    """Return bounds, each missing with `tail`, on the difference of two expected mean squares (Ting et al. 1990)."""
     g1, h1 = 1 - 1 / _f(tail, first_df, inf), 1 / _f(1 - tail, first_df, inf) - 1
     g2, h2 = 1 - 1 / _f(tail, second_df, inf), 1 / _f(1 - tail, second_df, inf) - 1
     upper, lower = _f(tail, first_df, second_df), _f(1 - tail, first_df, second_df)
@@ -46,7 +46,7 @@ def difference_bounds(
 
 
 def _f(tail: float, df: float, other: float) -> float:
-    """The value that F exceeds with probability `tail`."""
+    """Return the value that F exceeds with probability `tail`."""
     if other == inf:
         return float(chdtri(df, tail)) / df
     return float(fdtri(df, other, 1 - tail))

@@ -1,4 +1,4 @@
-"""Variance components of nested levels: between hosts, boots, trials and so on."""
+"""Variance components of nested levels, such as hosts, boots and trials."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 
 _LARGEST = 1e150
 RESIDUAL = "residual"
-"""The level of values that all labels together do not tell apart."""
+"""The level of values that share all labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """How much the units of one level vary within a unit of the level above."""
+    """Variance between the units of one level within a unit of the level above."""
 
     level: str
     variance: float
-    """In the square of the unit of the values, 0 or more; NaN where it cannot be estimated."""
+    """In the square of the unit of the values, 0 or more; NaN if it cannot be estimated."""
     low: float
-    """Lower bound of the variance; NaN likewise."""
+    """Lower bound of the variance, or NaN."""
     high: float
-    """Upper bound."""
+    """Upper bound of the variance, or NaN."""
     df: int
-    """Units of this level less units of the level above: what the estimate rests on."""
+    """Degrees of freedom: units of this level minus units of the level above."""
     units: int
-    """How many there are, in all."""
+    """Total number of units."""
     negative: bool
-    """Whether the estimate was below 0 and was set to 0."""
+    """True if the estimate was negative and was set to 0."""
     includes: tuple[str, ...]
-    """Lower levels with one unit in each of this: what they vary is part of this variance."""
+    """Lower levels with one unit in each unit of this level; their variance is part of this one."""
     reason: str
-    """Why there is no estimate and which level to repeat; empty where there is one."""
+    """Why there is no estimate and which level to repeat; empty if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelInterval:
-    """An interval from the means of the highest level that has two or more units."""
+    """An interval from the means of the highest level that has at least two units."""
 
     estimate: float
     low: float
@@ -65,61 +65,61 @@ class LevelInterval:
     n: int
     """Number of those means."""
     level: str
-    """The level that they are means of."""
+    """The level of these means."""
     kind: Literal["mean", "prediction"]
     confidence: float
     """In percent."""
     method: str
     note: str
-    """For which units alone it holds, where a level above has only one."""
+    """The units that it is limited to, if a level above has only one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VarianceComponents(Mapping[str, float]):
-    """For each level its variance (NaN where it cannot be estimated): a mapping, from the highest level down."""
+    """The variance of each level (NaN if it cannot be estimated): a mapping, from the highest level down."""
 
     components: dict[str, Component]
     means: Array
-    """Means of the units of the highest level with two or more; units of one unit of the level above count alike."""
+    """Means of the units of the highest level with at least two; within a unit, the units of the level below have equal weight."""
     sizes: dict[str, float]
-    """Of each level below it the units in each unit of the level above, on average."""
+    """For each lower level, the mean number of units per unit of the level above."""
     n: int
     """Number of values."""
     confidence: float
-    """In percent, of each interval by itself."""
+    """In percent, of each interval separately."""
     method: str
     note: str
-    """What could not be estimated, what was set to 0 and what was left out."""
+    """What could not be estimated, was set to 0 or was left out."""
 
     def __getitem__(self, level: str) -> float:
-        """Variance of a level."""
+        """Return the variance of a level."""
         return self.components[level].variance
 
     def __iter__(self) -> Iterator[str]:
-        """Levels from the highest to the lowest."""
+        """Iterate over the levels from the highest to the lowest."""
         return iter(self.components)
 
     def __len__(self) -> int:
-        """How many levels there are."""
+        """Return the number of levels."""
         return len(self.components)
 
     @property
     def estimable(self) -> tuple[Component, ...]:
-        """The components with an estimate, from the highest down."""
+        """Return the components with an estimate, from the highest down."""
         return tuple(one for one in self.components.values() if not one.reason)
 
     def interval(self) -> LevelInterval:
-        """Student's t interval of the mean, from the means of the highest level's units and nothing else."""
+        """Return Student's t interval of the mean, from the means of the highest level's units only."""
         return self._interval("mean", sqrt(1 / self.means.size))
 
     def prediction(self) -> LevelInterval:
-        """Student's t interval that the mean of one more unit, made like these, falls into."""
+        """Return Student's t prediction interval for the mean of one more unit like these."""
         return self._interval("prediction", sqrt(1 + 1 / self.means.size))
 
     def reproducibility_limit(self) -> float:
-        """How far the means of two units of the highest level, made like these, lie apart in at most 95 % (ISO 5725).
+        """Return the limit that 95 % of differences between two such unit means of the highest level stay within (ISO 5725).
 
-        1.96 sqrt(2) sqrt(sigma_S² + sigma_R²/r), with all levels below in the same manner.
+        1.96 sqrt(2) sqrt(sigma_S² + sigma_R²/r), extended to all levels below in the same way.
         """
         share, total = 1.0, 0.0
         for one in self.estimable:
@@ -128,14 +128,14 @@ class VarianceComponents(Mapping[str, float]):
         return 1.96 * sqrt(2 * total)
 
     def allocation(self, costs: Mapping[str, float], budget: float) -> Allocation:
-        """How many units of each level make the mean most precise for a budget; see `allocated`.
+        """Find the number of units of each level that makes the mean most precise for a budget; see `allocated`.
 
         Parameters
         ----------
         costs
-            For each level what one more unit costs by itself (a boot without its trials), all in one unit.
+            For each level the cost of one more unit by itself (a boot without its trials), all in one unit.
         budget
-            What all of it may cost, in the same unit.
+            Maximum total cost, in the same unit.
         """
         known = {one.level: one.variance for one in self.estimable}
         variances = {level: known.get(level) for level in self.components}
@@ -166,21 +166,20 @@ def variance_components(
 ) -> VarianceComponents:
     """Split the variance of a response over nested levels, from the highest (host) to the lowest (trial).
 
-    Each mean square of the nested analysis of variance is set equal to what it expects (Searle 1971, section 11.2; the
-    coefficients need no balance), and a variance that comes out negative is set to 0. With balanced data and no negative
-    one this is REML. Intervals: chi square for the lowest level; for each other one the modified large-sample
-    interval of a difference of mean squares (Ting et al. 1990; Burdick and Graybill 1992, section 3.3), the
-    subtracted ones taken together by Satterthwaite. They rest on normal values, of which nominal 95 % intervals hold in 94.5 to
-    95.6 % where units are balanced, and in 92.5 to 95.2 % where they are 1 to 5 each.
+    Each mean square of the nested analysis of variance is equated to its expectation (Searle 1971, section 11.2; balance is not
+    required), and a negative variance is set to 0. For balanced data without negative estimates this is REML. Intervals: chi square
+    for the lowest level; for the others the modified large-sample interval of a difference of mean squares (Ting et al. 1990;
+    Burdick and Graybill 1992, section 3.3), with the subtracted ones pooled by Satterthwaite. They assume normal values: nominal 95
+    % intervals then cover 94.5 to 95.6 % for balanced units, and 92.5 to 95.2 % for 1 to 5 units each.
 
-    A level with one unit in each unit of the level above cannot be told from that: its variance is part of the
-    level above (`includes`). A level above which nothing varies and that has one unit has no estimate.
-    Where labels of all levels together do not tell values apart, what is left is a level of its own, "residual".
+    A level with one unit in each unit of the level above is confounded with it, so its variance is part of the level above
+    (`includes`). A top level with one unit has no estimate. If several values share all labels, the variation between them forms a
+    separate level, "residual".
 
     Parameters
     ----------
     table
-        A mapping of columns, a pandas or a polars frame, one row for each value.
+        A mapping of columns, a pandas or a polars frame, one row per value.
     response
         The column of values.
     levels
@@ -192,7 +191,7 @@ def variance_components(
     Raises
     ------
     StatisticsError
-        No such column, no level or one twice, values that are not finite or beyond 1e150, or no level with two units.
+        A column is missing, there are no levels or duplicate ones, values are not finite or exceed 1e150, or no level has two units.
     """
     level = float(as_percent(confidence, "confidence"))
     values = as_values(np.asarray(column(table, response)), f"the column {response!r}", minimum=2)
@@ -224,7 +223,7 @@ def variance_components(
 
 
 def _read(table: Table, values: Array, levels: Sequence[str]) -> tuple[Nesting, Indices, str]:
-    """The units, which rows count, and what was left out."""
+    """Return the units, the rows used, and a note on dropped rows."""
     names = list(levels)
     if not names or len(set(names)) < len(names):
         raise StatisticsError(

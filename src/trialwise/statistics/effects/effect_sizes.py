@@ -12,7 +12,7 @@ EFFECT = "partial omega squared"
 
 @dataclass(frozen=True, slots=True)
 class EffectSize:
-    """Share of the variance that a term explains beside what the other terms explain, with its interval."""
+    """The share of variance that a term explains, adjusted for the other terms, with its interval."""
 
     estimate: float
     low: float
@@ -20,11 +20,11 @@ class EffectSize:
 
 
 def partial_omega_squared(f: float, df: float, residual_df: float, confidence: float) -> EffectSize:
-    """Partial ω² of an F statistic; the confidence is a share.
+    """Estimate partial ω² from an F statistic; the confidence is a share.
 
-    Estimate df (F - 1) / (df (F - 1) + df + df_residual + 1), not below 0 (Olejnik and Algina 2003). The bounds are
-    λ / (λ + df + df_residual + 1) for the two λ at which the noncentral F distribution leaves (1 - confidence)/2 above
-    and below the observed F (Steiger 2004); the lower one is 0 where F is smaller than that.
+    The estimate is df (F - 1) / (df (F - 1) + df + df_residual + 1), at least 0 (Olejnik and Algina 2003). The bounds are λ / (λ +
+    df + df_residual + 1) for the two λ at which the noncentral F distribution has probability (1 - confidence)/2 above and below the
+    observed F (Steiger 2004); the lower one is 0 if F is too small for such a λ.
     """
     if isnan(f):
         return EffectSize(nan, nan, nan)
@@ -38,7 +38,7 @@ def partial_omega_squared(f: float, df: float, residual_df: float, confidence: f
 
 
 def _noncentrality(f: float, df: float, residual_df: float, level: float) -> float:
-    """The noncentrality at which F is reached with this probability; 0 where it is less even without any."""
+    """Return the noncentrality at which F is reached with this probability; 0 if the probability is smaller even at 0."""
 
     def below(noncentrality: float) -> float:
         return float(ncfdtr(df, residual_df, noncentrality, f))

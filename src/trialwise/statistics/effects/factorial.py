@@ -1,4 +1,4 @@
-"""Factorial designs: cells, terms, their contrasts, and which of them the trials let one estimate."""
+"""Factorial designs: cells, terms, their contrasts, and which of them are estimable from the trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 _LEAST = 1e-140
 Interactions: TypeAlias = int | Literal["all"]
 Term: TypeAlias = tuple[int, ...]
-"""The places of its factors."""
+"""The indices of its factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Cell:
     levels: tuple[Hashable, ...]
     n: int
     mean: float
-    """NaN without a trial."""
+    """NaN without trials."""
     sd: float
     """Standard deviation, with n - 1; NaN below two trials."""
 
@@ -45,18 +45,18 @@ class Trials:
     levels: tuple[tuple[Hashable, ...], ...]
     """Of each factor, in the order of their first trial."""
     values: Array
-    """Responses, cell after cell in the order of the full grid (the last factor changes fastest)."""
+    """Responses, cell by cell in the order of the full grid (the last factor changes fastest)."""
     counts: Indices
-    """Trials in each cell of the full grid."""
+    """Number of trials in each cell of the full grid."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of levels of each factor."""
+        """Return the number of levels of each factor."""
         return tuple(map(len, self.levels))
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells of the grid, with those without a trial."""
+        """Return all cells of the grid, including those without trials."""
         means, variances = self.means(), self.variances()
         return tuple(
             Cell(levels, int(n), float(mean), float(variance) ** 0.5)
@@ -66,7 +66,7 @@ class Trials:
         )
 
     def means(self) -> Array:
-        """Of each cell; NaN without a trial."""
+        """Return the mean of each cell; NaN without trials."""
         filled = self.counts > 0
         means = np.full(self.counts.size, np.nan)
         means[filled] = (
@@ -75,19 +75,19 @@ class Trials:
         return means
 
     def variances(self) -> Array:
-        """Of each cell, with n - 1; NaN below two trials."""
+        """Return the variance of each cell, with n - 1; NaN below two trials."""
         deviations = self.values - self.means()[self._owners()]
         several = self.counts > 1
         variances = np.full(self.counts.size, np.nan)
         sums = np.bincount(self._owners(), deviations**2, self.counts.size)
         variances[several] = sums[several] / (self.counts[several] - 1)
-        # A cell that repeats one number has no spread, whatever rounding its mean left.
+        # A cell of one repeated number has no spread, whatever rounding left in its mean.
         same = variances <= (_ROUNDING * np.abs(self.means())) ** 2
         variances[same & self._repeats()] = 0.0
         return variances
 
     def of_cell(self, place: int) -> Array:
-        """Responses of one cell."""
+        """Return the responses of one cell."""
         end = int(self.counts[: place + 1].sum())
         return self.values[end - int(self.counts[place]) : end]
 
@@ -107,8 +107,8 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
     Raises
     ------
     StatisticsError
-        A column is not there, a response is not a finite number, a level is missing, all responses are the same, a factor
-        has one level, or there are more than four factors or too many cells.
+        A column is missing, a response is not a finite number, a level is missing, all responses are equal, a factor has one level,
+        or there are more than four factors or too many cells.
     """
     names = factor_names(factors, MAX_FACTORS)
     if response in names:
@@ -140,7 +140,7 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
 
 
 def all_terms(factors: int, interactions: Interactions) -> list[Term]:
-    """Main effects, then interactions of two factors, and so on.
+    """List main effects, then two-factor interactions, and so on.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def all_terms(factors: int, interactions: Interactions) -> list[Term]:
 
 @lru_cache(maxsize=512)
 def term_columns(shape: tuple[int, ...], term: Term) -> Array:
-    """Orthonormal contrasts of a term over the full grid, a column for each: sum coding's space."""
+    """Return orthonormal contrasts of a term over the full grid, one per column, spanning the space of sum coding."""
     parts = [
         _contrasts(levels) if place in term else np.full((levels, 1), levels**-0.5)
         for place, levels in enumerate(shape)
@@ -169,7 +169,7 @@ def term_columns(shape: tuple[int, ...], term: Term) -> Array:
 
 @lru_cache(maxsize=64)
 def _contrasts(levels: int) -> Array:
-    """Helmert's: orthonormal, each adding up to 0."""
+    """Return Helmert contrasts: orthonormal, each with sum 0."""
     columns = np.zeros((levels, levels - 1))
     for place in range(1, levels):
         columns[:place, place - 1] = 1
@@ -180,33 +180,32 @@ def _contrasts(levels: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A term in the model that is fitted to the cells with trials."""
+    """A term in the model, fitted to the cells with trials."""
 
     term: Term
     basis: Array
-    """Orthonormal directions of what the term explains beside all others, in cells weighted by the root of their weight."""
+    """Orthonormal basis of what the term explains adjusted for all others; cells are scaled by the root of their weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The terms that can be estimated from the cells with trials."""
+    """The terms that are estimable from the cells with trials."""
 
     fitted: tuple[Fitted, ...]
     refused: dict[Term, str]
     """Why a term cannot be estimated."""
     partial: dict[Term, str]
-    """Of interactions with empty cells, how many of their contrasts the other cells let one estimate."""
+    """For interactions with empty cells, how many of their contrasts are estimable."""
     whole: Array
-    """Orthonormal directions of the whole model, the mean among them."""
+    """Orthonormal basis of the whole model, including the mean."""
 
 
 def fit(trials: Trials, terms: Sequence[Term], weights: Array) -> Model:
-    """Find what each term explains beside all others (Type III), in cells with trials that have these weights.
+    """Fit each term adjusted for all others (Type III), in cells with trials and these weights.
 
-    Where cells are empty, an interaction whose own table of levels has an empty place keeps those of its contrasts that
-    the cells with trials show beside all terms before it, as R's `anova` of the full model has it: nothing that they
-    explain is left to the residuals, and what it contains is tested beside the terms that do not contain that. A term that
-    the rest of the model cannot be told from is refused.
+    An interaction with empty cells in its own table of levels keeps the contrasts that are estimable given all terms before it, as
+    in R's `anova` of the full model. Nothing that they explain is left to the residuals, and the terms that it contains are tested
+    adjusted for the terms that do not contain them. A term confounded with the rest of the model is refused.
     """
     filled = trials.counts > 0
     if filled.all() and is_constant(weights):
@@ -234,9 +233,9 @@ def fit(trials: Trials, terms: Sequence[Term], weights: Array) -> Model:
 def _without_what_is_empty(
     trials: Trials, terms: Sequence[Term], columns: dict[Term, Array]
 ) -> tuple[dict[Term, str], dict[Term, str]]:
-    """Reduce the columns of each term with an empty place to the contrasts that can be estimated beside the terms before it.
+    """Reduce each term with empty cells to the contrasts that are estimable given the terms before it.
 
-    Returns why terms are refused, and what is tested of those that are not whole.
+    Return why terms are refused, and what is tested of partial terms.
     """
     refused: dict[Term, str] = {}
     partial: dict[Term, str] = {}
@@ -255,7 +254,7 @@ def _without_what_is_empty(
 
 
 def _with_empty_places(trials: Trials, terms: Sequence[Term]) -> dict[Term, str]:
-    """Say of each term, in the order of `terms`, which combinations of its levels have no trial."""
+    """Say for each term, in the order of `terms`, which combinations of its levels have no trials."""
     grid = trials.counts.reshape(trials.shape)
     empty_at: dict[Term, str] = {}
     for term in terms:
@@ -279,7 +278,7 @@ def _of_full_rank(columns: Array, scale: Array | None = None) -> Array:  # noqa:
 
 
 def _directions(columns: Array, scale: Array | None = None) -> Array:
-    """Orthonormal directions of the space of the columns; what is small beside those of `scale` is rounding."""
+    """Return an orthonormal basis of the columns' space; components small relative to `scale` are rounding."""
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     largest = float(np.linalg.norm(columns if scale is None else scale, 2))
     return left[:, sizes > _ROUNDING * largest]

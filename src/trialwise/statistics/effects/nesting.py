@@ -1,4 +1,4 @@
-"""Values of units within units: sums of squares of each level, and what they expect of each variance."""
+"""Values of nested units: sums of squares of each level, and their expectations in terms of the variances."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nesting:
-    """Which unit of each level a value belongs to, from the highest level to the lowest."""
+    """The unit of each level that each value belongs to, from the highest level to the lowest."""
 
     levels: tuple[str, ...]
     codes: tuple[Indices, ...]
-    """For each level the unit of each value, counted from 0; a unit is known by all labels down to its level."""
+    """For each level the unit of each value, from 0; a unit is identified by all labels down to its level."""
     units: tuple[int, ...]
-    """How many units each level has."""
+    """Number of units of each level."""
 
     def without(self, level: str) -> Nesting:
-        """The same values without one level."""
+        """Return the same values without one level."""
         kept = [at for at, name in enumerate(self.levels) if name != level]
         return Nesting(
             tuple(self.levels[at] for at in kept),
@@ -38,20 +38,20 @@ class Nesting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestedAnova:
-    """Mean squares of each level within the one above it."""
+    """Mean squares of each level within the one above."""
 
     mean_squares: Array
     df: Array
     expected: Array
-    """expected[k, j]: what the variance of level j adds to the mean square of level k (Searle, 1971, section 11.2)."""
+    """expected[k, j]: coefficient of the variance of level j in the expected mean square of level k (Searle, 1971, section 11.2)."""
 
     def solved(self) -> Array:
-        """Which combination of the mean squares estimates each variance: row k is that of level k."""
+        """Return the combination of mean squares that estimates each variance: row k is for level k."""
         return np.asarray(np.linalg.inv(self.expected), dtype=np.float64)
 
 
 def nested(labels: Sequence[NDArray[np.generic]], levels: Sequence[str]) -> Nesting:
-    """Number the units of each level; equal labels below different units are different units."""
+    """Number the units of each level; equal labels in different parent units are different units."""
     path = np.zeros(len(labels[0]), dtype=np.int64)
     codes: list[Indices] = []
     for column in labels:
@@ -62,7 +62,7 @@ def nested(labels: Sequence[NDArray[np.generic]], levels: Sequence[str]) -> Nest
 
 
 def reduced(full: Nesting) -> tuple[list[str], Nesting, dict[str, list[str]]]:
-    """Levels with one unit at all, the levels that have more units than the one above, and what each of these takes in.
+    """Return the levels with a single unit, the levels with more units than the one above, and which levels each of these includes.
 
     Raises
     ------
@@ -89,32 +89,32 @@ def reduced(full: Nesting) -> tuple[list[str], Nesting, dict[str, list[str]]]:
 
 
 def nested_anova(values: Array, nesting: Nesting) -> NestedAnova:
-    """Analysis of variance of nested units, balanced or not; every level must have more units than the one above it."""
+    """Compute the nested analysis of variance, balanced or not; every level must have more units than the one above."""
     everything = np.zeros(values.size, dtype=np.int64)
     codes = (everything, *nesting.codes)
     centred = values - values.mean()
     explained = np.array([_explained(centred, code) for code in codes])
     df = np.diff([1, *nesting.units]).astype(np.float64)
     shares = np.array([[_share(above, below) for below in nesting.codes] for above in codes])
-    # Of the levels above, whose units hold whole units of this one, nothing is left.
+    # The terms of higher levels are 0, because their units consist of whole units of this one.
     expected = np.triu(np.diff(shares, axis=0) / df[:, None])
     return NestedAnova(np.maximum(np.diff(explained), 0.0) / df, df, expected)
 
 
 def _explained(values: Array, codes: Indices) -> float:
-    """Sum over units of n times the squared mean."""
+    """Return the sum over units of n times the squared mean."""
     sums = np.bincount(codes, values)
     return float(np.sum(sums**2 / np.bincount(codes)))
 
 
 def _share(above: Indices, below: Indices) -> float:
-    """Sum over units u of the one level, and v of the other within u, of n_uv² / n_u."""
+    """Return the sum over units u of one level, and v of the other within u, of n_uv² / n_u."""
     pairs, counts = np.unique(np.stack([above, below]), axis=1, return_counts=True)
     return float(np.sum(counts**2 / np.bincount(above)[pairs[0]]))
 
 
 def unit_means(values: Array, nesting: Nesting) -> Array:
-    """Mean of each unit of the highest level; at each level below every unit counts alike."""
+    """Return the mean of each unit of the highest level; at each lower level all units have equal weight."""
     means, rows = values, np.arange(values.size)
     for codes in reversed(nesting.codes):
         own = codes[rows]

@@ -1,4 +1,4 @@
-"""Effects of one factor at each level of others: what to read where an interaction matters."""
+"""Effects of one factor at each level of others, to read if an interaction matters."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimpleEffect:
-    """The effect of the factor at one level of the others."""
+    """The effect of a factor at one level of the others."""
 
     at: tuple[Hashable, ...]
     """A level of each of the other factors."""
     row: AnovaRow | None
-    """Of the one-way analysis of the trials at that level; None where there is none."""
+    """From the one-way analysis of the trials at that level; None if there is none."""
     p_value: float
     """Corrected over all levels (Holm); NaN without a row."""
     n: int
-    """Trials at that level."""
+    """Number of trials at that level."""
     reason: str
-    """Why there is no row, and what would lift that; empty where there is one."""
+    """Why there is no row, and the remedy; empty if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleEffects:
-    """The effects of one factor, level by level of others."""
+    """The effects of one factor at each level of others."""
 
     rows: tuple[SimpleEffect, ...]
     """In the order of each level's first trial."""
@@ -45,7 +45,7 @@ class SimpleEffects:
     at: tuple[str, ...]
     response: str
     n: int
-    """Trials."""
+    """Number of trials."""
     method: str
 
 
@@ -60,21 +60,21 @@ def simple_effects(
     seed: int = 0,
     confidence: float = 95,
 ) -> SimpleEffects:
-    """Test one factor at each level of the others, by the trials at that level alone.
+    """Test one factor at each level of the others, from the trials at that level only.
 
     Parameters
     ----------
     table, response, method, permutations, seed, confidence
         As in `anova`.
     factor
-        Whose effect is looked for.
+        The factor to test.
     at
-        The other factor, or several: then at each combination of their levels that has trials.
+        The other factor, or several, for each combination of their levels that has trials.
 
     Raises
     ------
     StatisticsError
-        As in `anova`, where it concerns the table; what is wrong at one level alone is said in its row.
+        As in `anova`, for errors of the table; an error at one level only is reported in its row.
     """
     names = factor_names([factor, *factor_names(at, MAX_FACTORS)], MAX_FACTORS)
     one_of(method, "method", ("welch", "ordinary", "freedman_lane", "raw_permutation"))
