@@ -1,1 +1,1 @@
-"""Intervals and rules that hold though one looks in between."""
+"""Intervals and stopping rules that stay valid under repeated looks."""

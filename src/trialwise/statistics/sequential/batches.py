@@ -1,4 +1,4 @@
-"""CCEval's Algorithm 2: the mean of the quantiles of batches of trials under importance sampling, until its interval is narrow."""
+"""CCEval's Algorithm 2: under importance sampling, average the quantiles of batches of trials until the interval is narrow."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from trialwise.statistics.sizing.switching import Cycle
 
 
 class SequentialBatches:
-    """The mean of the weighted quantiles of batches of 40 trials, by any rule over these, as CCEval stops (its line 24 and after).
+    """Sequential mean of the weighted quantiles of batches of 40 trials, by any rule, as in CCEval (line 24 and after).
 
-    Rule "cceval" is the loop as printed: a look after every batch from the 20th. A quantile of a batch is biased and no interval of
-    their mean knows it, so that each state warns of it, and of weights that degenerate (`importance_quantile`, over all trials):
-    `SequentialImportance` keeps its level. After a batch without any response that is its quantile the rule
-    does not stop any more: the mean of the others is another one.
+    Rule "cceval" is the loop as printed: a look after every batch from the 20th. The quantile of a batch is biased and the interval
+    of their mean ignores this bias, so each state warns of it, and of degenerate weights (`importance_quantile`, over all trials);
+    `SequentialImportance` keeps its level. After a batch without a response at its quantile the rule never stops, since the mean of
+    the others estimates something else.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SequentialBatches:
         start: int | None = None,
         batch: int = BATCH,
     ) -> None:
-        """State what is wanted: `start` counts batches of `batch` trials, the others as in `Sequential`.
+        """Set the options: `start` counts batches of `batch` trials, the others are as in `Sequential`.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class SequentialBatches:
         self._lost = ""
 
     def add(self, trial: WeightedTrial) -> bool:
-        """Take one trial in; whether the rule stops now.
+        """Add one trial and return True if the rule stops now.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class SequentialBatches:
         return self._mean.add(quantile)
 
     def until_known(self, trials: Iterable[WeightedTrial]) -> SequentialState:
-        """Take trials in until the rule stops or they end; what is known then."""
+        """Add trials until the rule stops or they end, and return the state."""
         for trial in trials:
             if self.add(trial):
                 break
@@ -98,7 +98,7 @@ class SequentialBatches:
 
     @property
     def state(self) -> SequentialState:
-        """What is known now, numbers of trials, not of batches."""
+        """Return the current state, with numbers of trials, not of batches."""
         seen, batch = self._mean.state, self._batch
         forecast = seen.forecast
         trials, low, high = (one and batch * one for one in (forecast.trials, forecast.low, forecast.high))
@@ -114,7 +114,7 @@ class SequentialBatches:
         )
 
     def _diagnosed(self) -> str:
-        """Of the weights of all trials; empty where nothing speaks against them, or there is nothing to say yet."""
+        """Return a warning about the weights of all trials; empty if there is none, or it is too early."""
         if len(self._cycles) < self._batch:
             return ""
         try:

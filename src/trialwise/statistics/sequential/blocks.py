@@ -1,4 +1,4 @@
-"""Sequential estimates of trials that were drawn together in blocks: a block is what they take as one trial."""
+"""Sequential estimates of trials that were sampled jointly in blocks; each block counts as one observation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
 MIN_BLOCKS = 8
-"""Before the first look. From fewer the error of a pooled quantile is too small, and Student's factor eats up what blocks gain."""
+"""Before the first look. With fewer, the standard error of a pooled quantile is too small, and Student's factor outweighs the gain."""
 
 
 class SequentialBlocks:
-    """An estimate by looks after whole blocks, each a scrambled Sobol sample and independent of the others (Owen 1998).
+    """A sequential estimate with looks after complete blocks, independent scrambled Sobol samples (Owen 1998).
 
-    What is pooled has blocks as its clusters; of one number for each trial a block gives the mean. Trials of a block that does not
-    become whole are left out, as `estimate_of_blocks` does.
+    Pooled estimates have blocks as their clusters; for one number per trial, a block contributes its mean. Trials of an incomplete
+    block are excluded, as in `estimate_of_blocks`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class SequentialBlocks:
         size: int,
         percentile: float | None,
     ) -> None:
-        """`of_blocks` takes blocks, of `size` trials each; `percentile` is that of a pooled quantile, None for means."""
+        """Take the estimate over blocks, the trials per block, and the percentile of a pooled quantile (None for means)."""
         self._of_blocks = of_blocks
         self._size = size
         self._percentile = percentile
@@ -45,12 +45,12 @@ class SequentialBlocks:
         self._taken = 0
 
     def add(self, block: Hashable, trial: ArrayLike) -> bool:
-        """Take in a trial, a number or its samples, of a block, whose trials follow each other; whether the rule stops now.
+        """Add a trial (a number or its samples) of a block, in consecutive order, and return True if the rule stops now.
 
         Raises
         ------
         StatisticsError
-            The rule had stopped before, or something of the trial is not finite.
+            The rule had stopped before, or a value of the trial is not finite.
         """
         if block != self._key:
             self._key, self._open = block, []
@@ -64,7 +64,7 @@ class SequentialBlocks:
 
     @property
     def state(self) -> SequentialState:
-        """What is known now; numbers of trials, not of blocks."""
+        """Return the current state, with numbers of trials, not of blocks."""
         seen, size = self._of_blocks.state, self._size
         trials, low, high = (
             one and size * one for one in (seen.forecast.trials, seen.forecast.low, seen.forecast.high)
@@ -79,12 +79,12 @@ class SequentialBlocks:
 
     @property
     def blocks(self) -> int:
-        """Whole ones so far."""
+        """Number of complete blocks so far."""
         return len(self._whole) // self._size
 
     @property
     def gain(self) -> float:
-        """Variance of as many trials drawn each by itself over that of these; StatisticsError before two blocks (`block_gain`)."""
+        """Return the variance of as many independent trials over that of these; StatisticsError before two blocks (`block_gain`)."""
         if not self._of_blocks.pools:
             return block_gain(np.concatenate(self._whole or [np.empty(0)]), self._size)
         return block_gain(pooled_influence(self._whole, self._percentile), self._size)

@@ -1,4 +1,4 @@
-"""Intervals that hold after every value together, so that one may look and stop at any time."""
+"""Confidence sequences: intervals that hold jointly after every value, so that one may look and stop at any time."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _TUNING = 8
-"""A prior worth r values gives its narrowest bounds at about this many times r."""
+"""A mixture with r prior values gives its narrowest bounds at about this many times r."""
 _START = 50
-"""From so many values on the bounds for a mean are given; see `mean_confidence_sequence`."""
+"""Number of values from which bounds for a mean are given; see `mean_confidence_sequence`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConfidenceSequence:
-    """Bounds after each value; with the probability of the confidence all of them hold together."""
+    """Bounds after each value that hold jointly at the confidence."""
 
     low: Array
-    """low[t - 1] is the lower bound after t values; -inf (0 on the scale "log") where there is none yet."""
+    """low[t - 1] is the lower bound after t values; -inf (0 on the scale "log") before the first bound."""
     high: Array
-    """Upper bounds, likewise; inf where there is none yet."""
+    """Upper bounds, likewise; inf before the first bound."""
     estimand: str
-    """What is bounded."""
+    """The quantity that is bounded."""
     n: int
     """Number of values."""
     confidence: float
-    """In percent, of all bounds together."""
+    """In percent, of all bounds jointly."""
     tuned_for: int
-    """Number of values at which the bounds are about the narrowest for their kind."""
+    """Number of values at which the bounds are about the narrowest for this method."""
     intersected: bool
-    """Whether each bound is the narrowest so far."""
+    """True if each bound is the narrowest so far."""
     method: str
     note: str
-    """What the bounds rest on, or that none is finite and how many values the first takes."""
+    """Assumptions of the bounds, or that none is finite and how many values the first one takes."""
 
 
 def median_confidence_sequence(
@@ -55,32 +55,32 @@ def median_confidence_sequence(
     tuned_for: int = 50,
     intersect: bool = False,
 ) -> ConfidenceSequence:
-    """Bounds on the median, or another percentile, that hold after every value together.
+    """Bound the median, or another percentile, jointly after every value.
 
-    The number s of the first t values below the p-quantile is Bin(t, p), and its likelihood ratio against a
-    beta-binomial mixture, B(a + s, b + t - s) / (B(a, b) p^s (1 - p)^(t - s)) with a = rp and b = r(1 - p), is a
-    martingale: at any time it exceeds 1/(1 - C) with probability at most 1 - C (Ville 1939; Robbins 1970; for
-    quantiles Howard and Ramdas 2022). The counts that are not rejected, s_min to s_max, give the bounds x_(s_min)
-    and x_(s_max + 1). They are closed, so that they hold on tied values too, and need independent values only.
+    The number s of the first t values below the p-quantile is Bin(t, p), and its likelihood ratio against a beta-binomial mixture,
+    B(a + s, b + t - s) / (B(a, b) p^s (1 - p)^(t - s)) with a = rp and b = r(1 - p), is a martingale: the probability that it ever
+    exceeds 1/(1 - C) is at most 1 - C (Ville 1939; Robbins 1970; for quantiles Howard and Ramdas 2022). The counts that are not
+    rejected, s_min to s_max, give the bounds x_(s_min) and x_(s_max + 1). The interval is closed, so it holds for tied values too,
+    and requires only independent values.
 
     Parameters
     ----------
     values
-        In the order of time.
+        In time order.
     percentile
         In percent.
     confidence
-        In percent, of all bounds together.
+        In percent, of all bounds jointly.
     tuned_for
-        Number of values at which to be about the narrowest: the mixture's r is an eighth of it, at least 1.
+        Number of values at which the bounds should be about the narrowest: the mixture's r is an eighth of it, at least 1.
     intersect
-        Give the narrowest bounds so far (running maximum and minimum). They hold as well; where they cross, the values
-        are not from one distribution (or the 1 - C has happened).
+        Return the narrowest bounds so far (running maximum and minimum). They hold as well; if they cross, the values are not from
+        one distribution (or the event of probability 1 - C occurred).
 
     Raises
     ------
     StatisticsError
-        Values that are none or not finite, or an option out of range.
+        No values, values that are not finite, or an option out of range.
     """
     array = as_values(values)
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
@@ -101,12 +101,12 @@ def median_confidence_sequence(
 
 
 def as_tuned_for(tuned_for: int) -> int:
-    """The r of the mixture.
+    """Return the r of the mixture.
 
     Raises
     ------
     StatisticsError
-        `tuned_for` is no whole number from 1.
+        `tuned_for` is not an integer of at least 1.
     """
     if tuned_for < 1 or tuned_for != int(tuned_for):
         raise StatisticsError(f"tuned_for is {tuned_for!r}; a whole number from 1 is wanted")
@@ -114,17 +114,17 @@ def as_tuned_for(tuned_for: int) -> int:
 
 
 def accepted_counts(n: int, p: Fraction, level: Fraction, r: int) -> tuple[Indices, Indices]:
-    """After 1 … n values the fewest and the most of them below the p-quantile that are not rejected."""
+    """Return, for 1 … n values, the smallest and the largest number of them below the p-quantile that is not rejected."""
     times = np.arange(1, n + 1)
     return _fewest(times, float(p), float(level), r), times - _fewest(times, float(1 - p), float(level), r)
 
 
 def _fewest(times: Indices, p: float, level: float, r: int) -> Indices:
-    """By halving: the ratio falls in s up to the count that is likeliest, which never is rejected."""
+    """Find the smallest by bisection: the ratio falls in s up to the likeliest count, which is never rejected."""
     rejected = np.full(times.size, -1)
     accepted = np.floor(times * p).astype(np.int64)
     limit = -log(1 - level)
-    # Just below t p the ratio may be over the limit where p is near 1: the next count is then the first.
+    # Just below t p the ratio may exceed the limit if p is near 1: the next count is then the first.
     accepted += log_ratio(accepted, times, p, r) >= limit
     while (open_ := accepted - rejected > 1).any():
         middle = np.where(open_, (accepted + rejected) // 2, accepted)
@@ -135,7 +135,7 @@ def _fewest(times: Indices, p: float, level: float, r: int) -> Indices:
 
 
 def log_ratio(counts: Indices, times: Indices, p: float, r: float) -> Array:
-    """Logarithm of the mixture's likelihood over that of p, for `counts` of `times` values below the quantile."""
+    """Return the log likelihood ratio of the mixture to p, for `counts` of `times` values below the quantile."""
     a, b = r * p, r * (1 - p)
     others = times - counts
     mixture = betaln(a + counts, b + others) - betaln(a, b)
@@ -143,10 +143,9 @@ def log_ratio(counts: Indices, times: Indices, p: float, r: float) -> Array:
 
 
 def running_order_statistics(values: Array, ranks: Indices) -> Array:
-    """Of the first t values the one with rank ranks[t - 1], from 1; -inf where the rank is 0.
+    """Return, for each t, the value with rank ranks[t - 1], from 1, among the first t; -inf if the rank is 0.
 
-    The values up to the rank are kept in one heap, the others in a second, so that a rank which moves by one step at a
-    time costs O(log t) for each value.
+    One heap holds the values up to the rank, another the rest, so that a rank that moves by one step costs O(log t) per value.
     """
     upto: list[float] = []
     beyond: list[float] = []
@@ -174,7 +173,7 @@ def _none_yet(p: Fraction, level: Fraction, tuned_for: int) -> str:
 
 
 def values_until_finite(p: Fraction, level: Fraction, r: int) -> int:
-    """How many values both bounds take at least."""
+    """Return the smallest number of values at which both bounds are finite."""
     limit = -log(1 - float(level))
 
     def finite(times: int) -> bool:
@@ -200,21 +199,20 @@ def mean_confidence_sequence(
     start: int = _START,
     intersect: bool = False,
 ) -> ConfidenceSequence:
-    """Bounds on the mean that hold after every value together, for large numbers of values.
+    """Bound the mean jointly after every value, for large numbers of values.
 
-    The mean of the first t values ± s sqrt(2 (t rho² + 1) / (t rho)² log(sqrt(t rho² + 1) / alpha)) with their
-    standard deviation s (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Theorem 2.2, "asymptotic"): the level
-    holds in the limit only. For as long as the values are two numbers, such as 0 and 1, the bounds reach as far as those of a
-    share (`bounds_of_two`) do, which hold always; while all are equal there is no spread and bounds have no width, which says
-    nothing of values that differ. Of skewed values the large ones come late and the first bounds miss: of lognormal(1) values
-    some bound is wrong in one run of eight although none is given before 50 values. Where the values are
-    positive and skewed, use the scale "log", which bounds the geometric mean, or a percentile, whose bounds rest on
-    nothing but independence.
+    The bounds are the mean of the first t values ± s sqrt(2 (t rho² + 1) / (t rho)² log(sqrt(t rho² + 1) / alpha)) with their
+    standard deviation s (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Theorem 2.2, "asymptotic"); the level holds only in
+    the limit. While the values take only two numbers, such as 0 and 1, the bounds are widened to those of a proportion
+    (`bounds_of_two`), which always hold. While all values are equal, the bounds have no width, which says nothing about other
+    values. In skewed data large values come late and early bounds miss: with lognormal(1) values some bound is wrong in one run of
+    eight, although none is given before 50 values. For positive, skewed values use the scale "log", which bounds the geometric mean,
+    or a percentile, whose bounds assume only independence.
 
     Parameters
     ----------
     values
-        In the order of time.
+        In time order.
     confidence
         In percent.
     tuned_for
@@ -222,14 +220,14 @@ def mean_confidence_sequence(
     scale
         "linear": the mean; "log": the geometric mean, of positive values.
     start
-        The first number of values with bounds, 2 or more.
+        Smallest number of values with bounds, at least 2.
     intersect
-        Give the narrowest bounds so far.
+        Return the narrowest bounds so far.
 
     Raises
     ------
     StatisticsError
-        Values that are none, not finite or, on the scale "log", not positive; or an option out of range.
+        No values, values that are not finite or, on the scale "log", not positive; or an option out of range.
     """
     logs = one_of(scale, "scale", ("linear", "log")) == "log"
     array, level = as_values(values), as_percent(confidence, "confidence")
@@ -264,7 +262,7 @@ def mean_confidence_sequence(
 
 
 def running_moments(values: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation (divisor t - 1; NaN first) of the first t values; exactly 0 for as long as these are equal."""
+    """Return mean and standard deviation (divisor t - 1; NaN first) of the first t values; exactly 0 while these are equal."""
     times = np.arange(1, values.size + 1)
     scale = float(np.abs(values).max()) or 1.0
     scaled = values / scale
@@ -279,7 +277,7 @@ def running_moments(values: Array) -> tuple[Array, Array]:
 
 
 def asymptotic_reach(times: Indices | Array, alpha: float, tuned_for: int) -> Array:
-    """Reach of the bounds of a mean in standard deviations; rho minimises it at `tuned_for` values, nearly (their Appendix B.2)."""
+    """Return the half-width of a mean's bounds in standard deviations; rho nearly minimises it at `tuned_for` (Appendix B.2)."""
     wide = -2 * log(alpha)
     rho_squared = (wide + log(wide + 1)) / tuned_for
     grown = times * rho_squared + 1

@@ -1,4 +1,4 @@
-"""Any sequential estimate with control variates: the rule looks at the controlled interval once its guards allow that."""
+"""Any sequential estimate with control variates: the rule uses the controlled interval once its guards permit it."""
 
 from __future__ import annotations
 
@@ -21,40 +21,39 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Fit: TypeAlias = Callable[[Sequence[Array], Array, float], ControlVariates]
-"""From the trials, their controls (trials, controls), and the precision in percent: both intervals."""
+"""Computes both intervals from the trials, their controls (trials, controls), and the precision in percent."""
 FEWEST = 100
-"""Trials before which no rule stops by a controlled interval."""
+"""Minimum number of trials to stop on a controlled interval."""
 _AMPLE = 0.25
-"""Of the half-width asked for, below which one large residual does not matter."""
+"""Share of the requested half-width below which one large residual does not matter."""
 _LOST = "a trial before gave no values, so that the means of the controls are not those of the others: the plain interval is used"
 
 
 class SequentialControlled:
-    """A mean or quantile with control variates, until its interval is narrow enough.
+    """A sequential mean or quantile with control variates.
 
-    It looks where the geometric rule does, at the interval that is to be used there: the plain one at first, the controlled one
-    from 200 trials on, or from a tenth of the plain forecast if that is smaller (`control_variates`, which has the other
-    guards: the level of four fifths, and the floor of half of the precision). Who looks often meets a moment at which the large
-    residuals have not come; so it also takes 100 trials, and while one of them makes over a fifth of what the controls leave, an
-    interval that without the floor is a quarter of what is asked for. Without these two, nominal 95 % intervals to
-    5 % held in 77 % where one trial in ten is a spike. Where the controls gain nothing the plain
-    interval stays.
+    It looks when the geometric rule does, at the interval valid there: the plain one at first, the controlled one from 200 trials
+    on, or from a tenth of the plain forecast if that is smaller (`control_variates` has the other guards: four fifths of the error
+    probability, and a floor of half the precision). Repeated looks sooner or later hit a moment before the large residuals arrive.
+    Stopping therefore also requires 100 trials and, while one of them contributes over a fifth of the residual variance, an interval
+    that without the floor is a quarter of the requested one. Without these two conditions, nominal 95 % intervals to 5 % covered 77
+    % if one trial in ten is a spike. If the controls gain nothing, the plain interval stays.
     """
 
     def __init__(self, plain: SequentialUnweighted[Any], fit: Fit) -> None:
-        """State what is wanted.
+        """Set the estimate and how to fit controls.
 
         Parameters
         ----------
         plain
-            The same estimate without controls, by the geometric rule, with no trial yet.
+            The same estimate without controls, by the geometric rule, before the first trial.
         fit
-            Makes both intervals; what it refuses (StatisticsError) leaves the plain one.
+            Computes both intervals; if it raises StatisticsError, the plain one is used.
 
         Raises
         ------
         StatisticsError
-            Another rule: only the geometric one has been tried with controls.
+            The rule is not geometric; only that one has been tested with controls.
         """
         if "controls" not in RULES[plain.state.rule].judges:
             raise StatisticsError(f"controls go with the geometric rule, and this is {plain.state.rule!r}")
@@ -67,12 +66,12 @@ class SequentialControlled:
         self._found: ControlVariates | None = None
 
     def add(self, trial: float | ArrayLike, controls: ArrayLike | None) -> bool:
-        """Take one trial in, with its controls; None for one that stands for others that gave no values. Whether the rule stops now.
+        """Add a trial with its controls (None if earlier trials gave no values) and return True if the rule stops now.
 
         Raises
         ------
         StatisticsError
-            The rule had stopped before, or something is not finite.
+            The rule had stopped before, or a value is not finite.
         """
         if self._state.stopped:
             raise StatisticsError(
@@ -90,12 +89,12 @@ class SequentialControlled:
 
     @property
     def state(self) -> SequentialState:
-        """What was known at the last look: the interval that is to be used there; before the first one, what is known now."""
+        """Return the state at the last look, with the interval valid there; before the first look, the current state."""
         return self._state if self._state.looks else self._plain.state
 
     @property
     def found(self) -> ControlVariates | None:
-        """Both intervals at the last look; None where there are no controls then."""
+        """Return both intervals at the last look; None if there were no controls."""
         return self._found
 
     def _look(self) -> None:
@@ -139,13 +138,13 @@ def _controlled(plain: SequentialState, found: ControlVariates) -> SequentialSta
 
 
 def _is_even(plain: SequentialState, found: ControlVariates, target: float) -> bool:
-    """Whether no residual stands out so far that others like it would widen the interval beyond what is asked for."""
+    """Return True if no residual is so large that others like it would widen the interval beyond the request."""
     without_floor = plain.half_width / sqrt(found.gain)
     return found.largest <= SPIKE or without_floor <= _AMPLE * target
 
 
 def _forecast(looks: Looks, plain: SequentialState, found: ControlVariates) -> TrialForecast:
-    """That of the plain variance over the gain, and not before the controls are used; the plain one where they gain nothing."""
+    """Forecast from the plain variance over the gain, not before the controls are used; the plain forecast if they gain nothing."""
     least = max(found.needed, FEWEST)
     if not 1 < found.gain < np.inf:
         return plain.forecast

@@ -1,4 +1,4 @@
-"""The bill: how many more trials on each side give a 90 % chance to decide."""
+"""The number of further trials on each side that gives a 90 % chance to decide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CHANCE = 0.9
 MOST = 10_000
-"""So many further trials on each side are looked at."""
+"""Largest number of further trials on each side that is considered."""
 Judged: TypeAlias = Literal["fresh", "pooled"]
 _NEARER = 0.1
 _DRAWS = 64
@@ -32,28 +32,28 @@ _STEPS = 400
 def trials_to_decide(
     a: Moments, b: Moments, margin: Margin | None, alpha: float, judged: Judged = "fresh"
 ) -> int | None:
-    """Find the smallest number of further trials on each side after which the verdict is likely not undecided.
+    """Find the smallest number of further trials on each side that probably leads to a decision.
 
-    The difference is taken to be what was found, but a tenth nearer to the nearest bound that a claim has to keep from:
-    so at least 85 % of simulated follow-ups decide wherever the truth is one standard error of now, or more, from every
-    bound. The variances are not known: the chance is averaged over s² (n - 1) / χ² on 64 fixed points of a Sobol sequence
-    ("assurance", O'Hagan, Stevens and Campbell 2005). The power of a t test is Φ((ncp - t (1 - 1/4df)) / sqrt(1 +
-    t²/2df)) (Abramowitz and Stegun 26.7.10). Where nothing varies, the bill is what ranks need if nothing goes on to.
+    The difference is assumed to be the estimate, moved a tenth of the way to the nearest bound of a claim. At least 85 % of
+    simulated follow-ups then decide if the truth is at least one present standard error from every bound. The variances are unknown:
+    the chance is averaged over s² (n - 1) / χ² at 64 fixed points of a Sobol sequence ("assurance", O'Hagan, Stevens and Campbell
+    2005). The power of a t test is Φ((ncp - t (1 - 1/4df)) / sqrt(1 + t²/2df)) (Abramowitz and Stegun 26.7.10). If nothing varies,
+    the number is what rank tests need if that stays so.
 
     Parameters
     ----------
     margin
-        None asks whether there is any difference at all.
+        None tests for any difference at all.
     alpha
         Level of the verdict, as a share.
     judged
-        "fresh": the follow-up by itself, whose verdict has its level whatever it was that led to it; "pooled": together
-        with the trials that there are.
+        "fresh": the follow-up alone, whose verdict keeps its level whatever prompted it; "pooled": together with the existing
+        trials.
 
     Returns
     -------
     int or None
-        None where no number up to 10,000 has a chance of 90 %.
+        None if no number up to 10,000 has a chance of 90 %.
     """
     if not (a.variance or b.variance):
         return _smallest(partial(_separated, a, b, margin, alpha, judged))
@@ -77,7 +77,7 @@ def _smallest(likely: Callable[[int], bool]) -> int | None:
 def _separated(
     a: Moments, b: Moments, margin: Margin | None, alpha: float, judged: Judged, count: int
 ) -> bool:
-    """Whether ranks decide after so many further trials of the values that there were."""
+    """Return True if rank tests decide after `count` further trials with the same values as before."""
     later_a, later_b = (Moments(side.n * (judged == "pooled") + count, side.mean, 0.0) for side in (a, b))
     claims = claims_of(later_a, later_b, margin or NONE)
     equivalent = None if margin is None else float(claims.equivalent)
@@ -85,7 +85,7 @@ def _separated(
 
 
 def _truths(a: Moments, b: Moments, margin: Margin | None) -> tuple[Moments, Moments]:
-    """Means and variances of both sides that the data allow, one entry for each draw."""
+    """Return means and variances of both sides that are compatible with the data, one entry per draw."""
     first, second = (
         side.variance * (side.n - 1) / np.asarray(chdtri(side.n - 1, share), dtype=np.float64)
         for side, share in zip((a, b), _shares(), strict=True)
@@ -109,7 +109,7 @@ def _chance(
     margin: Margin | None,
     alpha: float,
 ) -> float:
-    """The probability of a decision after so many further trials on each side."""
+    """Return the probability of a decision after `count` further trials on each side."""
     if count < 2 and before is None:
         return 0.0
     bounds = ((1.0, 0.0),) * 2 if margin is None else (margin.lower, margin.upper)
@@ -123,20 +123,20 @@ def _chance(
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """A contrast at the follow-up, for each truth: what it will be judged by, and what is open about it."""
+    """A contrast at the follow-up for each truth: its expectation, and its uncertainty."""
 
     expected: Contrast
     noise: Array
     """Standard deviation of its estimate."""
     unknown: float
-    """Share of the values behind the standard error that are still to come."""
+    """Share of the values behind the standard error that are still to be observed."""
 
     def above(self, tail: float) -> Array:
-        """The power of the one-sided test against "it is not above 0" at a level."""
+        """Return the power of the one-sided test against "it is not above 0" at a level."""
         return self._power(np.asarray(self.expected.estimate), tail)
 
     def below(self, tail: float) -> Array:
-        """The power of the other one-sided test."""
+        """Return the power of the other one-sided test."""
         return self._power(-np.asarray(self.expected.estimate), tail)
 
     def _power(self, centre: Array, tail: float) -> Array:
@@ -164,7 +164,7 @@ def _together(
 
 
 def _pooled(old: Moments, truth: Moments, count: int) -> Moments:
-    """What old and new values together will show on average."""
+    """Return the expected moments of old and new values together."""
     n = old.n + count
     between = old.n * count / n * (old.mean - truth.mean) ** 2
     within = (old.n - 1) * old.variance + count * truth.variance
@@ -172,7 +172,7 @@ def _pooled(old: Moments, truth: Moments, count: int) -> Moments:
 
 
 def _critical(df: Array, tail: float) -> Array:
-    """Upper quantile of the t distribution, from a table over 1/df."""
+    """Return an upper quantile of the t distribution, from a table over 1/df."""
     return np.interp(1 / df, *_quantiles(tail))
 
 

@@ -1,4 +1,4 @@
-"""Looks: after which trials a sequential rule looks, how wide its interval then is, how many trials it will take."""
+"""Looks: when a sequential rule looks, the width of its interval, and the number of trials it will take."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from trialwise.statistics.checks import as_percent, one_of, percent
 from trialwise.statistics.sequential.confidence_sequences import asymptotic_reach
 
 MOST = 10**9
-"""No forecast beyond so many trials."""
+"""Largest number of trials that is forecast."""
 INNER = GEOMETRIC.share
-"""The geometric rule looks at intervals that miss with so much of the probability that is reported."""
+"""The geometric rule uses intervals with this share of the reported error probability."""
 _FORECAST_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """A rule: when it looks, and how many standard errors its interval reaches."""
+    """A stopping rule: when it looks, and the half-width of its interval in standard errors."""
 
     rule: Rule
     precision: float
-    """Half of the width wanted, in the unit of the values or, `relative`, in percent of the estimate."""
+    """Desired half-width, in the unit of the values or, if `relative`, in percent of the estimate."""
     relative: bool
     confidence: float
-    """In percent, as reported."""
+    """Reported, in percent."""
     start: int
     """Trials before the first look."""
 
@@ -38,12 +38,12 @@ class Looks:
     def of(
         cls, rule: str, precision: float, *, relative: bool, confidence: float, start: int | None
     ) -> Looks:
-        """Check what was asked for.
+        """Check the options and build the rule.
 
         Raises
         ------
         StatisticsError
-            No such rule, a precision that is not above 0, a confidence that is no percentage, or a start below 2.
+            The rule is unknown, the precision is not above 0, the confidence is not a percentage, or `start` is below 2.
         """
         one_of(rule, "rule", SEQUENTIAL)
         as_percent(confidence, "confidence")
@@ -57,20 +57,20 @@ class Looks:
 
     @property
     def is_tuned(self) -> bool:
-        """Whether the interval is made for a number of trials that is known at the first look, and holds from there on."""
+        """Return True if the interval is tuned for a number of trials known at the first look, and holds from there on."""
         return self.rule.interval == "sequence"
 
     @property
     def inner(self) -> float:
-        """The confidence that the rule itself uses, in percent: 96 for 95 by the geometric rule."""
+        """Return the confidence that the rule itself uses, in percent: 96 for 95 by the geometric rule."""
         return 100 - self.rule.share * (100 - self.confidence)
 
     def after(self, n: int) -> int:
-        """The number of trials at the next look after a look at n."""
+        """Return the number of trials at the next look after a look at n."""
         return max(n + 1, ceil(n * self.rule.growth), self.start)
 
     def reach(self, n: float, tuned_for: int) -> float:
-        """Standard errors on either side of the estimate, from n trials."""
+        """Return the half-width of the interval from n trials, in standard errors."""
         miss = 1 - self.inner / 100
         match self.rule.interval:
             case "sequence":
@@ -81,11 +81,11 @@ class Looks:
                 return float(stdtrit(n - 1, 1 - miss / 2))
 
     def target(self, estimate: float) -> float:
-        """Half of the width wanted at this estimate, in its unit."""
+        """Return the desired half-width at this estimate, in its unit."""
         return self.precision / 100 * abs(estimate) if self.relative else self.precision
 
     def wanted(self, deviation: float, target: float, tuned_for: int) -> int | None:
-        """Fewest trials whose interval is narrow enough at this standard deviation (CCEval Eq. 3); None beyond a billion."""
+        """Return the fewest trials with a narrow enough interval at this standard deviation (CCEval Eq. 3); None beyond a billion."""
         if target <= 0:
             return None
 
@@ -106,41 +106,41 @@ class Looks:
 
     @property
     def method(self) -> str:
-        """What the rule does, in words."""
+        """Describe the rule in words."""
         level, inner = percent(self.confidence / 100), percent(self.inner / 100)
         return self.rule.method.format(level=level, inner=inner, start=self.start)
 
 
 Factors: TypeAlias = tuple[float, float]
-"""Of a variance: the true one lies between that which was found times the first and times the second, at 95 %."""
+"""Factors of a variance: the true one lies between the estimate times the first and times the second, at 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialForecast:
-    """Trials in all that a rule expects to need."""
+    """Total number of trials that a rule is expected to need."""
 
     trials: int | None
-    """None where it would be more than a billion, or the estimate is 0 and the precision relative."""
+    """None if it exceeds a billion, or if the estimate is 0 and the precision relative."""
     low: int | None
     high: int | None
     factors: Factors = (1.0, 1.0)
-    """Of the variance that the forecast is of: `low` and `high` come from it times these."""
+    """Of the variance behind the forecast: `low` and `high` follow from it times these."""
 
     def at_least(self, fewest: int) -> TrialForecast:
-        """The same for a rule that does not stop before so many trials."""
+        """Return the forecast for a rule that does not stop before `fewest` trials."""
         trials, low, high = (one and max(one, fewest) for one in (self.trials, self.low, self.high))
         return TrialForecast(trials, low, high, self.factors)
 
 
 def chi_square_factors(degrees_of_freedom: float) -> Factors:
-    """Those of a variance; the degrees of freedom are fewer than n - 1 where tails are heavy."""
+    """Return the factors of a variance; heavy tails make the degrees of freedom fewer than n - 1."""
     tail = (1 - _FORECAST_LEVEL) / 2
     low, high = (degrees_of_freedom / float(chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail))
     return low, high
 
 
 def lognormal_factors(spread: float) -> Factors:
-    """Those of a variance whose logarithm has this standard deviation."""
+    """Return the factors of a variance whose logarithm has this standard deviation."""
     factor = exp(float(ndtri((1 + _FORECAST_LEVEL) / 2)) * spread)
     return 1 / factor, factor
 
@@ -148,6 +148,6 @@ def lognormal_factors(spread: float) -> Factors:
 def forecast_of(
     looks: Looks, deviation: float, target: float, factors: Factors, tuned_for: int
 ) -> TrialForecast:
-    """CCEval's Eq. 3 for any rule, with a 95 % interval from that of the variance."""
+    """Forecast by CCEval's Eq. 3 for any rule, with a 95 % interval from the interval of the variance."""
     low, high = (looks.wanted(deviation * sqrt(factor), target, tuned_for) for factor in factors)
     return TrialForecast(looks.wanted(deviation, target, tuned_for), low, high, factors)

@@ -1,4 +1,4 @@
-"""The mean of one number for each trial, sequentially."""
+"""The sequential mean of one number per trial."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from trialwise.statistics.sequential.states import Seen, SequentialState, Sequen
 
 
 class SequentialMean(SequentialUnweighted[float]):
-    """The mean of one number for each trial, until its interval is narrow enough.
+    """The mean of one number per trial, until its interval is narrow enough.
 
-    Rules: "geometric" (default) looks from 30 trials on, each time at a tenth more, at Student's interval with four fifths of
-    the probability of missing that is reported (96 % for 95 %: looks at 95 % lose up to a point; other confidences by the same
-    factor). "cceval" looks after every trial from the 20th with a normal quantile, as printed (Eq. 2; `relative_margin_stop`).
+    Rules: "geometric" (default) looks from 30 trials on, each time after a tenth more, at Student's interval with four fifths of the
+    reported error probability (96 % for 95 %, since looks at 95 % lose up to a point of coverage; the same factor for other
+    confidences). "cceval" looks after every trial from the 20th with a normal quantile, as printed (Eq. 2; `relative_margin_stop`).
     "anytime" is an asymptotic confidence sequence (Waudby-Smith et al. 2024), tuned for the number that the first 50 trials
-    forecast; it alone may be extended after it stopped, at about 2.5 times the trials.
+    forecast. Only it may be extended after it stopped; it needs about 2.5 times the trials.
     """
 
     pools = False
 
     def add_samples(self, samples: Array) -> bool:
-        """Take in the mean of a trial's samples."""
+        """Add the mean of a trial's samples."""
         return self.add(float(samples.mean()))
 
     def _empty(self) -> None:
@@ -61,12 +61,12 @@ def sequential_mean(
     rule: RuleName = "geometric",
     start: int | None = None,
 ) -> SequentialState:
-    """Feed trials in their order to `SequentialMean` until it stops or they end; options as there.
+    """Feed trials in order to `SequentialMean` until it stops or they end; the options are the same.
 
     Raises
     ------
     StatisticsError
-        No trials, one that is not finite, or an option out of range.
+        There are no trials, one is not finite, or an option is out of range.
     """
     course = SequentialMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)
     return course.until_known(values)

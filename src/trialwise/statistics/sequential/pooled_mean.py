@@ -1,4 +1,4 @@
-"""The mean of all samples of all trials, sequentially."""
+"""The sequential mean of all samples of all trials."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class SequentialPooledMean(SequentialUnweighted["ArrayLike"]):
-    """The mean of all samples (`pooled_mean`), trial by trial, by the same rules and looks as `SequentialMean`.
+    """The mean of all samples (`pooled_mean`), trial by trial, with the rules and looks of `SequentialMean`.
 
-    Sum of sums over sum of numbers, with the linearised standard error over trials; two numbers are kept of each trial.
+    It is the total sum over the total count, with the linearised standard error over trials; two numbers are kept per trial.
     """
 
     def add_samples(self, samples: Array) -> bool:
-        """Take in all samples of a trial."""
+        """Add all samples of a trial."""
         return self.add(samples)
 
     def _empty(self) -> None:
@@ -69,12 +69,12 @@ def sequential_pooled_mean(
     rule: RuleName = "geometric",
     start: int | None = None,
 ) -> SequentialState:
-    """Feed the samples of trials in their order to `SequentialPooledMean` until it stops or they end; options as there.
+    """Feed the samples of trials in order to `SequentialPooledMean` until it stops or they end; the options are the same.
 
     Raises
     ------
     StatisticsError
-        A sample that is not finite, or an option out of range.
+        A sample is not finite, or an option is out of range.
     """
     course = SequentialPooledMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)
     return course.until_known(trials)

@@ -1,4 +1,4 @@
-"""The quantile of all samples of all trials, sequentially."""
+"""The sequential quantile of all samples of all trials."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class SequentialQuantile(SequentialUnweighted["ArrayLike"]):
-    """The quantile of all samples (`pooled_quantile`), trial by trial, by the same rules and looks as `SequentialMean`.
+    """The quantile of all samples (`pooled_quantile`), trial by trial, with the rules and looks of `SequentialMean`.
 
-    The interval is that of the clustered share, with as many standard errors as the rule asks for.
+    The interval comes from the clustered proportion, with the number of standard errors that the rule sets.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SequentialQuantile(SequentialUnweighted["ArrayLike"]):
         start: int | None = None,
         convention: Convention = "nearest_rank",
     ) -> None:
-        """State what is wanted: `percentile` in percent, `convention` as in `trial_quantile`, the others as in `Sequential`.
+        """Set the options: `percentile` in percent, `convention` as in `trial_quantile`, the others as in `Sequential`.
 
         Raises
         ------
@@ -52,14 +52,14 @@ class SequentialQuantile(SequentialUnweighted["ArrayLike"]):
         self._new: list[Array] = []
 
     def add_samples(self, samples: Array) -> bool:
-        """Take in all samples of a trial."""
+        """Add all samples of a trial."""
         return self.add(samples)
 
     def _take(self, trial: ArrayLike, name: str) -> None:
         self._new.append(as_values(trial, name, minimum=0))
 
     def _clusters(self) -> Clusters:
-        """All trials so far; those that came since the last look are put between the others."""
+        """Return all trials so far, merging those that arrived since the last look."""
         if self._new:
             new = TrialSamples.of(self._new).in_order()
             self._known = new if self._known is None else self._known.followed_by(new)
@@ -104,12 +104,12 @@ def sequential_quantile(
     start: int | None = None,
     convention: Convention = "nearest_rank",
 ) -> SequentialState:
-    """Feed the samples of trials in their order to `SequentialQuantile` until it stops or they end; options as there.
+    """Feed the samples of trials in order to `SequentialQuantile` until it stops or they end; the options are the same.
 
     Raises
     ------
     StatisticsError
-        A sample that is not finite, or an option out of range.
+        A sample is not finite, or an option is out of range.
     """
     course = SequentialQuantile(
         percentile,

@@ -1,4 +1,4 @@
-"""Bounds on a share that hold after every outcome together, for values that are two numbers."""
+"""Bounds on a proportion that hold jointly after every outcome, for values that take two numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PRIOR = 0.5
 
 
 def bounds_of_two(values: Array, alpha: float) -> tuple[Array, Array]:
-    """Bounds on the mean after each value, for as long as the values so far are two numbers.
+    """Bound the mean after each value, while the values so far take exactly two numbers.
 
-    Shape (n,) each: inf as the lower and -inf as the upper bound stand where the values so far are one number, or more than two,
-    so that these bounds can be joined with others by minimum and maximum.
+    Shape (n,) each. While the values so far take one number or more than two, the lower bound is inf and the upper -inf, so that
+    these bounds can be combined with others by minimum and maximum.
     """
     low, high = np.full(values.size, inf), np.full(values.size, -inf)
     others = values != values[0]
@@ -35,10 +35,10 @@ def bounds_of_two(values: Array, alpha: float) -> tuple[Array, Array]:
 
 
 def _lower_share(hits: Indices, times: Indices, alpha: float) -> Array:
-    """The smallest share that is not rejected after so many outcomes, by halving.
+    """Find the smallest proportion that is not rejected after each number of outcomes, by bisection.
 
-    With hits s of t outcomes B(1/2 + s, 1/2 + t - s) / (B(1/2, 1/2) p^s (1 - p)^(t - s)) is a martingale, where p is the share: at
-    any time it is 1/alpha or more with probability at most alpha (Ville 1939; Robbins 1970).
+    For s hits in t outcomes B(1/2 + s, 1/2 + t - s) / (B(1/2, 1/2) p^s (1 - p)^(t - s)) is a martingale under the proportion p: the
+    probability that it ever reaches 1/alpha is at most alpha (Ville 1939; Robbins 1970).
     """
     mixture = betaln(_PRIOR + hits, _PRIOR + times - hits) - betaln(_PRIOR, _PRIOR)
     rejected, kept = np.zeros(hits.size), hits / times

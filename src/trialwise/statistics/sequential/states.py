@@ -1,4 +1,4 @@
-"""The course of a sequential estimate, whatever it estimates: looks, the moment to stop, what is forecast meanwhile."""
+"""Monitoring of a sequential estimate, whatever the estimand: looks, stopping, forecasts."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from trialwise.statistics.sequential.looking import MOST, Factors, Looks, TrialF
 
 @dataclass(frozen=True, slots=True)
 class SequentialState:
-    """What a sequential rule knows after the trials so far; its result once it has stopped."""
+    """The state of a sequential rule after the trials so far; its result once it has stopped."""
 
     stopped: bool
     n: int
-    """Trials."""
+    """Number of trials."""
     estimate: float
-    """NaN before there are enough for any."""
+    """NaN before there are enough trials."""
     low: float
     high: float
-    """Infinite where there are too few trials for bounds."""
+    """Infinite if there are too few trials for bounds."""
     target: float
-    """Half of the width wanted, in the unit of the values."""
+    """Desired half-width, in the unit of the values."""
     precision: float
-    """As asked for: in percent of the estimate where `relative`."""
+    """As requested; in percent of the estimate if `relative`."""
     relative: bool
     confidence: float
-    """In percent, as reported."""
+    """Reported, in percent."""
     inner_confidence: float
-    """In percent: that of the interval which the rule looks at, and which is given."""
+    """Confidence of the interval that the rule uses and reports, in percent."""
     rule: RuleName
     looks: int
     """Looks so far."""
     next_look: int
     """Trials at the next look."""
     forecast: TrialForecast
-    """Trials in all, with an interval."""
+    """Total trials, with an interval."""
     estimand: str
     method: str
     warnings: tuple[str, ...]
 
     @property
     def half_width(self) -> float:
-        """Half of the width of the interval."""
+        """Half the width of the interval."""
         return (self.high - self.low) / 2
 
     @property
     def fewest(self) -> float:
-        """Trials that even the best case takes: the lower bound of the forecast, at the widest target that the interval allows.
+        """Trials needed even in the best case: the lower bound of the forecast, at the widest target that the interval allows.
 
-        0 where nothing can be said: without both bounds, or at an estimate of 0, of which a precision in percent makes nothing.
+        0 if unknown: without both bounds, or with a relative precision and an estimate of 0.
         """
         if not isfinite(self.half_width) or not self.target > 0:
             return 0.0
@@ -65,7 +65,7 @@ class SequentialState:
 
     @property
     def remaining(self) -> int | None:
-        """Trials still needed by the forecast: 0 once stopped, None where there is no forecast."""
+        """Further trials needed by the forecast: 0 once stopped, None without a forecast."""
         if self.stopped:
             return 0
         return None if self.forecast.trials is None else max(self.forecast.trials, self.next_look) - self.n
@@ -80,20 +80,20 @@ class Seen:
     low: float
     high: float
     deviation: float
-    """The standard error times the root of n."""
+    """The standard error times the square root of n."""
     factors: Factors
-    """How far the square of that deviation may be from the true one, for the forecast."""
+    """Range of the true squared deviation relative to this one, for the forecast."""
     estimand: str
     warnings: list[str]
     least: float = 0.0
-    """Trials before which the interval is not to be trusted, by what these tell: the rule does not stop before."""
+    """Minimum number of trials for a trustworthy interval, as these indicate; the rule does not stop earlier."""
     method: str = ""
-    """How the interval is made, in words, where the rule does not say all of it."""
+    """How the interval is computed, if the rule does not say all of it."""
 
 
 _Trial = TypeVar("_Trial")
 Measured = Callable[[float], Seen]
-"""The interval that reaches so many standard errors."""
+"""Computes the interval of the trials so far from its half-width in standard errors."""
 
 _ENDLESS = (
     f"more than {MOST:.0e} trials would be needed: ask for a wider interval, or, where the estimate is about 0, give the "
@@ -102,7 +102,7 @@ _ENDLESS = (
 
 
 class Course:
-    """Looks, the moment to stop and the forecast: the same for every estimand."""
+    """Looks, stopping and the forecast, the same for every estimand."""
 
     def __init__(self, looks: Looks) -> None:
         self.looks = looks
@@ -112,7 +112,7 @@ class Course:
         self._result: SequentialState | None = None
 
     def open(self) -> None:
-        """Refuse a trial after the end; only a confidence sequence may be extended."""
+        """Refuse a trial after the rule stopped, except for a confidence sequence, which may be extended."""
         if self._result is None:
             return
         if not self.looks.rule.goes_on:
@@ -123,7 +123,7 @@ class Course:
         self._result = None
 
     def looked(self, n: int, measured: Measured) -> bool:
-        """After the n-th trial: whether the rule stops. It waits with its first look for a sample."""
+        """Return True if the rule stops after the n-th trial; the first look waits until there is a sample."""
         if n < self._next:
             return False
         try:
@@ -140,11 +140,11 @@ class Course:
         return narrow
 
     def state(self, n: int, measured: Measured) -> SequentialState:
-        """What is known after n trials."""
+        """Return the state after n trials."""
         if self._result is not None:
             return self._result
         looks = self.looks
-        # Before the first look there may be one trial, or no sample at all: no interval.
+        # Before the first look there may be one trial, or no samples at all, and so no interval.
         seen = measured(looks.reach(n, self._tuned_for)) if n >= MIN_TRIALS else _nothing(n)
         if looks.is_tuned and n < looks.start:
             seen = replace(seen, low=-inf, high=inf)
@@ -183,7 +183,7 @@ class Course:
         )
 
     def _fixed_number(self, measured: Measured) -> int:
-        """A confidence sequence is about the narrowest where a fixed number of trials would do, by the first ones' forecast."""
+        """Return the fixed number of trials that the first ones forecast; a confidence sequence is tuned for it."""
         looks = self.looks
         fixed = Looks(CCEVAL, looks.precision, looks.relative, looks.confidence, looks.start)
         seen = measured(fixed.reach(looks.start, looks.start))
@@ -197,9 +197,9 @@ def _nothing(n: int) -> Seen:
 
 
 class Sequential(ABC, Generic[_Trial]):
-    """An estimate that takes trials one by one until its interval is narrow enough.
+    """An estimate that adds trials one by one until its interval is narrow enough.
 
-    Subclasses say what they keep of a trial and what interval that makes; rules, looks and forecasts are the same for all.
+    Subclasses define what they keep of a trial and the interval; rules, looks and forecasts are the same for all.
     """
 
     def __init__(
@@ -211,16 +211,16 @@ class Sequential(ABC, Generic[_Trial]):
         rule: RuleName = "geometric",
         start: int | None = None,
     ) -> None:
-        """State what is wanted.
+        """Set the options.
 
         Parameters
         ----------
         precision
-            Half of the interval's width: in percent of the estimate if `relative`, otherwise in the unit of the values.
+            Desired half-width: in percent of the estimate if `relative`, otherwise in the unit of the values.
         relative
             Whether the precision is in percent.
         confidence
-            In percent, as reported.
+            Reported, in percent.
         rule
             "geometric", "cceval" or "anytime".
         start
@@ -238,12 +238,12 @@ class Sequential(ABC, Generic[_Trial]):
         self._empty()
 
     def add(self, trial: _Trial) -> bool:
-        """Take one trial in; whether the rule stops now.
+        """Add one trial and return True if the rule stops now.
 
         Raises
         ------
         StatisticsError
-            The rule had stopped before, or something of the trial is not finite.
+            The rule had stopped before, or a value of the trial is not finite.
         """
         self._course.open()
         self._take(trial, f"trial {self._n + 1}")
@@ -252,40 +252,40 @@ class Sequential(ABC, Generic[_Trial]):
 
     @property
     def state(self) -> SequentialState:
-        """What is known now: estimate, interval, forecast."""
+        """Return the current state: estimate, interval, forecast."""
         return self._course.state(self._n, self._once)
 
     def until_known(self, trials: Iterable[_Trial]) -> SequentialState:
-        """Take trials in until the rule stops or they end; what is known then."""
+        """Add trials until the rule stops or they end, and return the state."""
         for trial in trials:
             if self.add(trial):
                 break
         return self.state
 
     def _once(self, reach: float) -> Seen:
-        """The interval of the trials so far; it is asked for when the rule looks, and again by who asks what is known."""
+        """Return the interval of the trials so far, cached because looks and `state` both need it."""
         if self._last is None or self._last[:2] != (self._n, reach):
             self._last = self._n, reach, self._measured(reach)
         return self._last[2]
 
     def _empty(self) -> None:
-        """Prepare to keep what is needed of trials."""
+        """Initialise what is kept of trials."""
 
     @abstractmethod
     def _take(self, trial: _Trial, name: str) -> None:
-        """Keep what is needed of a trial; StatisticsError, with its name, where it is not finite."""
+        """Keep what is needed of a trial; raise StatisticsError, with its name, if it is not finite."""
 
     @abstractmethod
     def _measured(self, reach: float) -> Seen:
-        """The interval of the trials so far that reaches so many standard errors."""
+        """Return the interval of the trials so far with this half-width in standard errors."""
 
 
 class SequentialUnweighted(Sequential[_Trial]):
-    """A sequential estimate of trials that all weigh the same."""
+    """A sequential estimate of trials with equal weights."""
 
     pools: ClassVar[bool] = True
-    """Whether it takes all samples of a trial; otherwise it takes one number."""
+    """True if it uses all samples of a trial; otherwise it uses one number."""
 
     @abstractmethod
     def add_samples(self, samples: Array) -> bool:
-        """Take in the samples of a trial: all of them if it pools, otherwise their mean; return and raise as `add`."""
+        """Add the samples of a trial: all of them if it pools, otherwise their mean. Returns and raises as `add`."""

@@ -1,4 +1,4 @@
-"""How many trials make an interval narrow enough: a pilot, then as many fresh trials as it forecasts, once."""
+"""Two-stage sampling: a pilot, then once the number of fresh trials that it forecasts for a narrow enough interval."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 PILOT = 20
 """Trials of the pilot."""
 _RESERVE = 1.15
-"""So many times what the pilot's width asks for, since that width is itself an estimate."""
+"""Safety factor on the forecast, since the pilot's width is itself an estimate."""
 _FEWEST = 10
-"""No interval of a mean from fewer fresh trials: of skewed values it would hold too seldom."""
+"""Fewest fresh trials for an interval of a mean: with fewer, skewed values would be covered too seldom."""
 _MOST = 10**9
 
 
 class TooManyTrialsError(StatisticsError):
-    """More trials would be needed than anybody runs."""
+    """More trials would be needed than anyone can run."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoStageInterval:
-    """An interval from a number of values that was set before they were seen."""
+    """An interval from a number of values that was fixed before they were seen."""
 
     estimate: float
     low: float
@@ -40,9 +40,9 @@ class TwoStageInterval:
     half_width: float
     """(high - low) / 2, in the unit of the values."""
     target: float
-    """The half-width that was wanted, in the unit of the values."""
+    """Desired half-width, in the unit of the values."""
     reached: bool
-    """Whether the half-width is at most the target. Where it is not, adding trials until it is breaks the level."""
+    """True if the half-width is at most the target. If not, adding trials until it is breaks the level."""
     estimand: str
     n: int
     confidence: float
@@ -52,22 +52,22 @@ class TwoStageInterval:
 
 @dataclass(frozen=True, slots=True)
 class TwoStageSize:
-    """How many fresh trials a pilot forecasts."""
+    """The number of fresh trials that a pilot forecasts."""
 
     size: int
-    """Fresh trials to run, all of them, before looking; the pilot's are not used again."""
+    """Fresh trials to run, all of them, before looking; the pilot's trials are not reused."""
     half_width: float
-    """The pilot's, in the unit of the values."""
+    """Half-width of the pilot's interval, in the unit of the values."""
     target: float
-    """The half-width wanted, in the unit of the values."""
+    """Desired half-width, in the unit of the values."""
     estimand: str
     n: int
-    """Trials of the pilot."""
+    """Number of trials of the pilot."""
     confidence: float
     """In percent."""
     method: str
     note: str
-    """What the forecast cannot know; empty where there is nothing to say."""
+    """Limits of the forecast; empty if there are none to mention."""
 
 
 def two_stage_size(
@@ -78,18 +78,17 @@ def two_stage_size(
     confidence: float = 95,
     estimand: Measure = "mean",
 ) -> TwoStageSize:
-    """How many fresh trials, from a pilot: N = 1.15 n0 (w0/w)² (after Stein 1945, and Cox 1952).
+    """Forecast the number of fresh trials from a pilot: N = 1.15 n0 (w0/w)² (after Stein 1945, and Cox 1952).
 
-    w0 is half of the width of the pilot's own interval, w the precision wanted. The interval comes from fresh trials of
-    a number that was fixed before they ran (`two_stage_interval`), so that it holds like any other. It may come out wider
-    than wanted; it is reported as it is.
+    w0 is the half-width of the pilot's interval, w the desired precision. The interval comes from fresh trials, whose number was
+    fixed before they ran (`two_stage_interval`), so it holds like any other. It may be wider than desired and is reported as it is.
 
     Parameters
     ----------
     pilot
-        One number for each trial; 20 are usual.
+        One number per trial; 20 are usual.
     precision
-        Half of the width wanted, in the unit of the values, or in percent of the pilot's estimate where `relative`.
+        Desired half-width, in the unit of the values, or in percent of the pilot's estimate if `relative`.
     relative
         Whether the precision is in percent.
     confidence
@@ -102,7 +101,7 @@ def two_stage_size(
     StatisticsError
         The pilot is too short for an interval (says how many are needed), or an option is out of range.
     TooManyTrialsError
-        A StatisticsError: more than a billion trials.
+        A StatisticsError: more than a billion trials would be needed.
     """
     first = two_stage_interval(pilot, precision, relative=relative, confidence=confidence, estimand=estimand)
     fewest = _fewest(estimand, confidence)
@@ -133,20 +132,20 @@ def two_stage_interval(
     confidence: float = 95,
     estimand: Measure = "mean",
 ) -> TwoStageInterval:
-    """The interval of the second stage: Student's t for the mean, exact binomial ranks for a percentile.
+    """Compute the interval of the second stage: Student's t for the mean, exact binomial ranks for a percentile.
 
     Parameters
     ----------
     values
-        The fresh trials only, all that were asked for.
+        The fresh trials only, all that were requested.
     precision, relative, confidence, estimand
-        As for `two_stage_size`; of a relative precision the percentage is of these values' estimate.
+        As in `two_stage_size`; a relative precision is a percentage of these values' estimate.
 
     Raises
     ------
     StatisticsError
-        Too few values for an interval (says how many are needed), an estimate of 0 where the precision is relative, or
-        an option out of range.
+        Too few values for an interval (says how many are needed), an estimate of 0 with a relative precision, or an option out of
+        range.
     """
     if not 0 < precision < float("inf"):
         raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
@@ -176,7 +175,7 @@ def two_stage_interval(
 
 
 def _as_estimand(estimand: Measure) -> tuple[str, float | None]:
-    """Its name, and its percentile in percent (None for the mean)."""
+    """Return its name, and its percentile in percent (None for the mean)."""
     if estimand == "mean":
         return "mean", None
     if isinstance(estimand, str):

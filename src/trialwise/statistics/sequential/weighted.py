@@ -1,4 +1,4 @@
-"""The tail quantile of trials under importance sampling, sequentially: over all trials together."""
+"""The sequential tail quantile of trials under importance sampling, over all trials together."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from trialwise.statistics.sizing.switching import Cycle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedTrial:
-    """A trial under importance sampling, with what it would have been expected to give without."""
+    """A trial under importance sampling, with its expected number of flows under the true distribution."""
 
     cycle: Cycle
     mean_flows: float
-    """E[α]: flows of a trial in the mean under the true distribution, λT for Poisson arrivals."""
+    """E[α]: mean number of flows of a trial under the true distribution, λT for Poisson arrivals."""
 
 
 class SequentialImportance(Sequential[WeightedTrial]):
-    """The tail quantile of all flows (`importance_quantile`), trial by trial, by the looks of the geometric rule.
+    """The tail quantile of all flows (`importance_quantile`), trial by trial, with the looks of the geometric rule.
 
-    The interval is that over all trials together, at four fifths of the probability of missing that is reported, as in
-    `SequentialMean`. However narrow it is, the rule does not stop while the weighted tail is worth fewer than 50 trials: before the
-    large weights have come, an interval is narrow by chance.
+    The interval covers all trials together, with four fifths of the reported error probability, as in `SequentialMean`. However
+    narrow it is, the rule does not stop while the effective sample size of the weighted tail is below 50 trials: until the large
+    weights arrive, an interval is narrow by chance.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
         confidence: float = 95,
         start: int | None = None,
     ) -> None:
-        """State what is wanted: `percentile` in percent, the others as in `Sequential`.
+        """Set the options: `percentile` in percent, the others as in `Sequential`.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
         )
 
     def _spread(self, found: ImportanceQuantile, error: float) -> float:
-        """Of the logarithm of the forecast, as `forecast_spread` has it: variance of the tail weights, slope, estimate."""
+        """Return the standard deviation of the log forecast from tail-weight variance, slope and estimate (see `forecast_spread`)."""
         tails = RunningMoments.of(np.array([tail_weight(cycle, found.estimate) for cycle in self._cycles]))
         spread = 2 / tails.degrees_of_freedom + spacing_noise(self._inside(found))
         if self._looks.relative:
