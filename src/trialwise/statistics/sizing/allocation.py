@@ -1,4 +1,4 @@
-"""How to spend a budget on hosts, boots, trials: the counts of each level that make the mean most precise."""
+"""Allocation of a budget to hosts, boots and trials: the counts of each level that make the mean most precise."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST = 30
-"""A pilot often estimates the variance of the highest level as 0: no more units than this inside one of the level above."""
+"""Largest number of units inside one of the level above, since a pilot often estimates the top level's variance as 0."""
 FEWEST = 5
-"""Units of the highest level, where the budget has them."""
+"""Minimum number of units of the highest level, if the budget allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Counts for each level, and what they are expected to give."""
+    """Counts for each level, with the predicted precision and cost."""
 
     counts: dict[str, int]
-    """Units of each level inside each unit of the level above; of the highest level, in all."""
+    """Units of each level inside each unit of the level above; for the highest level, in total."""
     half_width: float
-    """Predicted: half of the t interval of the mean, in the unit of the values."""
+    """Predicted half-width of the t interval of the mean, in the unit of the values."""
     cost: float
-    """What these counts cost."""
+    """Cost of these counts."""
     budget: float
     n: int
-    """Values of the lowest level, in all."""
+    """Total number of values of the lowest level."""
     confidence: float
     """In percent."""
     method: str
     note: str
-    """Which limit decided instead of the formula; empty where none did."""
+    """Which limit decided instead of the formula; empty if none did."""
 
 
 @dataclass(slots=True)
 class _Block:
-    """Neighbouring levels of which the lower ones have one unit in each of the upper."""
+    """Adjacent levels, the lower ones with one unit in each of the upper."""
 
     levels: list[str]
     cost: float
@@ -53,28 +53,28 @@ class _Block:
 def allocated(
     variances: Mapping[str, float | None], costs: Mapping[str, float], budget: float, *, confidence: float
 ) -> Allocation:
-    """Counts for each level from variances and costs.
+    """Compute counts for each level from variances and costs.
 
-    Inside one unit of the level above, sqrt(c_above / c · variance / variance_above) units (Cochran 1977, section 10.6;
-    Kalibera and Jones 2013, section 6), rounded up or down to what costs less for the same precision, at most 30. Levels
-    of which less than one would be wanted get one and count as one with the level above. The budget
-    then buys units of the highest level; where it does not buy five, lower levels give way until it does.
+    The number of units inside one of the level above is sqrt(c_above / c · variance / variance_above) (Cochran 1977, section 10.6;
+    Kalibera and Jones 2013, section 6), rounded to whichever side costs less for the same precision, at most 30. Levels with an
+    optimum below one get one unit and are merged with the level above. The budget then buys units of the highest level; if it does
+    not buy five, lower levels are reduced until it does.
 
     Parameters
     ----------
     variances
-        From the highest level to the lowest; None for one without an estimate, of which there is one unit.
+        From the highest level to the lowest; None for a level without an estimate, which has one unit.
     costs
-        For each level what one more unit costs by itself, 0 or more.
+        For each level the cost of one more unit by itself, 0 or more.
     budget
-        What all may cost.
+        Maximum total cost.
     confidence
         Of the half-width, in percent.
 
     Raises
     ------
     StatisticsError
-        A level without a cost, a cost below 0, or a budget that does not buy two units of the highest level.
+        A level has no cost, a cost is negative, or the budget does not buy two units of the highest level.
     """
     spent, blocks = _blocks(variances, costs, budget)
     wanted = [1.0] + [_optimum(above, below) for above, below in pairwise(blocks)]
@@ -107,7 +107,7 @@ def allocated(
 def _blocks(
     variances: Mapping[str, float | None], costs: Mapping[str, float], budget: float
 ) -> tuple[float, list[_Block]]:
-    """What is paid once, and the levels that vary, pooled so that each has one or more units in the one above."""
+    """Return the fixed cost, and the levels that vary, pooled so that each has one or more units in the one above."""
     known_keys(costs, "costs", tuple(variances))
     spent, blocks = 0.0, list[_Block]()
     for level, variance in variances.items():
@@ -142,7 +142,7 @@ def _pooled(blocks: list[_Block]) -> list[_Block]:
 
 
 def _optimum(above: _Block, below: _Block) -> float:
-    """Units of a level inside one of the level above."""
+    """Return the optimal number of units of a level inside one of the level above."""
     if below.variance == 0 or above.cost == 0:
         return 0.0
     share = below.cost * above.variance
@@ -150,7 +150,7 @@ def _optimum(above: _Block, below: _Block) -> float:
 
 
 def _rounded(blocks: list[_Block], wanted: list[float]) -> tuple[list[int], bool]:
-    """Up or down, the highest level first: whichever costs less for the same variance."""
+    """Round up or down, the highest level first, to whichever costs less for the same variance."""
     sizes = [1] * len(blocks)
     for at in range(1, len(blocks)):
         best = min(wanted[at], float(MOST))
@@ -165,7 +165,7 @@ def _rounded(blocks: list[_Block], wanted: list[float]) -> tuple[list[int], bool
 
 
 def _shrink(blocks: list[_Block], sizes: list[int]) -> None:
-    """Take one unit from the level where this costs the least precision for what it saves."""
+    """Remove one unit from the level with the smallest loss of precision per cost saved."""
 
     def price(at: int) -> float:
         fewer = [size - (place == at) for place, size in enumerate(sizes)]
@@ -178,7 +178,7 @@ def _shrink(blocks: list[_Block], sizes: list[int]) -> None:
 
 
 def _variance(blocks: list[_Block], sizes: list[int] | list[float]) -> float:
-    """Of the mean of one unit of the highest level."""
+    """Return the variance of the mean of one unit of the highest level."""
     total, units = 0.0, 1.0
     for block, size in zip(blocks, sizes, strict=True):
         units *= size
@@ -187,7 +187,7 @@ def _variance(blocks: list[_Block], sizes: list[int] | list[float]) -> float:
 
 
 def _unit_cost(blocks: list[_Block], sizes: list[int] | list[float]) -> float:
-    """Of one unit of the highest level with all that is inside."""
+    """Return the cost of one unit of the highest level with everything inside it."""
     total, units = 0.0, 1.0
     for block, size in zip(blocks, sizes, strict=True):
         units *= size

@@ -1,4 +1,4 @@
-"""How long a series has to be so that periods average out."""
+"""The length of a series over which periods average out."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# From so many cycles on, it no longer matters where in its last cycle a span ends.
+# From this number of cycles on, it does not matter where in its last cycle a span ends.
 MANY_CYCLES = 10
-# Data shorter than this are about something faster than people's habits.
+# Shorter data are about something faster than human routines.
 HUMAN_SCALE = DAY / 10
 
 
 def recommended_span(periods: Sequence[float], most: float | None = None) -> float | None:
-    """Smallest multiple of the longest period that holds whole cycles of each.
+    """Find the smallest multiple of the longest period that contains whole cycles of each.
 
-    "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1; from ten cycles on any remainder will
-    do, since what is left of the last cycle weighs less than that anyway: so no span is longer than ten of the longest
-    period.
+    "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1; from ten cycles on any remainder is accepted, since it is a
+    smaller share than that, so no span exceeds ten of the longest period.
 
     Parameters
     ----------
     periods
         Seconds.
     most
-        Seconds that a span should not exceed, as those of the record; but it is never shorter than the longest period. Where
-        no span up to it holds whole cycles of each period, it is the one whose largest remainder weighs least.
+        Seconds that the span should not exceed, such as the record's; the span is never shorter than the longest period. If no span
+        up to this contains whole cycles of each period, the one with the smallest maximum remainder is returned.
 
     Returns
     -------
@@ -57,7 +56,7 @@ def recommended_span(periods: Sequence[float], most: float | None = None) -> flo
 def advise(
     series: TimeSeries, periods: Sequence[Period], untested: Sequence[Candidate]
 ) -> tuple[float | None, tuple[str, ...]]:
-    """Give the span, and why: what was found, and what people's habits may add that no test can exclude."""
+    """Return the span and its reasons: what was found, and which human routines no test can exclude."""
     names = " or ".join(f"a {name_of(human.seconds, 0.0)}" for human in untested)
     found = [period.seconds for period in periods]
     if not untested:
@@ -80,7 +79,7 @@ def advise(
 
 
 def _cut(periods: Sequence[float], span: float | None) -> tuple[str, ...]:
-    """Say which periods the span does not hold in whole cycles, because a span that does would be longer than the record."""
+    """Name the periods without whole cycles in the span, because a span with whole cycles would exceed the record."""
     if span is None:
         return ()
     cycles = {period: span / period for period in periods}

@@ -1,4 +1,4 @@
-"""The smallest difference of two means that so many trials are likely to show."""
+"""The smallest difference of two means that a number of trials is likely to detect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trialwise.statistics.comparing.verdicts import as_confidence
 
 @dataclass(frozen=True, slots=True)
 class DetectableDifference:
-    """A difference of two means that is found with a probability of `power`; in the unit of the standard deviation."""
+    """A difference of two means that is detected with a probability of `power`, in the unit of the standard deviation."""
 
     difference: float
     low: float
@@ -23,7 +23,7 @@ class DetectableDifference:
     n: int
     """Values on each side, or pairs."""
     power: float
-    """In percent, as `confidence`, which is that of the test and of the interval."""
+    """In percent, like `confidence`, which applies to the test and the interval."""
     confidence: float
     method: str
 
@@ -37,26 +37,26 @@ def detectable_difference(
     power: float = 90,
     paired: bool = False,
 ) -> DetectableDifference:
-    """The difference at which a two-sided t test of n values on each side rejects with a probability of `power`.
+    """Compute the difference at which a two-sided t test of n values on each side rejects with a probability of `power`.
 
-    The noncentral t distribution gives it exactly for normal values of equal variance (Cohen 1988, chapter 2); the bounds
-    are those of the standard deviation by the χ² distribution.
+    It follows from the noncentral t distribution, exactly for normal values of equal variance (Cohen 1988, chapter 2); the bounds
+    come from the χ² interval of the standard deviation.
 
     Parameters
     ----------
     deviation
-        Standard deviation of the values of a side; of the differences of pairs where `paired`.
+        Standard deviation of the values of a side, or of the differences of pairs if `paired`.
     df
-        Degrees of freedom that the standard deviation rests on.
+        Degrees of freedom of the standard deviation.
     n
-        Values on each side to come, or pairs.
+        Planned number of values on each side, or of pairs.
     confidence, power
         In percent.
 
     Raises
     ------
     StatisticsError
-        Fewer than two values on a side, no degree of freedom, a negative standard deviation, or an option out of range.
+        Fewer than two values on a side, no degrees of freedom, a negative standard deviation, or an option out of range.
     """
     level, chance = as_confidence(confidence), float(as_percent(power, "power"))
     if n < 2 or df < 1:

@@ -1,4 +1,4 @@
-"""What a long pilot trial shows: its start-up, its oscillation, and how much its metric varies in the long run."""
+"""Analysis of a long pilot trial: start-up, oscillation, and long-run variation of its metric."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ if TYPE_CHECKING:
 
 DEFAULT_SEED = 7
 SEARCHED_BINS = 2048
-# An oscillation below a twentieth of the variance moves no metric.
+# An oscillation below a twentieth of the variance does not affect a metric.
 WEAKEST_OSCILLATION = 0.05
-# With fewer, the bend at the end of a ramp looks like a period.
+# With fewer cycles, the bend at the end of a ramp looks like a period.
 MIN_CYCLES = 3
 
 
 def startup_samples(samples: Array, *, tolerance: float = 5) -> int | None:
-    """How many samples to cut at the start: MSER-5's number, or 0 where what it cuts is no start-up.
+    """Return the number of samples to discard at the start: MSER-5's, or 0 if what it discards is not a start-up.
 
-    MSER-5 cuts a few samples from most steady series, too. Its cut counts if the batches of five that it
-    cuts differ from the rest, in root mean square, by more than the tolerance (in percent of the rest's
-    mean) and by more than the rest's own noise would (F test at 0.001, with the degrees of freedom of
-    correlated batches).
+    MSER-5 discards a few samples of most steady series, too. Its cut is accepted if the discarded batches of five differ from the
+    rest, in root mean square, by more than the tolerance (in percent of the rest's mean) and by more than the noise of the rest
+    explains (F test at 0.001, with degrees of freedom for correlated batches).
 
     Returns
     -------
     int or None
-        None where the best cut is within a tenth of half of the samples, the most that is searched: the
-        start-up may last longer than the samples show.
+        None if the best cut is in the last tenth of the search, which ends at half of the samples: the start-up may then last longer
+        than the samples show.
     """
     cut = mser5(samples)
     if cut is None or cut > 0.9 * (samples.size / 2):
@@ -56,7 +55,7 @@ def startup_samples(samples: Array, *, tolerance: float = 5) -> int | None:
 
 
 def _noise_limit(cut: int, centred: Array) -> float:
-    """Mean square that so many batches of mere noise exceed once in a thousand times."""
+    """Return the mean square that `cut` batches of pure noise exceed once in a thousand times."""
     squares = float(centred @ centred)
     products = float(centred[1:] @ centred[:-1])
     correlation = max(0.0, products / squares) if squares > 0 else 0.0
@@ -66,10 +65,10 @@ def _noise_limit(cut: int, centred: Array) -> float:
 
 
 def longest_oscillation(samples: Array, *, seed: int = DEFAULT_SEED) -> float | None:
-    """Find the longest period, in samples, that makes up at least a twentieth of the variance.
+    """Find the longest period, in samples, that explains at least a twentieth of the variance.
 
-    None where there is none with three cycles or more. Periods are searched as `seasonality` searches those
-    without a name, in at most 2,048 means of equal size.
+    Return None if none has three cycles or more. The search is the blind search of `seasonality`, over at most 2,048 means of equal
+    size.
     """
     bins = min(SEARCHED_BINS, samples.size)
     means = batch_metrics(samples, "mean", batches=bins)
@@ -89,7 +88,7 @@ def longest_oscillation(samples: Array, *, seed: int = DEFAULT_SEED) -> float | 
 
 
 def fewest_samples(measure: Measure) -> int:
-    """Count the samples below which 20 batches cannot carry the measure: 50 a batch for P95."""
+    """Return the number of samples that 20 batches need for the measure: 50 per batch for P95."""
     if measure in {"mean", "min", "max"}:
         return BATCHES
     percentile = 50.0 if isinstance(measure, str) else float(measure)
@@ -98,10 +97,10 @@ def fewest_samples(measure: Measure) -> int:
 
 
 def long_run_variation(samples: Array, measure: Measure, *, cycle: float = 0.0) -> float:
-    """Long-run coefficient of variation of one sample: √(variance of the metric of n samples · n)/metric.
+    """Estimate the long-run coefficient of variation of one sample: √(variance of the metric of n samples · n)/metric.
 
-    From as many batches (100, 50 or 20) as are still nearly independent of each other, large enough for the
-    measure and two cycles of an oscillation long, with AR(1)'s factor for what correlation is left.
+    It uses as many batches (100, 50 or 20) as are nearly independent, large enough for the measure and two oscillation cycles long,
+    with the AR(1) factor for the remaining correlation.
     """
     shortest = max(fewest_samples(measure) / BATCHES, MSER_BATCH, 2 * cycle)
     counts = [count for count in (100, 50) if samples.size / count >= shortest]

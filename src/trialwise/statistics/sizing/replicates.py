@@ -1,4 +1,4 @@
-"""Blocks of trials that were drawn together, each block a sample of its own: what drawing them so was worth."""
+"""Blocks of trials that were sampled jointly, each block an independent replicate, and the gain from doing so."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 def block_gain(values: ArrayLike, size: int) -> float:
-    """Variance of a mean of independent trials over that of blocks of as many trials drawn together (randomised quasi-Monte Carlo).
+    """Estimate the variance ratio of a mean of independent trials to one of jointly sampled blocks (randomised quasi-Monte Carlo).
 
-    The variance of block means has to be what independent replicates say (Owen 1998; L'Ecuyer and Lemieux 2002). Each trial by
-    itself is drawn as an independent one would be, so that the mean variance within blocks over `size` is what block means of
-    independent trials would have. Of b blocks the ratio varies as that of variances of b - 1 degrees of freedom.
+    The variance of block means must come from independent replicates (Owen 1998; L'Ecuyer and Lemieux 2002). Each single trial has
+    the distribution of an independent one, so block means of independent trials would have the mean variance within blocks over
+    `size`. With b blocks the ratio varies like one of variances with b - 1 degrees of freedom.
 
     Parameters
     ----------
     values
-        One number for each trial, block after block.
+        One number per trial, block by block.
     size
-        Trials of a block, two or more.
+        Trials per block, two or more.
 
     Raises
     ------
     StatisticsError
-        Fewer than two blocks, no whole ones, or values that are not finite.
+        Fewer than two blocks, an incomplete block, or values that are not finite.
     """
     array = as_values(values)
     if size < 2 or array.size % size or array.size < 2 * size:

@@ -1,4 +1,4 @@
-"""How long a trial must be for its metric to be steady, from long pilot trials."""
+"""The length that a trial needs for a steady metric, from long pilot trials."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MIN_SAMPLES = 2 * BATCHES
 PREFIXES = 60
-# Mean corrected lag-1 correlation of 20 independent batches: the correction and the bound at 0 push it up.
+# Mean corrected lag-1 correlation of 20 independent batches, which the correction and the bound at 0 push up.
 IDLE_CORRELATION = 0.1
 
 
@@ -45,15 +45,15 @@ def runtime_needed(
     power: float = 80,
     seed: int = DEFAULT_SEED,
 ) -> RuntimeNeeded:
-    """How long a trial must be for its metric to be steady, from one long pilot trial.
+    """Estimate how long a trial must be for its metric to be steady, from one long pilot trial.
 
     Parameters
     ----------
     samples
-        Of the pilot, in order of time; at least 40.
+        Samples of the pilot, in time order; at least 40.
     times
-        Seconds of each, or `numpy.datetime64`. Samples are then sorted by time and lengths are in
-        seconds, at the mean interval.
+        Seconds of each sample, or `numpy.datetime64`. Samples are then sorted by time, and lengths are in seconds at the mean
+        interval.
     measure
         "mean", "median", "min", "max", or a percentile as a number.
     tolerance
@@ -71,13 +71,10 @@ def runtime_needed(
         If a sample or a time is not finite, lengths differ, there are fewer than 40 samples, the metric
         is 0, or a parameter is out of range.
 
-    Notes
-    -----
-    The start-up is MSER-5's, if its samples differ from the rest by more than the tolerance and by more
-    than noise does. The prediction is METHODS b: n = 12 (q + z)² (CV/tolerance)² with CV the long-run
-    coefficient of variation, where q is the quantile that the test with its 20 batches really uses (1.96
-    instead of 1.645 at 95 %; 23 % more samples), at least ten periods of an oscillation, and for a
-    percentile p at least 2.5/min(p, 1 - p) samples in each batch.
+    Notes ----- The start-up is MSER-5's, if its samples differ from the rest by more than the tolerance and by more than noise. The
+    prediction is METHODS b: n = 12 (q + z)² (CV/tolerance)² with CV the long-run coefficient of variation, where q is the quantile
+    that the test with its 20 batches actually uses (1.96 instead of 1.645 at 95 %; 23 % more samples), at least ten periods of an
+    oscillation, and for a percentile p at least 2.5/min(p, 1 - p) samples per batch.
     """
     _check(tolerance, confidence, power)
     reduction = _reduction(measure)
@@ -116,12 +113,12 @@ def runtime_needed(
 
 
 def combine_pilots(pilots: Sequence[RuntimeNeeded]) -> RuntimeCombined:
-    """Find the runtime that suits all of several pilot trials (of one treatment or of many).
+    """Combine several pilot trials, of one treatment or of many, into the runtime that suits all.
 
     Raises
     ------
     StatisticsError
-        If there is no pilot.
+        If there are no pilots.
     """
     if not pilots:
         raise StatisticsError("no pilot to combine; at least one is needed")
@@ -147,7 +144,7 @@ def _check(tolerance: float, confidence: float, power: float) -> None:
 
 
 def _reduction(measure: Measure) -> Measure:
-    """Check a measure; the percentiles 0 and 100, which have no sizing rule, are the extremes."""
+    """Check a measure; percentiles 0 and 100, which have no sizing rule, become the extremes."""
     if measure in (0, 100):
         return "min" if measure == 0 else "max"
     return as_measure(measure)
@@ -175,7 +172,7 @@ def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> PilotSamples:
 
 
 def _sized(variation: float, tolerance: float, confidence: float, power: float, least: int) -> float:
-    """METHODS b, with the quantile that a test on 20 batches uses in the place of the normal one."""
+    """Return the length by METHODS b, with the quantile of a test on 20 batches instead of the normal one."""
     freedom = BATCHES * (1 - IDLE_CORRELATION) / (1 + IDLE_CORRELATION) - 2
     test = stdtrit(freedom, confidence / 100) * np.sqrt((BATCHES - 2) / freedom)
     spare = ndtri(1 - (1 - power / 100) / 2)
@@ -193,7 +190,7 @@ def _curve(
         if part.size < BATCHES:
             return float("nan"), "inconclusive"
         metrics = batch_metrics(part, measure)
-        # No tolerance is relative to 0: a trial that has not got going yet says nothing.
+        # A tolerance relative to 0 is meaningless: a trial that has not started up yet shows nothing.
         if percentile_of(metrics, 0.5) == 0 and not is_constant(metrics):
             return measured(part, measure), "inconclusive"
         return measured(part, measure), drift_test(
@@ -212,7 +209,7 @@ def _curve(
 
 
 def _observed(curve: PrefixCurve) -> float | None:
-    """Find the first length from which on every verdict is steady."""
+    """Return the first length from which on every verdict is steady."""
     unsteady = [at for at, verdict in enumerate(curve.verdicts_after_startup) if verdict != "steady"]
     first = unsteady[-1] + 1 if unsteady else 0
     return float(curve.times[first]) if first < curve.times.size else None

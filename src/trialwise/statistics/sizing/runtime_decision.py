@@ -1,4 +1,4 @@
-"""The runtime that a pilot asks for, and what decided that, in words."""
+"""The runtime that a pilot requires, with its reason in words."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ CYCLES = 10
 
 @dataclass(frozen=True, slots=True)
 class PilotSamples:
-    """Samples in order, and what one of them is worth in time."""
+    """Samples in order, and the time per sample."""
 
     samples: Array
     interval: float
     unit: str
 
     def length(self, samples: float) -> float:
-        """How long so many samples take, in `unit`."""
+        """Return the length of `samples` samples, in `unit`."""
         return samples * self.interval
 
     def written(self, samples: float) -> str:
-        """That length in words."""
+        """Return this length in words."""
         number = write(self.length(samples)) if self.unit == "s" else str(int(np.ceil(samples)))
         return f"{number} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a runtime is decided from; lengths in samples after the start-up."""
+    """Input to the decision on a runtime; lengths in samples after the start-up."""
 
     pilot: PilotSamples
     startup: int | None
@@ -48,26 +48,26 @@ class Evidence:
 
     @property
     def rest(self) -> int:
-        """Samples after the start-up."""
+        """Number of samples after the start-up."""
         return self.pilot.samples.size - (self.startup or 0)
 
     @property
     def whole(self) -> str:
-        """The length of the pilot, in words."""
+        """Length of the pilot, in words."""
         return self.pilot.written(self.pilot.samples.size)
 
     @property
     def drift(self) -> str:
-        """By how much the pilot drifted after its start-up, in words."""
+        """Drift of the pilot after its start-up, in words."""
         return f"{about(100 * self.test.drift)} % over {self.pilot.written(self.rest)}"
 
     def total(self, samples: float) -> str:
-        """So many samples and the start-up, in words."""
+        """Return the length of `samples` samples plus the start-up, in words."""
         return self.pilot.written((self.startup or 0) + samples)
 
 
 def decide(evidence: Evidence) -> tuple[float | None, str]:
-    """Give the samples that are needed after the start-up, and why."""
+    """Return the number of samples needed after the start-up, and the reason."""
     cycles = CYCLES * (evidence.cycle or 0.0)
     if cycles > evidence.rest:
         return cycles, _too_slow(evidence, cycles)
@@ -91,7 +91,7 @@ def _too_slow(evidence: Evidence, cycles: float) -> str:
 
 
 def _decide_extreme(evidence: Evidence, cycles: float) -> tuple[float | None, str]:
-    """Extremes grow with length instead of settling like 1/√n: only what the pilot showed counts."""
+    """Decide for extremes, which grow with length instead of settling like 1/√n: only what the pilot showed counts."""
     if evidence.seen is None:
         return None, f"{_undecided(evidence)}, or measure a percentile, which settles"
     length = max(evidence.seen, cycles)
@@ -115,7 +115,7 @@ def _undecided(evidence: Evidence) -> str:
 
 
 def _decide_steady(evidence: Evidence, needed: float, cycles: float) -> tuple[float, str]:
-    # The prediction knows noise; how soon an oscillation averages out is read from the pilot.
+    # The prediction covers noise only; how soon an oscillation averages out is read from the pilot.
     averaged = max(cycles, evidence.seen or 0.0)
     if evidence.cycle and averaged >= needed:
         period = evidence.pilot.written(evidence.cycle)

@@ -1,4 +1,4 @@
-"""What is known of how long a trial must be: frozen records."""
+"""Frozen records of the required runtime of a trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrefixCurve:
-    """The metric of the first part of a trial against how long that part is (TriScale, Fig. 4).
+    """The metric of a trial's prefix as a function of the prefix's length (TriScale, Fig. 4).
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class PrefixCurve:
     verdicts
         Of the drift test on all samples of the prefix.
     values_after_startup
-        Metric of the prefix without the start-up; NaN while the prefix holds fewer than 20 samples after it.
+        Metric of the prefix without the start-up; NaN while the prefix has fewer than 20 samples after it.
     verdicts_after_startup
-        Of the drift test on these; "inconclusive" where there are too few.
+        Of the drift test on these; "inconclusive" if there are too few.
     """
 
     times: Array
@@ -39,43 +39,41 @@ class PrefixCurve:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeNeeded:
-    """How long a trial must be, start-up included.
+    """The required length of a trial, start-up included.
 
-    All lengths are in seconds, or in samples where no times were given.
+    All lengths are in seconds, or in samples if no times were given.
 
     Attributes
     ----------
     runtime
-        Length of a trial whose metric is steady, start-up included. None where the pilot cannot tell;
-        `reason` says why.
+        Length of a trial with a steady metric, start-up included. None if the pilot cannot tell; `reason` says why.
     startup
-        What to cut from the start of each trial.
+        Length to discard from the start of each trial.
     steady
         Whether the pilot itself is steady after the start-up.
     reason
-        What decided the runtime, or why there is none and what would lift that.
+        What decided the runtime, or why there is none and the remedy.
     predicted
-        Start-up and the length at which the drift test passes with the stated power. None for extremes,
-        whose variance does not shrink with length, and without a runtime.
+        Start-up plus the length at which the drift test passes with the stated power. None for extremes, whose variance does not
+        shrink with length, and without a runtime.
     observed
-        The shortest prefix from which on the pilot without its start-up is steady; None if it is not at
-        its end.
+        The shortest prefix from which on the pilot without its start-up is steady; None if it is not steady at its end.
     oscillation
-        Longest period that makes up at least a twentieth of the variance after the start-up.
+        Longest period that explains at least a twentieth of the variance after the start-up.
     curve
-        The metric and the verdict against the length.
+        Metric and verdict as functions of the length.
     drift
         The test on the pilot after the start-up.
     variation
         Long-run coefficient of variation of one sample, √(variance of the mean · samples)/metric.
     duration
-        Of the pilot.
+        Length of the pilot.
     n
-        Samples of the pilot.
+        Number of samples of the pilot.
     measure, tolerance, confidence, power
-        As asked for; the last three in percent.
+        As requested; the last three in percent.
     method
-        What was done.
+        The method used.
     """
 
     runtime: float | None
@@ -99,20 +97,20 @@ class RuntimeNeeded:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeCombined:
-    """What several pilots ask for together.
+    """The joint requirement of several pilots.
 
     Attributes
     ----------
     runtime
-        The longest start-up plus the longest need after the start-up; None if a pilot gives none.
+        The longest start-up plus the longest length needed after the start-up; None if a pilot yields none.
     startup
-        The longest.
+        The longest one.
     steady
         Whether every pilot is steady after its start-up.
     reason
         Which pilot (counted from 1) decides, or which give no runtime and why.
     pilots
-        How many.
+        Number of pilots.
     """
 
     runtime: float | None

@@ -1,4 +1,4 @@
-"""How many values a claim needs: TriScale Eq. (4), with robustness, in exact arithmetic."""
+"""Number of values that a claim needs: TriScale Eq. (4), with robustness, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def samples_needed(
     robustness: int = 0,
     sides: Literal["one", "two", "lower", "upper"] = "one",
 ) -> int:
-    """Smallest number of independent values from which a percentile can be bounded.
+    """Return the smallest number of independent values that can bound a percentile.
 
-    The smallest N with P(Bin(N, 1-p) >= r+1) >= C for an upper bound, with Bin(N, p) for a lower one. At r =
-    0 this is TriScale Eq. (4), N >= log(1-C)/log(1-p), without its error of one at equality. The paper's
-    footnote 8 says m = r; leaving out r values takes m = r + 1.
+    It is the smallest N with P(Bin(N, 1-p) >= r+1) >= C for an upper bound, with Bin(N, p) for a lower one. At r = 0 this is
+    TriScale Eq. (4), N >= log(1-C)/log(1-p), without its off-by-one error at equality. The paper's footnote 8 says m = r, but
+    excluding r values takes m = r + 1.
 
     Parameters
     ----------
     percentile
-        In percent, 0 to 100, both excluded; read as the decimal number that it shows.
+        In percent, between 0 and 100, exclusive; read as its decimal digits.
     confidence
-        In percent, 0 to 100, both excluded; read likewise.
+        In percent, between 0 and 100, exclusive; read likewise.
     robustness
-        How many of the most extreme values the bound leaves out, so that as many outliers do no harm.
+        Number of extreme values that the bound excludes, so that as many outliers do no harm.
     sides
-        "one": the bound on the percentile's own side, an upper one at and above the median, a lower one below
-        it. "lower" or "upper": that bound. "two": both bounds, each of which misses with at most (1-C)/2, as those of
-        `percentile_interval`. (One interval that may miss on one side alone, P(x_(1+r) <= Q <= x_(N-r)) >= C, takes fewer
-        values off the median: 59 instead of 72 for p95 at 95 %.)
+        "one": the bound on the percentile's own side, an upper one at and above the median, a lower one below it. "lower" or
+        "upper": that bound. "two": both bounds, each missing with at most (1-C)/2, as in `percentile_interval`. (An interval that
+        may miss on one side only, P(x_(1+r) <= Q <= x_(N-r)) >= C, takes fewer values away from the median: 59 instead of 72 for p95
+        at 95 %.)
 
     Returns
     -------
@@ -63,19 +63,19 @@ def samples_needed(
 
 
 def series_needed(percentile: float, confidence: float, *, robustness: int = 0) -> int:
-    """Smallest number of series for a variability score (TriScale section 4.3 and Table 2).
+    """Return the smallest number of series for a variability score (TriScale section 4.3 and Table 2).
 
-    For the median both bounds hold together, as Table 2 has it (75 %: 3, 90 %: 5), which is not what Eq. (4)
-    gives (2 and 4). For the range between another percentile and its mirror image each bound holds by itself.
+    For the median both bounds hold jointly, as in Table 2 (75 %: 3, 90 %: 5), unlike Eq. (4) (2 and 4). For the range between
+    another percentile and its mirror image each bound holds separately.
 
     Parameters
     ----------
     percentile
-        One end of the range, in percent; 25 and 75 mean the same.
+        One end of the range, in percent; 25 and 75 are equivalent.
     confidence
         In percent.
     robustness
-        How many of the most extreme series are left out on either side.
+        Number of extreme series excluded on either side.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def series_needed(percentile: float, confidence: float, *, robustness: int = 0) 
 
 
 def needed(p: Fraction, level: Fraction, out: int, side: Literal["lower", "upper"]) -> int:
-    """How many values one bound of the p-quantile needs, for shares instead of percentages."""
+    """Return the number of values that one bound of the p-quantile needs, for shares instead of percentages."""
 
     def enough(n: int) -> bool:
         low, high = (1 + out, n + 1) if side == "lower" else (0, n - out)
@@ -102,13 +102,13 @@ def needed(p: Fraction, level: Fraction, out: int, side: Literal["lower", "upper
 
 
 def needed_for_equal_tails(p: Fraction, level: Fraction, out: int = 0) -> int:
-    """How many values both equal-tailed bounds of the p-quantile need."""
+    """Return the number of values that both equal-tailed bounds of the p-quantile need."""
     tail = (1 + level) / 2
     return max(needed(p, tail, out, "lower"), needed(p, tail, out, "upper"))
 
 
 def _smallest(enough: Callable[[int], bool], start: int) -> int:
-    """Find the smallest number from `start` on from which `enough` holds."""
+    """Return the smallest number from `start` on for which `enough` holds."""
     if enough(start):
         return start
     short, ample = start, 2 * start

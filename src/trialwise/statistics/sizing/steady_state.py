@@ -1,4 +1,4 @@
-"""Whether a measure is steady over a run: an equivalence test of its drift, and where the warm-up ends."""
+"""Steady state of a measure over a run: an equivalence test of its drift, and the end of the warm-up."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 FEWEST = 10
-"""Batches, and so samples, without which nothing is said."""
+"""Minimum number of batches, and so of samples, for a verdict."""
 _MEANINGFUL_BATCH = 50
-"""Samples in a batch from which percentiles of batches are near enough to normal (simulated)."""
+"""Samples per batch from which percentiles of batches are close enough to normal (simulated)."""
 METHOD = "drift equivalence of 20 batches, MSER-5 warm-up; slope: total drift as a share of the reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """Whether a measure has stopped changing within a run."""
+    """Result of a test that a measure has stopped changing within a run."""
 
     converged: bool
-    """Whether [low, high] lies within plus and minus the tolerance."""
+    """True if [low, high] lies within plus and minus the tolerance."""
     slope: float | None
-    """Drift over the whole (see `method` for its unit); None when it cannot be judged."""
+    """Drift over the whole run (unit: see `method`); None if it cannot be judged."""
     low: float | None
-    """Lower end of the drift's interval."""
+    """Lower bound of the drift's interval."""
     high: float | None
-    """Upper end of the drift's interval."""
+    """Upper bound of the drift's interval."""
     verdict: Verdict
-    """Interval within the tolerance, wholly beyond it, or neither."""
+    """Interval within the tolerance, entirely beyond it, or neither."""
     warmup: int
-    """Samples at the start that were cut before the drift was judged."""
+    """Samples discarded at the start before the drift was judged."""
     batches: tuple[float, ...]
-    """What the slope was fitted to: the measure of each batch (default) or window (paper)."""
+    """Values that the slope was fitted to: the measure of each batch (default) or window (paper)."""
     batch_starts: tuple[float, ...]
     """Time of the first sample of each batch or window."""
     tolerance: float
     """In percent."""
     length_needed: int | None
-    """Samples with which a steady run like this is recognised four times in five; None when unknown."""
+    """Samples with which a steady run like this is recognised four times in five; None if unknown."""
     n: int
     """Number of samples."""
     confidence: float
@@ -56,14 +56,14 @@ class Convergence:
     method: str
     """Test and unit of the slope."""
     reason: str
-    """Why it did not converge and what would lift that; empty when it did."""
+    """Why it did not converge, and the remedy; empty if it did."""
     note: str
-    """What weakens the verdict; empty when nothing does."""
+    """What weakens the verdict; empty if nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a convergence test is asked: confidence and tolerance as shares, and limits of the measure."""
+    """Options of a convergence test: confidence and tolerance as shares, and limits of the measure."""
 
     level: Fraction
     tolerance: float
@@ -72,22 +72,22 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class _Drift:
-    """The test of all batches, what it rests on, and the noise around it."""
+    """The test of all batches, its inputs, and the noise around it."""
 
     test: DriftTest
     batches: Array
     starts: Indices
     noise: float
-    """Standard deviation that one sample would have were it independent of the others, as a share."""
+    """Standard deviation that one sample would have if it were independent of the others, as a share."""
 
 
 def steadiness(values: Array, times: Array | None, measure: Measure, requirement: Requirement) -> Convergence:
-    """Test by equivalence that the drift of a measure over a run is small.
+    """Test that the drift of a measure over a run is small, by an equivalence test.
 
-    Twenty batches, a least-squares line through their measures, and the interval of the total drift at 2C-1
-    confidence, its degrees of freedom reduced for the correlation of neighbouring residuals (Santer et al.
-    2000): steady when it lies within the tolerance (two one-sided tests, each at C). If it does not, the
-    warm-up that MSER-5 finds (White 1997) is cut and the rest is tested likewise.
+    A least-squares line through the measures of twenty batches gives the interval of the total drift at 2C-1 confidence, with
+    degrees of freedom reduced for correlation of neighbouring residuals (Santer et al. 2000). The measure is steady if it lies
+    within the tolerance (two one-sided tests, each at C). If not, the warm-up found by MSER-5 (White 1997) is discarded and the rest
+    tested likewise.
     """
     if is_constant(values):
         return without_drift(values.size, requirement, METHOD)
@@ -148,7 +148,7 @@ def _judged(
 
 
 def _length(noise: float, requirement: Requirement) -> int:
-    """Count the samples for 80 % power when there is no drift: 12 (z_C + z_.90)^2 (noise/tolerance)^2."""
+    """Return the number of samples for 80 % power without drift: 12 (z_C + z_.90)^2 (noise/tolerance)^2."""
     quantiles = float(ndtri(float(requirement.level))) + float(ndtri(0.9))
     return max(FEWEST, ceil(min(12 * (quantiles * noise / requirement.tolerance) ** 2, 1e18)))
 
@@ -169,7 +169,7 @@ def _few_in_batch(measure: Measure, count: int) -> str:
 
 
 def without_drift(count: int, requirement: Requirement, method: str) -> Convergence:
-    """Judge constant values."""
+    """Return the result for constant values."""
     if count < 2:
         return unjudged(count, requirement, method, "one sample says nothing about drift; take more")
     base = unjudged(count, requirement, method, "")
@@ -177,7 +177,7 @@ def without_drift(count: int, requirement: Requirement, method: str) -> Converge
 
 
 def unjudged(count: int, requirement: Requirement, method: str, reason: str) -> Convergence:
-    """Describe values from which no drift can be computed."""
+    """Return the result for values from which no drift can be computed."""
     return Convergence(
         converged=False,
         slope=None,

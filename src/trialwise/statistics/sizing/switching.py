@@ -1,4 +1,4 @@
-"""Importance sampling of one simulated trial: sizes from another distribution until a rare response, then from the true one."""
+"""Importance sampling of one simulated trial: sizes from a tilted distribution until a rare response, then from the true one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trialwise.statistics.checks import Array, as_values
 
 
 class Proposal(Protocol):
-    """What sizes are drawn from."""
+    """A distribution that sizes are drawn from, tilted or true."""
 
     def tilted(self, random: np.random.Generator) -> tuple[float, float, float]:
-        """A size, its coordinate (what a tilt is fitted on), and ln f(S) - ln f~(S)."""
+        """Draw a size; return it, its coordinate (which a tilt is fitted to), and ln f(S) - ln f~(S)."""
         ...
 
     def plain(self, random: np.random.Generator) -> float:
-        """A size from the true distribution."""
+        """Draw a size from the true distribution."""
         ...
 
 
@@ -35,23 +35,23 @@ class LognormalTilt:
     tilted_sigma: float
 
     def tilted(self, random: np.random.Generator) -> tuple[float, float, float]:
-        """A size, ln S, and ln f(S) - ln f~(S)."""
+        """Draw a size; return it, ln S, and ln f(S) - ln f~(S)."""
         at = float(random.normal(self.tilted_mu, self.tilted_sigma))
         squares = ((at - self.tilted_mu) / self.tilted_sigma) ** 2 - ((at - self.mu) / self.sigma) ** 2
         return exp(at), at, log(self.tilted_sigma / self.sigma) + squares / 2
 
     def plain(self, random: np.random.Generator) -> float:
-        """A size from the true distribution."""
+        """Draw a size from the true distribution."""
         return float(random.lognormal(self.mu, self.sigma))
 
 
 class SwitchingSampler:
-    """Gaps and sizes of one trial, and the logarithm of its likelihood ratio (CCEval Eq. 10, Algorithm 2).
+    """Gaps and sizes of one trial, and its log likelihood ratio (CCEval Eq. 10, Algorithm 2).
 
-    A simulation asks for a `gap` before each arrival, for the size at each `arrival`, and tells each `finish`. The first response
-    above `threshold` ends the tilted phase: what comes after is from the true distributions and the ratio stays. (CCEval calls that
-    time τ; its text says "the arrival time of first flow", which it cannot be.) Where the rate is tilted too, the gap that is open at
-    the switch has to be drawn again, from the true rate.
+    A simulation calls `gap` before each arrival, `arrival` for each size, and `finish` at each end. The first response above
+    `threshold` ends the tilted phase: later draws come from the true distributions and the ratio stays. (CCEval calls that time τ;
+    its text says "the arrival time of first flow", which it cannot be.) If the rate is tilted too, the gap in progress at the switch
+    must be redrawn at the true rate.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SwitchingSampler:
         tilted_rate: float | None = None,
         most: float = inf,
     ) -> None:
-        """State the distributions.
+        """Set the distributions.
 
         Parameters
         ----------
@@ -75,9 +75,9 @@ class SwitchingSampler:
         threshold
             γ_max: a response above it ends the tilted phase.
         tilted_rate
-            Arrivals per unit of time in the tilted phase; the true ones where None.
+            Arrivals per unit of time in the tilted phase; None for the true rate.
         most
-            Sizes that are tilted at most: with a bounded ratio for each this bounds that of the trial.
+            Maximum number of tilted sizes; with a bounded ratio for each, this bounds the ratio of the trial.
         """
         self._sizes = sizes
         self._random = random
@@ -88,14 +88,14 @@ class SwitchingSampler:
         self._log_ratio = 0.0
         self.switched = False
         self.coordinates: list[float] = []
-        """Of the sizes that were drawn in the tilted phase."""
+        """Of the sizes drawn in the tilted phase."""
 
     def gap(self) -> float:
-        """Time from one arrival to the next."""
+        """Draw the time from one arrival to the next."""
         return float(self._random.exponential(1 / (self._rate if self.switched else self._tilted_rate)))
 
     def arrival(self, gap: float) -> float:
-        """The size of a flow that arrives so long after the one before."""
+        """Draw the size of a flow that arrives `gap` after the previous one."""
         self._count_gap(gap)
         if self.switched or len(self.coordinates) >= self._most:
             return self._sizes.plain(self._random)
@@ -105,8 +105,8 @@ class SwitchingSampler:
         return size
 
     def finish(self, response: float, age: float = 0.0) -> float:
-        """Logarithm of the likelihood ratio of a flow that ends now, `age` after the last arrival; may end the tilted phase."""
-        # Only the rate has an age: that no flow arrived for so long has another probability where it is tilted.
+        """Return the log likelihood ratio of a flow that ends now, `age` after the last arrival; may end the tilted phase."""
+        # Only a tilted rate depends on the age: it changes the probability of no arrival for that long.
         aged = -(self._rate - self._tilted_rate) * age
         if self.switched:
             return self._log_ratio
@@ -129,11 +129,11 @@ class Cycle:
     weights: Array
     """Likelihood ratio of each response."""
     coordinates: Array
-    """Of the sizes that were drawn in the tilted phase."""
+    """Of the sizes drawn in the tilted phase."""
 
 
 Simulate: TypeAlias = Callable[[SwitchingSampler], tuple[Array, Array]]
-"""Runs one trial with the sampler's gaps and sizes until its last flow ends: responses, and what `finish` gave for each."""
+"""Runs one trial with the sampler's gaps and sizes until its last flow ends: responses, and the result of `finish` for each."""
 
 
 def run_cycle(simulate: Simulate, sampler: SwitchingSampler) -> Cycle:
@@ -142,7 +142,7 @@ def run_cycle(simulate: Simulate, sampler: SwitchingSampler) -> Cycle:
     Raises
     ------
     StatisticsError
-        The simulation gave responses and logarithms of different lengths, or numbers that are not finite.
+        The simulation returned responses and log ratios of different lengths, or numbers that are not finite.
     """
     responses, logs = simulate(sampler)
     checked, ratios = as_values(responses, "R", minimum=0), as_values(logs, "logL", minimum=0)
