@@ -1,1 +1,1 @@
-"""What time does: seasons, spectra, noise."""
+"""Effects of time: seasons, spectra, noise."""

@@ -1,4 +1,4 @@
-"""Regression on periods with harmonics, and the test of periods that were named before looking."""
+"""Regression on periods with harmonics, and the test of periods specified in advance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMED = {"minute": 60.0, "hour": 3600.0, "day": DAY, "week": WEEK, "year": 365.2
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A period and how many of its harmonics go into a regression."""
+    """A period and its number of harmonics in a regression."""
 
     seconds: float
     harmonics: int
@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a record does without periods: a line, the times at which its level shifts, and whether the line bends."""
+    """The non-periodic part of a record: a line, the times of its level shifts, and whether the line bends."""
 
     shifts: tuple[float, ...] = ()
     bent: bool = False
@@ -44,24 +44,24 @@ STRAIGHT = Baseline()
 
 @dataclass(frozen=True, slots=True)
 class CandidateTest:
-    """What a test of one candidate found: the partial R² and its p-value among surrogates, not corrected."""
+    """Result of the test of one candidate: partial R² and its uncorrected p-value from surrogates."""
 
     candidate: Candidate
     strength: float
     p_value: float
 
 
-# Mean square of scores of which a regression leaves nothing.
+# Mean square of scores below which a regression leaves nothing.
 NOTHING_LEFT = 1e-12
 # METHODS: six harmonics of the day, three of the week (the seventh is the day).
 HUMAN = (Candidate(DAY, 6), Candidate(WEEK, 3))
 
 
 def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
-    """Give the candidate the harmonics that the data can carry, or None where they cannot show it at all.
+    """Return the candidate with the harmonics that the data can resolve, or None if they cannot show it at all.
 
-    A period shows with 1.9 cycles or more, harmonics while they stay below the Nyquist frequency of the
-    median spacing, and at least three values for each coefficient.
+    A period needs at least 1.9 cycles, harmonics below the Nyquist frequency of the median spacing, and at least three values per
+    coefficient.
     """
     below_nyquist = int(np.ceil(candidate.seconds / (2 * grid.spacing))) - 1
     affordable = grid.index.size // 6 - 1
@@ -72,39 +72,39 @@ def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
 
 
 def waves(times: Array, candidate: Candidate) -> Array:
-    """Sine and cosine columns, shape (n, 2 harmonics)."""
+    """Return sine and cosine columns, shape (n, 2 harmonics)."""
     angles = 2 * np.pi * np.outer(times, np.arange(1, candidate.harmonics + 1)) / candidate.seconds
     return np.hstack([np.cos(angles), np.sin(angles)])
 
 
 def trend(times: Array) -> Array:
-    """Make a constant and a line, shape (n, 2)."""
+    """Return a constant and a linear column, shape (n, 2)."""
     return np.column_stack([np.ones(times.size), times / times[-1] - 0.5])
 
 
 def bend(times: Array) -> Array:
-    """Make what a smooth drift does beside a line: a square and a cube, shape (n, 2)."""
+    """Return columns for a smooth drift in addition to a line: a square and a cube, shape (n, 2)."""
     line = times / times[-1] - 0.5
     return np.column_stack([line**2, line**3])
 
 
 def levels(times: Array, shifts: Sequence[float]) -> Array:
-    """Make a step at each of some times, shape (n, shifts)."""
+    """Return a step at each of some times, shape (n, shifts)."""
     return np.asarray(times[:, None] >= np.asarray(shifts, dtype=np.float64)[None, :], dtype=np.float64)
 
 
 def baseline_columns(times: Array, baseline: Baseline) -> Array:
-    """Make a constant, a line, the shifts of level, and the bend of the line."""
+    """Return columns for the constant, the line, the level shifts, and the bend."""
     columns = [trend(times), levels(times, baseline.shifts)]
     return np.hstack([*columns, bend(times)] if baseline.bent else columns)
 
 
 def orthonormal(columns: Array, beside: Array | None = None) -> Array:
-    """Make an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
+    """Return an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
     if beside is not None:
         columns = residuals(columns.T, beside).T
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    # Columns that sampling makes indistinguishable (a day, seen once a day) add nothing.
+    # Columns that sampling makes indistinguishable (a day, sampled once a day) add nothing.
     return left[:, sizes > 1e-6 * np.sqrt(columns.shape[0])]
 
 
@@ -114,7 +114,7 @@ def extended(basis: Array, times: Array, candidate: Candidate) -> Array:
 
 
 def design(times: Array, candidates: Sequence[Candidate], baseline: Baseline = STRAIGHT) -> Array:
-    """Make an orthonormal basis of baseline and candidates."""
+    """Return an orthonormal basis of baseline and candidates."""
     basis = orthonormal(baseline_columns(times, baseline))
     for candidate in candidates:
         basis = extended(basis, times, candidate)
@@ -122,7 +122,7 @@ def design(times: Array, candidates: Sequence[Candidate], baseline: Baseline = S
 
 
 def partial_strength(rows: Array, others: Array, extra: Array) -> Array:
-    """Partial R²: the share of what `others` leave unexplained that `extra` explains, for each row."""
+    """Return partial R²: the share of the variation unexplained by `others` that `extra` explains, for each row."""
     left = residuals(rows, others)
     unexplained = np.sum(left**2, axis=-1)
     explained = np.sum((left @ extra) ** 2, axis=-1)
@@ -132,7 +132,7 @@ def partial_strength(rows: Array, others: Array, extra: Array) -> Array:
 def strengths(
     times: Array, scores: Array, candidates: Sequence[Candidate], baseline: Baseline = STRAIGHT
 ) -> list[float]:
-    """Partial R² of each candidate beside all others, from the normal equations of all together."""
+    """Return partial R² of each candidate adjusted for all others, from the joint normal equations."""
     blocks = [baseline_columns(times, baseline), *(waves(times, candidate) for candidate in candidates)]
     owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
     columns = np.hstack(blocks)
@@ -163,22 +163,22 @@ def assess_candidates(
     seed: np.random.SeedSequence,
     baseline: Baseline = STRAIGHT,
 ) -> list[CandidateTest]:
-    """Test periods named beforehand against red noise at the same times.
+    """Test periods specified in advance against red noise at the same times.
 
     Parameters
     ----------
     grid
-        Where the scores are.
+        The grid of the scores.
     scores
         Rank-normal scores of the values.
     candidates
-        Those that are `visible`. One that adds nothing to the others at these times is left out.
+        Candidates that are `visible`. One that adds nothing to the others at these times is omitted.
     surrogates
-        How many; the smallest possible p-value is 1/(surrogates + 1).
+        Their number; the smallest possible p-value is 1/(surrogates + 1).
     seed
         Of the surrogates.
     baseline
-        The levels and the drift that were found; they are beside every candidate.
+        The levels and the drift that were found; every candidate is adjusted for them.
     """
     splits = [_split(grid.times, candidates, one, baseline) for one in range(len(candidates))]
     splits = {one: split for one, split in zip(candidates, splits, strict=True) if split[1].shape[1]}
@@ -200,10 +200,10 @@ def assess_candidates(
 def _heights(
     grid: TimeGrid, scores: Array, basis: Array, splits: Sequence[tuple[Array, Array]]
 ) -> tuple[Plausible, Callable[[Array], Array]]:
-    """The noise that a regression leaves of the scores, and how far candidates stand out from it: shape (candidates, rows).
+    """Return the residual noise of the scores, and a function for the prominence of candidates: shape (candidates, rows).
 
-    What a candidate explains is divided by what noise explains that the rest of the same row looks like, so that the noise
-    being uncertain counts in the surrogates too.
+    The sum of squares of a candidate is divided by that of the noise fitted to the residual of the same row, so that the uncertainty
+    of the noise enters the surrogates too.
     """
     frequencies = frequencies_of(grid)
     left = residuals(scores[None, :], basis)
@@ -225,7 +225,7 @@ def _heights(
 
 
 def name_of(seconds: float, resolution: float) -> str | None:
-    """Name a period whose frequency is known to within `resolution` (in hertz) as people do, if they do."""
+    """Return the common name of a period whose frequency is known to within `resolution` (in hertz), or None."""
     for name, known in NAMED.items():
         if abs(1 / seconds - 1 / known) <= min(resolution, 0.05 / known):
             return name

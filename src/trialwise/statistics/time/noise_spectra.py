@@ -1,8 +1,8 @@
-"""The spectra of red and white noise at the times of the data, and the noise that a spectrum looks like.
+"""The spectra of red and white noise at the times of the data, and the noise that fits a spectrum.
 
-White noise beside red noise (an Ornstein-Uhlenbeck process) is what wandering conditions measured with an error
-look like: a random walk, levels that change again and again, slow weather. One correlation between neighbours
-cannot tell it from noise that forgets soon, so that its slow part would pass for a period; the spectrum can.
+Wandering conditions measured with error look like white plus red noise (an Ornstein-Uhlenbeck process): a random walk, repeated
+level changes, slow weather. A single correlation between neighbours cannot distinguish it from noise with short memory, so its slow
+part would pass for a period; the spectrum can.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from trialwise.statistics.time.timegrid import TimeGrid
 
 MIN_CYCLES = 1.9
-# Shares of the red part in what a regression leaves of the variance.
+# Shares of the red part in the residual variance of a regression.
 SHARES = np.array([1.0, 0.95, 0.85, 0.7, 0.55, 0.4, 0.28, 0.2, 0.13, 0.08, 0.05, 0.03, 0.015])
-# With less memory, red beside white noise is white noise for all that a record shows.
+# With less memory, red plus white noise is indistinguishable from white noise.
 MIN_MIXED = 0.3
-# Memory in records: the longest is a random walk.
+# Memories in units of the record's length: the longest is a random walk.
 LONG_MEMORIES = np.array([0.03, 0.1, 0.3, 1.0])
 BAND_GROWTH = 1.04
-# Of the likelihood of all noises; what has less than that is drawn for no surrogate in a hundred.
+# Share of the total likelihood below which a noise is ignored; it would occur in fewer than one of a hundred surrogates.
 MIN_PLAUSIBLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """The part of a Fourier transform that counts: from one cycle in the record to the Nyquist frequency.
+    """The relevant part of a Fourier transform: from one cycle in the record to the Nyquist frequency.
 
-    `length` is that of the transform, `first` and `last` are places in it, `searched` is the first place from which
-    periods are searched (1.9 cycles), and `resolution` the places in 1/duration.
+    `length` is the transform's length, `first` and `last` are indices into it, `searched` is the index at which the search for
+    periods starts (1.9 cycles), and `resolution` the number of indices per 1/duration.
     """
 
     length: int
@@ -48,17 +48,17 @@ class Frequencies:
     resolution: float
 
     def hertz(self, place: int, cell: float) -> float:
-        """The frequency at a place counted from `first`."""
+        """Return the frequency at an index relative to `first`."""
         return (self.first + place) / (self.length * cell)
 
     @property
     def hidden(self) -> int:
-        """How many places from `first` on are not searched."""
+        """Number of indices from `first` on that are not searched."""
         return self.searched - self.first
 
 
 def frequencies_of(grid: TimeGrid) -> Frequencies | None:
-    """2 or 4 places for each 1/duration; None where there are no frequencies to search."""
+    """Choose 2 or 4 frequencies per 1/duration; None if there are no frequencies to search."""
     length = fft.next_fast_len((4 if grid.size < 16_384 else 2) * grid.size, real=True)
     resolution = length * grid.cell / (grid.duration + grid.spacing)
     searched = int(np.ceil(MIN_CYCLES * resolution))
@@ -69,10 +69,10 @@ def frequencies_of(grid: TimeGrid) -> Frequencies | None:
 
 
 def power(grid: TimeGrid, rows: Array, frequencies: Frequencies) -> npt.NDArray[np.float32]:
-    """Squared Fourier amplitude of rows without trend, empty cells counting nothing.
+    """Return the squared Fourier amplitude of rows without trend; empty cells count as 0.
 
-    Without gaps and at multiples of 1/duration this is n times the Lomb-Scargle periodogram. With gaps it
-    differs from it by the imbalance of sine and cosine, which surrogates at the same cells share.
+    Without gaps and at multiples of 1/duration this is n times the Lomb-Scargle periodogram. With gaps it differs by the imbalance
+    of sine and cosine, which surrogates at the same cells share.
     """
     full = np.zeros((rows.shape[0], grid.size))
     full[:, grid.index] = rows
@@ -83,15 +83,15 @@ def power(grid: TimeGrid, rows: Array, frequencies: Frequencies) -> npt.NDArray[
 
 
 def standard(rows: Array) -> Array:
-    """Rows of mean square 1."""
+    """Scale rows to mean square 1."""
     return rows / np.sqrt(np.mean(rows**2, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFit:
-    """The noise that each of several spectra looks like most: its place among the noises, and its size.
+    """The best-fitting noise of each of several spectra: its index among the noises, and its size.
 
-    `unlikely` is how unlikely each spectrum is by it: minus the logarithm of Whittle's likelihood, but for a constant.
+    `unlikely` is the negative log likelihood (Whittle) of each spectrum, up to a constant.
     """
 
     places: Indices
@@ -106,17 +106,17 @@ class NoiseSpectra:
     Attributes
     ----------
     frequencies
-        Of every spectrum.
+        Frequencies of every spectrum.
     noises
-        What they are of: each of variance 1 after the regression.
+        The noises, each of variance 1 after the regression.
     shares
-        Of the red part of each in that variance, shape (noises,).
+        Share of the red part in the variance of each noise, shape (noises,).
     colours
-        The row of `spectra` that is the red part of each, shape (noises,); row 0 is white.
+        The row of `spectra` with the red part of each noise, shape (noises,); row 0 is white.
     spectra
         Of white noise and of each correlation, shape (1 + correlations, frequencies).
     bands
-        Where each band of neighbouring frequencies begins; all but the lowest hold several.
+        Start of each band of neighbouring frequencies; all but the lowest contain several.
     """
 
     frequencies: Frequencies
@@ -127,19 +127,19 @@ class NoiseSpectra:
     bands: Indices
 
     def spectrum(self, place: int) -> Array:
-        """The expected spectrum of one noise at every frequency."""
+        """Return the expected spectrum of one noise at every frequency."""
         share = self.shares[place]
         return (1 - share) * self.spectra[0] + share * self.spectra[self.colours[place]]
 
     def fit(self, spectra: npt.NDArray[np.float32], peaks: Indices | None = None) -> NoiseFit:
-        """Find the noise that each spectrum looks like (Whittle's likelihood, over bands of frequencies).
+        """Find the best-fitting noise of each spectrum (Whittle's likelihood, over bands of frequencies).
 
         Parameters
         ----------
         spectra
             Shape (rows, frequencies).
         peaks
-            The place of a peak in each row, which does not count, nor do its neighbours within 1/duration.
+            Index of a peak in each row, which is ignored, together with its neighbours within 1/duration.
         """
         sizes, unlikely = self._each(spectra, peaks)
         places = unlikely.argmin(axis=1)
@@ -147,7 +147,7 @@ class NoiseSpectra:
         return NoiseFit(places, sizes[rows, places], unlikely[rows, places])
 
     def _each(self, spectra: npt.NDArray[np.float32], peaks: Indices | None) -> tuple[Array, Array]:
-        """The size of each noise that suits each spectrum best, and how unlikely the spectrum is by it; see `NoiseFit`."""
+        """Return the best-fitting size of each noise for each spectrum, and the negative log likelihood; see `NoiseFit`."""
         widths = np.diff([*self.bands, spectra.shape[1]])
         seen = np.add.reduceat(spectra, self.bands, axis=1) / widths
         means = np.add.reduceat(self.spectra, self.bands, axis=1) / widths
@@ -163,7 +163,7 @@ class NoiseSpectra:
         return sizes, total * np.log(sizes) + weights @ np.log(expected).T
 
     def along(self, grid: TimeGrid, columns: Array) -> Array:
-        """The sum of squares that each noise has along orthonormal columns (cells, any), which the regression leaves as they are.
+        """Return the sum of squares of each noise along orthonormal columns (cells, any) that are orthogonal to the regression.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class NoiseSpectra:
         return np.array([noise.red * red[noise.correlation] + noise.white * white for noise in self.noises])
 
     def whitened(self, spectra: npt.NDArray[np.float32], fit: NoiseFit) -> npt.NDArray[np.float32]:
-        """Each spectrum over that of the noise that fits it."""
+        """Divide each spectrum by the spectrum of its fitted noise."""
         result = np.empty_like(spectra)
         for place in np.unique(fit.places):
             rows = fit.places == place
@@ -191,13 +191,13 @@ class NoiseSpectra:
         return result
 
     def like(self, spectra: npt.NDArray[np.float32], peaks: Indices | None = None) -> Plausible:
-        """The noise that the first spectrum looks like; see `fit`."""
+        """Return the best-fitting noise of the first spectrum; see `fit`."""
         return certain(self.noises[int(self.fit(spectra, peaks).places[0])])
 
     def plausible(self, spectra: npt.NDArray[np.float32]) -> Plausible:
-        """The noises that the first spectrum may be of, each with its share of the likelihood; see `fit`.
+        """Return the plausible noises of the first spectrum, each with its share of the likelihood; see `fit`.
 
-        Of memory nearly as long as the record the likeliest one is often too short, in which drifts are rarer than they are.
+        If the memory is nearly as long as the record, the likeliest estimate is often too short and makes drifts too rare.
         """
         _, unlikely = self._each(spectra[:1], None)
         shares = np.exp(unlikely.min() - unlikely[0])
@@ -207,10 +207,10 @@ class NoiseSpectra:
 
 
 def noise_spectra(grid: TimeGrid, basis: Array, frequencies: Frequencies) -> NoiseSpectra:
-    """Find the expected spectra of white and red noise of many correlations after a regression on `basis`.
+    """Compute the expected spectra of white and red noise of many correlations after a regression on `basis`.
 
-    They are exact. With covariance Σ at the cells that hold a value, transform F and basis B, the expected spectrum is
-    the diagonal of F(I - BB')Σ(I - BB')F*; Σ of a stationary noise multiplies by convolution.
+    They are exact. With covariance Σ at the cells with a value, transform F and basis B, the expected spectrum is the diagonal of
+    F(I - BB')Σ(I - BB')F*; for stationary noise the product with Σ is a convolution.
     """
     length, cells = frequencies.length, basis.shape[1]
     columns = np.zeros((cells, length))
@@ -242,7 +242,7 @@ def noise_spectra(grid: TimeGrid, basis: Array, frequencies: Frequencies) -> Noi
 
 
 def _correlations(grid: TimeGrid) -> Array:
-    """Between neighbouring cells, negative ones first."""
+    """Return correlations between neighbouring cells, negative ones first."""
     levels = np.concatenate([NEGATIVE_LEVELS, LEVELS[1:]]) if grid.regular else LEVELS[1:]
     per_cell = np.sign(levels) * np.abs(levels) ** (grid.cell / grid.spacing)
     long = np.exp(-1 / (LONG_MEMORIES * grid.size))
@@ -263,7 +263,7 @@ def _mixtures(
 
 
 def _bands(frequencies: Frequencies) -> Indices:
-    """Bands of 1/duration at first, then of 4 % of the frequency."""
+    """Return band edges: widths of 1/duration at first, then 4 % of the frequency."""
     edges: list[int] = []
     place = 0.0
     while place <= frequencies.last - frequencies.first:

@@ -1,4 +1,4 @@
-"""Seasonal components of measured conditions, and the span that a series of rounds should cover."""
+"""Seasonal components of measured conditions, and the recommended span of a series of rounds."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 DEFAULT_SEED = 7
 MIN_VALUES = 20
-# Periods that nobody asked for get two fifths of the error, those of the calendar the rest.
+# The blind search gets two fifths of the error probability, the calendar periods the rest.
 BLIND_SHARE = 0.4
-# Shifts and drift are asked for at a fifth of it: noise that wanders looks like them more often than its surrogates do.
+# Shifts and drift get a fifth of it: wandering noise looks like them more often than its surrogates do.
 SHIFT_SHARE = 0.2
-# A smaller share of the variance, however significant, moves no result: it would be printed as 0.00.
+# A smaller share of the variance, however significant, changes no result: it would be printed as 0.00.
 WEAKEST = 0.005
 
 
@@ -57,23 +57,20 @@ def seasonality(
     Parameters
     ----------
     times
-        Seconds, `numpy.datetime64` or `datetime`, in any order, with gaps; values of the same time are
-        averaged.
+        Seconds, `numpy.datetime64` or `datetime`, in any order, with gaps; values at the same time are averaged.
     values
-        As many numbers; NaN is missing.
+        One number per time; NaN means missing.
     method
-        "default": shifts of level, blocks and drift are found first, against red noise beside white noise at the same
-        times, at a fifth of the error. Beside them a day (six harmonics) and a week (three) are tested against such
-        noise, with Holm's correction; then a whitened Lomb-Scargle spectrum is searched for any other period,
-        and each one found is removed before the next. "paper": TriScale, section 4.6, peaks of the
-        autocorrelation (gaps filled with the median) above 1.95/√N, of which those count that stand out
+        "default": level shifts, blocks and drift are found first, against red plus white noise at the same times, at a fifth of the
+        error probability. Adjusted for them, a day (six harmonics) and a week (three) are tested against such noise, with Holm's
+        correction; then a whitened Lomb-Scargle spectrum is searched for any other period, and each one found is removed before the
+        next. "paper": TriScale, section 4.6, peaks of the autocorrelation (gaps filled with the median) above 1.95/√N that stand out
         among the other peaks.
     confidence
-        In percent. In red noise, white noise and both together, with shifts of level and drift or without, any period is
-        reported with a probability of at most 100 - confidence percent.
+        In percent. In red noise, white noise or their sum, with or without level shifts and drift, the probability of reporting any
+        period is at most 100 - confidence percent.
     surrogates
-        Series of red noise; by default 999 for the calendar periods, and 199 for the search (59 on more than
-        32,768 cells).
+        Number of red-noise series; by default 999 for the calendar periods, and 199 for the search (59 on more than 32,768 cells).
     seed
         Of PCG64DXSM; the result depends on nothing else.
 
@@ -83,10 +80,8 @@ def seasonality(
         If the lengths differ, a time is not finite, a value is infinite, fewer than two different times have
         a value, or a parameter is out of range.
 
-    Notes
-    -----
-    The calendar periods are tested on at most 8,192 cells of time. A period needs 1.9 cycles and more
-    than two values in each.
+    Notes ----- The calendar periods are tested on at most 8,192 time cells. A period needs 1.9 cycles with more than two values in
+    each.
     """
     _check(method, confidence, surrogates)
     series = read_series(times, values)
@@ -198,7 +193,7 @@ def _levels(
     surrogates: int | None,
     seed: np.random.SeedSequence,
 ) -> Nonstationary:
-    """Shifts and drift beside the calendar; where shifts recur and a period of that length is there, beside that as well."""
+    """Find shifts and drift, adjusted for the calendar and, if shifts recur with a detectable period, for that period too."""
     scores, number = normal_scores(grid.values), surrogates or 199
     enough = max(number, int(np.ceil(2 / (alpha * SHIFT_SHARE))) - 1)
 
@@ -223,7 +218,7 @@ def _test_calendar(
     surrogates: int | None,
     seed: np.random.SeedSequence,
 ) -> dict[Candidate, float]:
-    """The p-value of each calendar period that the data can show: Holm's, at what the blind search leaves of the error."""
+    """Return the p-value of each calendar period that the data can show: Holm, at the error left by the blind search."""
     share = 1 - BLIND_SHARE
     number = surrogates or max(999, int(np.ceil(len(HUMAN) / (share * alpha))))
     scores = normal_scores(grid.values)
@@ -256,13 +251,13 @@ def _periods(
 
 
 def _strengths(grid: TimeGrid, scores: Array, found: Sequence[Candidate], baseline: Baseline) -> list[float]:
-    """Of each with six harmonics at the most: more would explain noise."""
+    """Return the strength of each with six harmonics at most; more would explain noise."""
     few = [Candidate(one.seconds, min(one.harmonics, HARMONICS)) for one in found]
     return strengths(grid.times, scores, few, baseline)
 
 
 def _too_weak(calendar: dict[Candidate, float], periods: Sequence[Period]) -> tuple[str, ...]:
-    """Say which calendar periods are there and explain next to nothing."""
+    """Name the calendar periods that are present but explain next to nothing."""
     listed = {period.seconds for period in periods}
     return tuple(
         f"A {name_of(one.seconds, 0.0)} explains less than {100 * WEAKEST:g} % of the variance and is not listed."
@@ -272,9 +267,9 @@ def _too_weak(calendar: dict[Candidate, float], periods: Sequence[Period]) -> tu
 
 
 def _apart(found: Sequence[Candidate], shares: dict[Candidate, float], grid: TimeGrid) -> list[Candidate]:
-    """Order by length, each once: without the harmonics of longer periods, and without what no record tells from another.
+    """Order by length, dropping harmonics of longer periods and periods that the record cannot tell apart.
 
-    A calendar period stays: the day is the seventh part of a week and a fact of its own.
+    Calendar periods stay: a day is a seventh of a week, but meaningful on its own.
     """
     calendar = {human.seconds for human in HUMAN}
     kept: list[Candidate] = []
@@ -295,7 +290,7 @@ def _apart(found: Sequence[Candidate], shares: dict[Candidate, float], grid: Tim
 
 def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
     multiple = other.seconds / one.seconds
-    # With few cycles of the longer period, any short one is near some harmonic of it: it counts only where it is known to have some.
+    # With few cycles of the longer period, any short one is close to some harmonic of it, so it is one only if the longer is sharp.
     sharp = other.harmonics > HARMONICS
     if multiple <= 1.5 or (
         not sharp and (multiple >= MAX_HARMONIC or duration < MANY_CYCLES * other.seconds)

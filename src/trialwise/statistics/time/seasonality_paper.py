@@ -1,4 +1,4 @@
-"""Periods as TriScale finds them, by the autocorrelation."""
+"""TriScale's method for periods, by the autocorrelation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.statistics.time.timegrid import TimeGrid, TimeSeries, lag_grid
 
 
 def by_paper(series: TimeSeries, grid: TimeGrid) -> Findings:
-    """The prominent peaks of the autocorrelation of a series (TriScale, section 4.6), without a test."""
+    """Return the prominent peaks of the autocorrelation of a series (TriScale, section 4.6), without a test."""
     regular = lag_grid(series, grid)
     full = np.full(regular.size, percentile_of(regular.values, 0.5))
     full[regular.index] = regular.values
@@ -36,9 +36,9 @@ def by_paper(series: TimeSeries, grid: TimeGrid) -> Findings:
 def _prominent_peaks(lags: Correlogram) -> list[int]:
     """Find the first peak that stands out, then the first that stands out among the peaks, and so on.
 
-    The paper names no algorithm. A period makes a peak at each of its multiples, so that not every peak is a
-    period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be
-    above the threshold, and above the dips on both sides by as much.
+    The paper specifies no algorithm. A period causes a peak at each of its multiples, so not every peak is a period, but one that
+    stands out from neighbouring peaks (a week among days) is. A peak stands out if it is above the threshold, and above the dips on
+    both sides by as much.
     """
     from scipy.signal import find_peaks
 

@@ -1,4 +1,4 @@
-"""The periods of a series of values, and what is to be done about them: frozen records."""
+"""Frozen records of the periods of a series of values, and the advice that follows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Period:
     Attributes
     ----------
     seconds
-        Its length.
+        Length of the period.
     strength
-        Default: partial R² of the period with its harmonics in the rank-normal scores, beside trend and
-        the other periods. Paper: the autocorrelation at the peak.
+        Default: partial R² of the period with its harmonics in the rank-normal scores, adjusted for trend and the other periods.
+        Paper: the autocorrelation at the peak.
     p_value
-        Corrected as `correction` says. None for the paper's method, which has no test.
+        Corrected by `correction`. None for the paper's method, which has no test.
     name
         "minute", "hour", "day", "week", "year", or None.
     correction
-        "holm" over the candidates named beforehand, "maximum" over all frequencies of the blind search,
+        "holm" over the candidates specified in advance, "maximum" over all frequencies of the blind search,
         "none" for the paper's method.
     """
 
@@ -46,7 +46,7 @@ class LevelShift:
     before, after
         Medians of the values between the neighbouring shifts, in the unit of the values.
     p_value
-        Of a shift or block that makes the record so much likelier, among red noise beside white noise.
+        Of a shift or block with this likelihood ratio, under red plus white noise.
     """
 
     seconds: float
@@ -57,17 +57,17 @@ class LevelShift:
 
 @dataclass(frozen=True, slots=True)
 class LevelDrift:
-    """A slow change of level over the whole record, beside its shifts.
+    """A slow change of level over the whole record, adjusted for its shifts.
 
     Attributes
     ----------
     change
-        From the first to the last value in the unit of the values: Theil and Sen's slope beside the shifts, times the
-        duration. Of a drift that bends, how far the last tenth of the record lies from the first.
+        From the first to the last value, in the unit of the values: the Theil-Sen slope within levels, times the duration. For a
+        bent drift, the difference of the last tenth of the record from the first.
     bent
-        Whether a bend was found, that is, whether the drift is not along a line.
+        True if a bend was found, that is, if the drift is not linear.
     p_value
-        As of a shift.
+        As for a shift.
     """
 
     change: float
@@ -82,17 +82,17 @@ class Seasonality:
     Attributes
     ----------
     shifts
-        Shifts of level, in order of time; a block is two of them. Periods are tested beside them.
+        Level shifts, in time order; a block consists of two. Periods are adjusted for them.
     drift
-        A drift, beside which periods are tested; None where none was found.
+        A drift, for which periods are adjusted; None if none was found.
     periods
-        Those found, shortest first.
+        The periods found, shortest first.
     autocorrelation
-        Coefficients against the lag, with the pairs behind each and the threshold 1.95/√N.
+        Coefficients by lag, with the number of pairs behind each and the threshold 1.95/√N.
     span
-        Seconds that a series should cover, or None where nothing asks for a span.
+        Seconds that a series should cover, or None if nothing requires a span.
     n
-        Different times with a value.
+        Number of distinct times with a value.
     missing
         Values that were NaN.
     tested
@@ -102,9 +102,9 @@ class Seasonality:
     method
         "default" or "paper".
     level_tested
-        Whether shifts and drift were looked for.
+        True if shifts and drift were searched for.
     note
-        What the reader must know: what could not be tested, what was averaged, how the span came about.
+        Caveats: what could not be tested, what was averaged, the origin of the span.
     """
 
     shifts: tuple[LevelShift, ...]
@@ -123,7 +123,7 @@ class Seasonality:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a method finds, before it is told as a `Seasonality`."""
+    """The findings of a method, before conversion to a `Seasonality`."""
 
     periods: tuple[Period, ...]
     autocorrelation: Correlogram

@@ -1,4 +1,4 @@
-"""Search for periods that nobody named: the wave with harmonics that stands out most of a whitened Lomb-Scargle spectrum."""
+"""Blind search for periods: the most prominent wave with harmonics in a whitened Lomb-Scargle spectrum."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 MAX_PERIODS = 6
 NO_NOISE = 4.0
-"""Of a frequency that is looked at by itself: noise exceeds so many times its mean in 2 %."""
+"""Power over its mean that noise at a single frequency exceeds in 2 % of cases."""
 HARMONICS = 6
 MAX_HARMONIC = 20
-"""Of a wave that has harmonics so many are taken off, so that those beyond the sixth are no further periods."""
+"""Number of harmonics removed with a sharp wave, so that those beyond the sixth do not count as further periods."""
 SHARP = 16.0
-"""What noise shows at a wave's second to sixth harmonic together, over its mean, in less than 1 of 100."""
+"""Power over its mean that noise exceeds at a wave's second to sixth harmonics together in less than 1 of 100 cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A period that the search found, and the p-value of the largest peak among surrogates."""
+    """A period found by the search, and the p-value of the largest peak from surrogates."""
 
     candidate: Candidate
     p_value: float
@@ -66,21 +66,21 @@ def blind_search(
 ) -> list[Discovery]:
     """Find periods one after another, each with its harmonics removed before the next (CLEAN).
 
-    Each peak is measured by the noise that the rest of the spectrum looks like, and so is the largest peak of every
-    surrogate by the noise that its own spectrum looks like: what makes the noise uncertain counts on both sides.
+    Each peak is measured relative to the noise fitted to the rest of the spectrum, and so is the largest peak of every surrogate, so
+    that the uncertainty of the noise counts on both sides.
 
     Parameters
     ----------
     grid
-        Where the scores are.
+        The grid of the scores.
     scores
         Rank-normal scores of the values.
     known
-        Periods that are found already; they and the baseline are removed first.
+        Periods already found; they and the baseline are removed first.
     alpha
-        The search stops at the first largest peak whose p-value is above it, and after six periods.
+        The search stops when the p-value of the largest peak is above this, and after six periods.
     surrogates
-        How many; the smallest possible p-value is 1/(surrogates + 1).
+        Their number; the smallest possible p-value is 1/(surrogates + 1).
     seed
         Of the surrogates.
     baseline
@@ -88,8 +88,8 @@ def blind_search(
     """
     frequencies = frequencies_of(grid)
     basis, discoveries = design(grid.times, known, baseline), list[Discovery]()
-    # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and what is
-    # not so red then has peaks at high frequencies that are none.
+    # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and less red noise then
+    # has spurious peaks at high frequencies.
     for step in seed.spawn(MAX_PERIODS if frequencies else 0):
         if frequencies is None or float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT:
             break
@@ -128,7 +128,7 @@ def _largest_peak(
 
 
 def _peaks(noises: NoiseSpectra, spectra: npt.NDArray[np.float32]) -> tuple[Indices, Array]:
-    """The frequency of each spectrum whose wave stands out most, and by how much from the noise that the rest looks like."""
+    """Return the most prominent frequency of each spectrum, and its prominence relative to the noise fitted to the rest."""
     hidden = noises.frequencies.hidden
     first = _combs(noises.whitened(spectra, noises.fit(spectra)), noises.frequencies)
     places = first[:, hidden:].argmax(axis=1) + hidden
@@ -137,11 +137,11 @@ def _peaks(noises: NoiseSpectra, spectra: npt.NDArray[np.float32]) -> tuple[Indi
 
 
 def _combs(whitened: npt.NDArray[np.float32], frequencies: Frequencies) -> npt.NDArray[np.float32]:
-    """How much each frequency stands out, its harmonics counted as far as they help.
+    """Return the prominence of each frequency, including its harmonics as far as they help.
 
     The H statistic: the largest over m of 2 W(f) + ... + 2 W(m f) - 4 m + 4 (de Jager, Raubenheimer and Swanepoel, A&A 221, 1989).
-    Harmonics of a sharp wave fall like a red spectrum, so that none of them stands out by itself. Each is taken at its largest value
-    within what f may be off by.
+    Harmonics of a sharp wave fall like a red spectrum, so that none of them stands out alone. Each is taken at its largest value
+    within the uncertainty of f.
     """
     from scipy.ndimage import maximum_filter1d
 
@@ -160,7 +160,7 @@ def _combs(whitened: npt.NDArray[np.float32], frequencies: Frequencies) -> npt.N
 def _fundamental(
     at: int, spectrum: npt.NDArray[np.float32], whitened: npt.NDArray[np.float32], frequencies: Frequencies
 ) -> int:
-    """The wave behind a comb: the strongest of its own, or a stronger one at a fraction of that frequency that is no noise."""
+    """Return the wave behind a comb: its strongest, or a stronger one at a fraction of that frequency that is not noise."""
     strongest = max(
         (_near(at, order, spectrum, frequencies, reach=order // 2) for order in range(1, HARMONICS + 1)),
         key=lambda place: spectrum[place],
@@ -173,7 +173,7 @@ def _fundamental(
 
 
 def _is_sharp(at: int, whitened: npt.NDArray[np.float32], frequencies: Frequencies) -> bool:
-    """Whether a wave has harmonics: what is at their frequencies, together, is more than noise shows there."""
+    """Return True if a wave has harmonics: the total power at their frequencies exceeds that of noise."""
     places = {_near(at, order, whitened, frequencies, reach=order // 2) for order in range(2, HARMONICS + 1)}
     return float(sum(whitened[place] for place in places - {at})) > SHARP
 
@@ -181,7 +181,7 @@ def _is_sharp(at: int, whitened: npt.NDArray[np.float32], frequencies: Frequenci
 def _near(
     at: int, times: float, spectrum: npt.NDArray[np.float32], frequencies: Frequencies, *, reach: int
 ) -> int:
-    """The strongest place around so many times a frequency, or the frequency's own where that is beyond the spectrum."""
+    """Return the index of the largest value near a multiple of a frequency, or the frequency's own if that is beyond the spectrum."""
     middle = round((at + frequencies.first) * times) - frequencies.first
     low, high = max(middle - reach, 0), min(middle + reach + 1, spectrum.size)
     return at if high <= low else low + int(spectrum[low:high].argmax())
@@ -190,7 +190,7 @@ def _near(
 def _refined(
     grid: TimeGrid, residual: Array, basis: Array, frequencies: Frequencies, at: int, harmonics: int
 ) -> float:
-    """Find the frequency near a peak whose wave, with its harmonics, explains most, with 1.9 cycles or more in the record."""
+    """Find the frequency near a peak whose wave with harmonics explains most, limited to at least 1.9 cycles in the record."""
     hertz, reach = frequencies.hertz(at, grid.cell), 0.5 / grid.duration
     low, high = max(hertz - reach, MIN_CYCLES / (grid.duration + grid.spacing)), hertz + reach
 
@@ -204,7 +204,7 @@ def _refined(
 
     from scipy.optimize import minimize_scalar
 
-    # The highest harmonic goes through so many cycles more or less within reach that there are as many best frequencies.
+    # Within reach the highest harmonic varies by several cycles, so there are as many local optima.
     steps = np.linspace(low, high, 4 * harmonics + 1)
     best = int(np.argmin([unexplained(step) for step in steps.tolist()]))
     found = minimize_scalar(

@@ -1,4 +1,4 @@
-"""Values measured at any times, on a regular grid of cells in which gaps are cells without a value."""
+"""Values measured at arbitrary times, on a regular grid of cells in which gaps are cells without a value."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class TimeSeries:
     times
         Seconds since the first value.
     values
-        As many finite values.
+        One finite value per time.
     missing
-        Values that were NaN and have been left out.
+        Number of values that were NaN and were dropped.
     repeated
-        Values that shared their time with another one and have been averaged with it.
+        Number of values that shared their time with another one and were averaged with it.
     """
 
     times: Array
@@ -49,18 +49,18 @@ class TimeSeries:
 
 @dataclass(frozen=True, slots=True)
 class TimeGrid:
-    """Cells of equal length, some of which hold a value.
+    """Cells of equal length, some with a value.
 
     Attributes
     ----------
     cell
         Length of a cell in seconds.
     index
-        The cells that hold a value, increasing, from 0 to ``size - 1``.
+        The cells with a value, increasing, from 0 to ``size - 1``.
     values
-        The mean of what was measured in each of them.
+        The mean of the values measured in each of them.
     regular
-        Whether the times themselves lie on this grid (up to a fifth of a cell).
+        True if the times themselves lie on this grid (up to a fifth of a cell).
     """
 
     cell: float
@@ -75,7 +75,7 @@ class TimeGrid:
 
     @property
     def times(self) -> Array:
-        """Seconds from the first cell to each cell that holds a value."""
+        """Seconds from the first cell to each cell with a value."""
         return np.asarray(self.index * self.cell, dtype=np.float64)
 
     @property
@@ -85,18 +85,17 @@ class TimeGrid:
 
     @property
     def spacing(self) -> float:
-        """Median distance in seconds of neighbouring values."""
+        """Median distance of neighbouring values in seconds."""
         return float(np.median(np.diff(self.index))) * self.cell
 
 
 def read_series(times: ArrayLike, values: ArrayLike) -> TimeSeries:
-    """Sort values by time, leave NaN out, average values of the same time.
+    """Sort values by time, drop NaN, and average values at the same time.
 
     Raises
     ------
     StatisticsError
-        If the lengths differ, a time is not finite, a value is infinite, or fewer than two different times
-        have a value.
+        If the lengths differ, a time is not finite, a value is infinite, or fewer than two distinct times have a value.
     """
     when, what = seconds(times), as_values_with_gaps(values)
     if what.shape != when.shape:
@@ -110,23 +109,23 @@ def read_series(times: ArrayLike, values: ArrayLike) -> TimeSeries:
 
 
 def _means(groups: Indices, values: Array, counts: Indices) -> Array:
-    # Scaled, so that the sum of huge values stays finite.
+    # Scale first, so that the sum of huge values stays finite.
     scale = float(np.abs(values).max()) or 1.0
     return np.bincount(groups, weights=values / scale, minlength=counts.size) / counts * scale
 
 
 def lay_out(series: TimeSeries) -> TimeGrid:
-    """Make the grid that follows the spacing of the times.
+    """Build the grid that follows the spacing of the times.
 
-    Regular times (95 % of the distances within a fifth of a multiple of the median distance) get one cell for
-    each time. Others get cells of a quarter of the median distance, but at most eight cells for each value
-    and 196,608 in all, so that the work stays proportional to the data.
+    Regular times (95 % of the distances within a fifth of a multiple of the median distance) get one cell per time. Others get cells
+    of a quarter of the median distance, but at most eight cells per value and 196,608 in total, so that the work stays proportional
+    to the data.
     """
     distances = np.diff(series.times)
     step = float(np.median(distances))
     multiples = np.rint(distances / step)
     regular = float(np.mean(np.abs(distances / step - multiples) <= 0.2)) >= 0.95
-    # The median of jittered distances is not exactly the interval of the clock behind them.
+    # With jitter, the median distance is not exactly the interval of the underlying clock.
     cell = series.duration / float(multiples.sum()) if regular else step / 4
     most = min(MAX_CELLS, max(1024, CELLS_PER_VALUE * series.times.size))
     if series.duration / cell >= most:
@@ -135,17 +134,17 @@ def lay_out(series: TimeSeries) -> TimeGrid:
 
 
 def with_cells(series: TimeSeries, cell: float) -> TimeGrid:
-    """Make the grid with cells of a given length in seconds."""
+    """Build the grid with cells of a given length in seconds."""
     return _fill(series, cell, regular=False)
 
 
 def at_most(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
-    """The grid, or one of 8,192 longer cells where it has more: surrogates of all of them take long."""
+    """Return the grid, or one of 8,192 longer cells if it has more, because surrogates of all of them are slow."""
     return grid if grid.size <= FEW_CELLS else with_cells(series, series.duration / (FEW_CELLS - 1))
 
 
 def lag_grid(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
-    """One cell for each median spacing: quarter cells of irregular times would leave each lag few pairs."""
+    """Return a grid with one cell per median spacing; quarter cells of irregular times would leave few pairs per lag."""
     cell = grid.cell if grid.regular else grid.spacing
     return at_most(series, with_cells(series, cell))
 
