@@ -1,1 +1,1 @@
-"""Samples of many trials together: trials as clusters, control variates."""
+"""Pooled samples of many trials: trials as clusters, control variates."""

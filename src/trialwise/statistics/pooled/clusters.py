@@ -1,4 +1,4 @@
-"""Samples of many trials put together, without forgetting which trial each is from."""
+"""Samples of many trials pooled, each with its trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_TRIALS = 2
 
 
 class NoSamplesError(StatisticsError):
-    """Trials that have no sample, not one of them."""
+    """The trials have no samples at all."""
 
     def __init__(self) -> None:
         super().__init__("no trial has a sample; check what selects them (a size class, a phase)")
@@ -32,13 +32,13 @@ class Clusters:
     owners: Indices
     """The trial of each sample, from 0."""
     weights: Array
-    """Of each sample; 1 where none were given."""
+    """Weight of each sample; 1 if none were given."""
     sizes: Array
-    """Samples of each trial."""
+    """Number of samples of each trial."""
 
     @classmethod
     def of(cls, trials: Sequence[ArrayLike], weights: Sequence[ArrayLike] | None = None) -> Clusters:
-        """Of one array for each trial; a trial may be empty.
+        """Pool one array per trial; a trial may be empty.
 
         Raises
         ------
@@ -49,12 +49,12 @@ class Clusters:
 
     @classmethod
     def of_checked(cls, checked: Sequence[Array], weights: Sequence[ArrayLike] | None = None) -> Clusters:
-        """`of` for samples that have been checked, as those of a sequence were when they came.
+        """Pool samples that are already checked, such as those of a sequential estimate.
 
         Raises
         ------
         StatisticsError
-            Fewer than two trials, weights that are none, or, as `NoSamplesError`, no sample at all.
+            Fewer than two trials, invalid weights, or, as `NoSamplesError`, no samples at all.
         """
         sizes = np.array([trial.size for trial in checked], dtype=np.float64)
         samples = np.concatenate(checked) if len(checked) else np.empty(0)
@@ -65,7 +65,7 @@ class Clusters:
         return cls(samples[order], owners[order], weighed, sizes)
 
     def followed_by(self, others: Clusters) -> Clusters:
-        """With further trials, none of them weighted, as if all had been put in order together: nothing is sorted anew."""
+        """Append further trials, without weights, as if all had been sorted together; nothing is sorted again."""
         places = np.searchsorted(self.ordered, others.ordered, side="right")
         ordered = np.insert(self.ordered, places, others.ordered)
         owners = np.insert(self.owners, places, others.owners + self.trials)
@@ -73,20 +73,20 @@ class Clusters:
 
     @property
     def trials(self) -> int:
-        """How many trials there are."""
+        """Number of trials."""
         return self.sizes.size
 
     def above(self, rank: int) -> Array:
-        """Weight, in each trial, of the samples after the first `rank` of all."""
+        """Return, per trial, the weight of its samples above the first `rank` of all."""
         return _by_trial(self.owners[rank:], self.weights[rank:], self.trials)
 
     def sums(self) -> Array:
-        """Sum of the samples of each trial."""
+        """Return the sum of the samples of each trial."""
         return _by_trial(self.owners, self.ordered, self.trials)
 
 
 def require_enough(trials: int, samples: int) -> None:
-    """Raise StatisticsError where there are fewer than two trials, or no samples."""
+    """Raise StatisticsError if there are fewer than two trials, or no samples."""
     if trials < MIN_TRIALS:
         raise StatisticsError(f"there are {trials} trials; at least {MIN_TRIALS} are needed for an interval")
     if not samples:
@@ -94,7 +94,7 @@ def require_enough(trials: int, samples: int) -> None:
 
 
 def ones(count: int) -> Array:
-    """Weights that take no memory."""
+    """Return unit weights that take no memory."""
     return np.broadcast_to(np.float64(1.0), count)
 
 
@@ -113,17 +113,17 @@ def _joined(weights: Sequence[ArrayLike], sizes: Array) -> Array:
 
 
 def ratio_standard_error(numerators: Array, denominators: Array) -> float:
-    """Standard error of a ratio of sums over trials, linearised (Cochran 1977, section 6.3): trials are the unit."""
+    """Return the linearised standard error of a ratio of sums over trials (Cochran 1977, section 6.3); trials are the unit."""
     n, residuals = numerators.size, ratio_residuals(numerators, denominators)
     return float(np.sqrt(n / (n - 1) * np.sum(residuals**2))) / float(denominators.sum())
 
 
 def ratio_residuals(numerators: Array, denominators: Array) -> Array:
-    """What each trial has more of the numerator than the ratio of the sums says; shape (trials,)."""
+    """Return each trial's excess of the numerator over the ratio of the sums; shape (trials,)."""
     return numerators - numerators.sum() / denominators.sum() * denominators
 
 
 def resampled_counts(trials: int, resamples: int, seed: int) -> Array:
-    """How often each trial occurs in each of many draws with replacement: shape (resamples, trials)."""
+    """Return how often each trial occurs in each of many draws with replacement: shape (resamples, trials)."""
     random = np.random.Generator(np.random.PCG64DXSM(seed))
     return random.multinomial(trials, np.full(trials, 1 / trials), size=resamples).astype(np.float64)

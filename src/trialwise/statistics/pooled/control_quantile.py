@@ -1,4 +1,4 @@
-"""Control variates for the quantile of all samples: on the linearised share of samples beyond it."""
+"""Control variates for the quantile of all samples, applied to the linearised share of samples beyond it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _ROUNDS = 4
-"""Of finding the quantile at which the controls are fitted."""
+"""Iterations to find the quantile at which the controls are fitted."""
 
 
 def control_variates_quantile(
@@ -41,20 +41,20 @@ def control_variates_quantile(
     precision: float | None = None,
     surrogate_trials: int | None = None,
 ) -> ControlVariates:
-    """Quantile of all samples with control variates.
+    """Estimate the quantile of all samples with control variates.
 
-    For each trial d = (its samples above Q) - (1 - p) (its samples), of mean 0 at the true quantile Q, is regressed on the
-    controls (the linearisation of the ratio estimator; Lavenberg and Welch 1981 for the regression, Woodruff 1952 for the way
-    back). What the controls take off the mean of d moves the share at which the quantile is read off all samples, and the standard
-    error that is left moves its bounds. A good control is the same d of a fluid model of the same flows, whose mean is known from
-    many surrogate trials. The guards are those of `control_variates`.
+    For each trial d = (its samples above Q) - (1 - p) (its samples), with mean 0 at the true quantile Q, is regressed on the
+    controls (the linearised ratio estimator; regression by Lavenberg and Welch 1981, inversion by Woodruff 1952). The shift of the
+    mean of d by the controls changes the share at which the quantile is read off all samples, and the residual standard error sets
+    its bounds. A good control is the same d from a fluid model of the same flows, with a mean known from many surrogate trials. The
+    guards are those of `control_variates`.
 
     Parameters
     ----------
     trials
         The samples of each trial.
     percentile
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     x, known_means, confidence, precision, surrogate_trials
         As in `control_variates`.
 
@@ -98,13 +98,13 @@ def _linearised(clusters: Clusters, rank: int, p: Fraction) -> Array:
 def _at_quantile(
     clusters: Clusters, p: Fraction, controls: Array, means: Array, surrogate_trials: int | None
 ) -> tuple[Regression, float]:
-    """The fit at the controlled quantile, and the share of the samples at or below it."""
+    """Return the fit at the controlled quantile, and the share of the samples at or below it."""
     count = clusters.ordered.size
     share = nearest_rank(count, p) / count
     for _ in range(_ROUNDS):
         rank = min(max(ceil(share * count), 1), count - 1)
         fit = regression(_linearised(clusters, rank, p), controls, means, surrogate_trials)
-        # At the quantile the controlled mean of d is 0: its plain mean there is what the controls take off.
+        # At the quantile the controlled mean of d is 0, so its plain mean there equals the shift by the controls.
         share = float(p) - fit.shift / float(clusters.sizes.mean())
     rank = min(max(ceil(share * count), 1), count - 1)
     return regression(_linearised(clusters, rank, p), controls, means, surrogate_trials), share
@@ -115,7 +115,7 @@ def _sample_at(ordered: Array, share: float) -> float:
 
 
 def _bounds(ordered: Array, share: float, half: float) -> tuple[float, float]:
-    # Of few samples the controls may move the share beyond 0 or 1.
+    # With few samples the controls may move the share beyond 0 or 1.
     low = min(ceil((share - half) * ordered.size), ordered.size)
     high = max(floor((share + half) * ordered.size) + 1, 1)
     return (

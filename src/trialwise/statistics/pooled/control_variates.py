@@ -1,4 +1,4 @@
-"""Control variates: what is known of the workload takes variance out of a mean over trials."""
+"""Control variates: known properties of the workload reduce the variance of a mean over trials."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FEWEST = 200
-"""Trials from which on the interval of the residuals is trusted: they are spiky, almost all small and a few large."""
+"""Minimum number of trials to trust the interval of the residuals, which are spiky: almost all small, a few large."""
 _SHARE_OF_PLAIN = 0.1
 _MIN_AT_ALL = 10
-"""Residual degrees of freedom below which no regression is made."""
+"""Minimum residual degrees of freedom for a regression."""
 SPIKE = 0.2
-"""Share of the variance left from which on one trial is too much: others like it have not come yet."""
+"""Share of the residual variance above which one trial is too dominant: others like it have not occurred yet."""
 _SINGULAR = 1e-6
 
 
@@ -34,21 +34,21 @@ class ControlVariates:
     estimate: float
     low: float
     high: float
-    """Of the controlled mean where `usable`, else of the plain one."""
+    """Of the controlled mean if `usable`, else of the plain one."""
     usable: bool
-    """Whether there are enough trials for the controlled interval, it gains something, and it is no wider than the plain one."""
+    """True if there are enough trials for the controlled interval, it gains something, and it is no wider than the plain one."""
     controlled: MeanInterval
     plain: MeanInterval
     gain: float
     """Variance of the plain mean over that of the controlled one, in this experiment."""
     largest: float
-    """Share of the variance left by the controls that the largest residual makes."""
+    """Share of the residual variance due to the largest residual."""
     coefficients: Array
     n: int
     needed: int
-    """Trials from which on the controlled interval is used."""
+    """Minimum number of trials to use the controlled interval."""
     confidence: float
-    """In percent, as reported."""
+    """Reported, in percent."""
     warnings: tuple[str, ...]
     method: str
 
@@ -58,9 +58,9 @@ class Regression:
     """A least-squares fit at the known means of the controls."""
 
     shift: float
-    """What the fit takes off the mean."""
+    """The adjustment that the fit subtracts from the mean."""
     variance: float
-    """Of the controlled mean."""
+    """Variance of the controlled mean."""
     coefficients: Array
     residuals: Array
     degrees_of_freedom: int
@@ -75,21 +75,21 @@ def control_variates(
     precision: float | None = None,
     surrogate_trials: int | None = None,
 ) -> ControlVariates:
-    """Mean of y at the known means of x: the regression estimator (Lavenberg and Welch 1981).
+    """Estimate the mean of y at the known means of x: the regression estimator (Lavenberg and Welch 1981).
 
-    mean(y) - β (mean(x) - μ), with β of least squares; its variance is that of a fitted value at μ, s² (1/n + d' Sxx⁻¹ d) with
-    d = mean(x) - μ, on n - k - 1 degrees of freedom. Means that m surrogate trials estimated add β' S β / m.
+    The estimate is mean(y) - β (mean(x) - μ), with β by least squares; its variance is that of a fitted value at μ, s² (1/n + d'
+    Sxx⁻¹ d) with d = mean(x) - μ, on n - k - 1 degrees of freedom. Means estimated from m surrogate trials add β' S β / m.
 
-    Residuals of a fluid surrogate are mostly about 0 and rarely large, so that few trials understate them: nominal 95 % intervals
-    held in 70 % from 30 trials and 86 % from 100 (DCTCP, p99). The controlled interval is therefore used only from 200 trials on, or
-    from a tenth of what the plain interval would take for the `precision`, if that is smaller; it misses with four fifths of the
-    probability reported; and its half-width never is below half of the precision. Where that leaves it wider than the plain one, which
-    needs no such guards, the plain one is used. Both intervals are given.
+    Residuals of a fluid surrogate are mostly near 0 and rarely large, so few trials understate them: nominal 95 % intervals covered
+    70 % with 30 trials and 86 % with 100 (DCTCP, p99). The controlled interval is therefore used only from 200 trials on, or from a
+    tenth of what the plain interval would take for the `precision`, if that is smaller; it has four fifths of the reported error
+    probability, and its half-width is at least half of the precision. If this makes it wider than the plain interval, which needs no
+    such guards, the plain one is used. Both are returned.
 
     Parameters
     ----------
     y
-        One number for each trial.
+        One number per trial.
     x
         Controls of the same trials: shape (n,) or (n, k), for example offered load, number of flows, largest flow, and the same
         metric by a fluid model of the same flows.
@@ -98,15 +98,15 @@ def control_variates(
     confidence
         In percent.
     precision
-        Half of the width wanted, in percent of the estimate; without it no floor and no tenth of a forecast exist.
+        Desired half-width, in percent of the estimate; without it there is no floor and no tenth of a forecast.
     surrogate_trials
-        Of how many independent surrogate trials the known means are the means; None where they are exact.
+        Number of independent surrogate trials behind the known means; None if they are exact.
 
     Raises
     ------
     StatisticsError
-        Shapes that do not fit, controls that do not vary or determine each other, too few trials for any regression, values that
-        are not finite, or an option out of range.
+        Shapes do not match, controls do not vary or are collinear, there are too few trials for any regression, values are not
+        finite, or an option is out of range.
     """
     values = as_values(y, "y", minimum=2)
     controls, means = as_controls(x, known_means, values.size)
@@ -135,7 +135,7 @@ def guarded(
     plain_variance: float,
     precision: float | None,
 ) -> ControlVariates:
-    """Both intervals, and which of them is to be used; the precision is a share."""
+    """Return both intervals, and which of them to use; the precision is a share."""
     n, confidence = controlled.n, controlled.confidence
     needed = _trials_needed(plain, precision)
     gains = n >= needed and plain_variance > fit.variance
@@ -162,7 +162,7 @@ def guarded(
 
 
 def reach_of(degrees_of_freedom: int, confidence: float) -> float:
-    """Standard errors on either side of a controlled estimate."""
+    """Return the half-width of a controlled interval in standard errors."""
     miss = INNER * (1 - confidence / 100)
     return float(stdtrit(degrees_of_freedom, 1 - miss / 2))
 
@@ -194,7 +194,7 @@ def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Ar
 
 
 def independent_controls(x: ArrayLike) -> list[int]:
-    """The columns of controls that vary and are not determined by the ones before, as bytes by the number of flows of one size.
+    """Return the columns that vary and are not determined by earlier ones, unlike bytes and the number of flows of one size.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def independent_controls(x: ArrayLike) -> list[int]:
 
 
 def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | None) -> Regression:
-    """Fit y on centred controls and say what that changes at the known means.
+    """Fit y on centred controls and evaluate the adjustment at the known means.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | 
 
 
 def _trials_needed(plain: MeanInterval, precision: float | None) -> int:
-    """Trials from which on the controlled interval is used: 200, or a tenth of the plain forecast if that is smaller."""
+    """Return the minimum number of trials for the controlled interval: 200, or a tenth of the plain forecast if that is smaller."""
     if precision is None or not plain.estimate:
         return FEWEST
     half = (plain.high - plain.low) / 2
@@ -263,7 +263,7 @@ def _largest(residuals: Array) -> float:
 
 
 def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool) -> list[str]:
-    """What speaks against the controlled interval here."""
+    """List the reasons against the controlled interval."""
     found: list[str] = []
     if n < needed:
         found.append(

@@ -1,4 +1,4 @@
-"""Two samples put together: what tests by ranks share."""
+"""Two samples pooled, as rank tests need them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from trialwise.statistics.checks import Array
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """How often each value occurs in two samples, values in ascending order."""
+    """Number of occurrences of each value in two samples, values in ascending order."""
 
     counts: Array
-    """In both."""
+    """In both samples."""
     own: Array
-    """In the first."""
+    """In the first sample."""
     sizes: tuple[int, int]
 
     @classmethod
     def of(cls, first: Array, second: Array) -> Pooled:
-        """Pool two samples that are not empty; quickest where each is in ascending order."""
+        """Pool two non-empty samples; fastest if each is in ascending order."""
         both = np.concatenate([first, second])
         order = np.argsort(both, kind="stable")
         ordered = both[order]

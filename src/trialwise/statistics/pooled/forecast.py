@@ -1,4 +1,4 @@
-"""How well the trials tell how many of them a pooled quantile will take."""
+"""Uncertainty of the forecast number of trials for a pooled quantile."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from trialwise.statistics.pooled.clusters import Clusters, ratio_residuals, rati
 from trialwise.statistics.pooled.quantile import BEYOND, PooledEstimate, compatible_shares, inner_rank
 
 _LEAST = 1e-3
-"""Of the half-width, below which a narrower one is that of ties."""
+"""Share of the half-width below which a narrower interval is due to ties."""
 
 
 def forecast_spread(
     clusters: Clusters, p: Fraction, found: PooledEstimate, reach: float, target: float, *, relative: bool
 ) -> float:
-    """Standard deviation of the logarithm of the number of trials that the width of a Woodruff interval forecasts.
+    """Estimate the standard deviation of the log number of trials that the width of a Woodruff interval forecasts.
 
-    The number goes with the variance of the share times the square of the slope of the quantile function over the square of the
-    width wanted, so four things make it uncertain: the variance of the share, whose degrees of freedom are few where few trials
-    have any of the tail; the slope, which is read off the spacings between the samples inside of the interval (twice the variance
-    of their sum is about the sum of their squares, as of exponential ones; times the design effect of their number); where the
-    precision is `relative`, the estimate; and that the slope is another one inside of the narrower interval at the end, of which
-    counts what the pilot's own samples show beyond their noise. Terms are added as if they were independent.
+    The number is proportional to the variance of the share times the squared slope of the quantile function over the squared width,
+    so it has four sources of uncertainty: the variance of the share, with few degrees of freedom if few trials contribute to the
+    tail; the slope, from the spacings between samples inside the interval (twice the variance of their sum is about the sum of their
+    squares, as for exponential spacings; times the design effect of their number); the estimate, if the precision is `relative`; and
+    the change of slope inside the final, narrower interval, counted as far as the pilot's samples show it beyond their noise. Terms
+    are added as if independent.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def forecast_spread(
     found
         Its interval (`clustered_quantile`), both bounds finite.
     reach
-        Standard errors on either side.
+        Half-width in standard errors.
     target
-        Half of the width wanted, above 0, in the unit of the samples.
+        Desired half-width, above 0, in the unit of the samples.
     """
     half = (found.high - found.low) / 2
     window = _Window.of(clusters, p, found, reach)
@@ -54,20 +54,20 @@ def forecast_spread(
 
 
 def _degrees_of_freedom(clusters: Clusters, p: Fraction) -> float:
-    """Of the variance of the share: of the residuals of the trials' numbers of samples beyond the quantile."""
+    """Return the degrees of freedom of the share's variance, from residuals of each trial's number of samples beyond the quantile."""
     above = clusters.above(inner_rank(clusters.ordered.size, p))
     return RunningMoments.of(ratio_residuals(above, clusters.sizes)).degrees_of_freedom
 
 
 def spacing_noise(inside: Array) -> float:
-    """Variance of the logarithm of the squared distance between the ends of these samples, in ascending order, drawn independently."""
+    """Return the variance of the log squared distance between the ends of these independent samples, in ascending order."""
     spacings = np.diff(inside)
     width = float(spacings.sum())
     return 2 * float(np.sum((spacings / width) ** 2)) if width else 0.0
 
 
 class _Window:
-    """The samples inside of the interval, and inside of that which so many times the trials would have."""
+    """The samples inside the interval, and inside the interval that more trials would give."""
 
     def __init__(self, clusters: Clusters, p: float, known: float, tail: float) -> None:
         self._clusters = clusters
@@ -77,23 +77,23 @@ class _Window:
 
     @classmethod
     def of(cls, clusters: Clusters, p: Fraction, found: PooledEstimate, reach: float) -> _Window:
-        """That of an interval, at its effective number of samples."""
+        """Build the window of an interval, at its effective sample size."""
         tail = (1 - found.confidence / 100) / 2
         known = found.samples / found.design_effect * (float(ndtri(1 - tail)) / reach) ** 2
         return cls(clusters, float(p), known, tail)
 
     def nearer(self, growth: float) -> float:
-        """The growth, or less where fewer than ten samples would be left inside."""
+        """Return the growth, or less if fewer than ten samples would be left inside."""
         low, high = self._ranks(1.0)
         return min(growth, max((high - low) / BEYOND, 1.0) ** 2)
 
     def half_width(self, growth: float) -> float:
-        """Half of the width of the interval that so many times the trials would have, by these samples."""
+        """Return the half-width of the interval with `growth` times the trials, estimated from these samples."""
         low, high = self._ranks(growth)
         return (self._at(high) - self._at(low)) / 2
 
     def noise(self, growth: float) -> float:
-        """Variance of the logarithm of the squared width, from the spacings and from how trials share the samples."""
+        """Return the variance of the log squared width, from the spacings and the clustering of samples by trial."""
         low, high = self._ranks(growth)
         first, last = max(ceil(low), 1), min(floor(high), self._clusters.ordered.size)
         return spacing_noise(self._clusters.ordered[first - 1 : last]) * max(
@@ -101,7 +101,7 @@ class _Window:
         )
 
     def _clustering(self, first: int, last: int) -> float:
-        """Design effect of the number of samples between two ranks."""
+        """Return the design effect of the number of samples between two ranks."""
         inside: Array = self._clusters.above(first) - self._clusters.above(last)
         share = (last - first) / self._clusters.ordered.size
         error = ratio_standard_error(inside, self._clusters.sizes)
@@ -113,7 +113,7 @@ class _Window:
         return low * count, high * count + 1
 
     def _at(self, rank: float) -> float:
-        """The sample at a rank, between two of them linearly."""
+        """Return the sample at a rank, with linear interpolation."""
         ordered = self._clusters.ordered
         below = min(max(floor(rank), 1), ordered.size)
         above = min(below + 1, ordered.size)

@@ -1,4 +1,4 @@
-"""What each trial contributes to a statistic of all samples: one number a trial, to be paired, regressed and compared."""
+"""The contribution of each trial to a statistic of all samples: one number per trial, for pairing, regression and comparison."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _REACH = float(ndtri(0.975))
-"""Standard errors of the share on either side of the quantile, over which the slope of the quantile is taken."""
+"""Half-width, in standard errors of the share, over which the slope of the quantile function is estimated."""
 
 
 def pooled_influence(trials: Sequence[ArrayLike], percentile: float | None = None) -> Array:
-    """One number for each trial whose mean is the mean, or a quantile, of all samples, and whose spread is its standard error.
+    """Return one number per trial with the mean or quantile of all samples as mean and its standard error as spread.
 
-    The statistic plus n times its linearisation in each trial: of the mean R = Σs/Σm, R + (s_i - R m_i)/m̄ (Cochran 1977, section
-    6.3); of the quantile Q, Q + q'(p) (c_i - c̄/m̄ m_i)/m̄ with c_i of the m_i samples above Q. The slope q'(p) of the quantile
-    function is that between the ends of Woodruff's interval of the share (Francisco and Fuller 1991), so that the standard error
-    is that of an interval of that width. Differences of such numbers from the same workloads have the variance of the difference
-    of the statistics, covariance and all.
+    Each is the statistic plus n times its linearisation in the trial: for the mean R = Σs/Σm, R + (s_i - R m_i)/m̄ (Cochran 1977,
+    section 6.3); for the quantile Q, Q + q'(p) (c_i - c̄/m̄ m_i)/m̄ with c_i of the m_i samples above Q. The slope q'(p) of the
+    quantile function is taken between the ends of Woodruff's interval of the share (Francisco and Fuller 1991), so that the standard
+    error matches the width of that interval. Differences of such numbers from the same workloads have the variance of the difference
+    of the statistics, covariance included.
 
     Parameters
     ----------
     trials
         Samples of each trial, two trials or more.
     percentile
-        In percent, 0 to 100, both excluded; None for the mean.
+        In percent, between 0 and 100, exclusive; None for the mean.
 
     Returns
     -------
-    One number for each trial, in the unit of the samples.
+    One number per trial, in the unit of the samples.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Means over trials: of all samples, or of one statistic for each trial."""
+"""Means over trials: of all samples, or of one statistic per trial."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def pooled_mean(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PooledEstimate:
-    """Mean of all samples, trials as clusters: sum of sums over sum of numbers (ratio estimator, Cochran 1977, chapter 6).
+    """Estimate the mean of all samples, trials as clusters: total sum / total count (ratio estimator, Cochran 1977, chapter 6).
 
-    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials; of trials of one size, with two
-    means only, the bounds of `mean_interval`. "bootstrap": whole trials.
+    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials; the bounds of `mean_interval` if trials have equal size and only two distinct means. "bootstrap": resamples whole trials.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def _by_bootstrap(sums: Array, sizes: Array, level: float, resamples: int, seed:
 
 @dataclass(frozen=True, slots=True)
 class PerTrialMean:
-    """The mean over trials of one statistic for each: the estimand "per_trial", in the unit of the samples."""
+    """The mean over trials of one statistic per trial: the estimand "per_trial", in the unit of the samples."""
 
     estimate: float
     low: float
@@ -106,10 +105,10 @@ class PerTrialMean:
     convention: str
     """Of the quantile; empty for other measures."""
     forced: bool
-    """Whether a quantile was forced that so few samples hardly have."""
+    """True if a quantile was forced despite too few samples."""
     method: str
     note: str
-    """What in the trials makes the interval hold less often than it says; empty where nothing does."""
+    """Why the interval undercovers in these trials; empty if it does not."""
 
 
 def per_trial_mean(
@@ -120,9 +119,9 @@ def per_trial_mean(
     convention: Convention = "nearest_rank",
     forced: bool = False,
 ) -> PerTrialMean:
-    """Mean over trials of each trial's statistic, with Student's interval: what CCEval's model-free algorithm estimates.
+    """Estimate the mean over trials of a per-trial statistic, with Student's interval, as CCEval's model-free algorithm does.
 
-    It is not the statistic of all samples: a quantile of few samples is biased, and averaging does not cure that.
+    It differs from the statistic of all samples: a quantile of few samples is biased, and averaging does not remove the bias.
 
     Parameters
     ----------
@@ -135,12 +134,12 @@ def per_trial_mean(
     convention
         Of a quantile; see `trial_quantile`.
     forced
-        Take a quantile that fewer than five samples of a trial lie beyond.
+        Allow a quantile with fewer than five samples of a trial beyond it.
 
     Raises
     ------
     StatisticsError
-        Such a quantile where it is not forced (says what would lift that), an empty trial, or an option out of range.
+        Such a quantile without `forced` (the message gives the remedy), an empty trial, or an option out of range.
     """
     percentile = 50.0 if measure == "median" else as_measure(measure)
     samples = TrialSamples.of(trials)

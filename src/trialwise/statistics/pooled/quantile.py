@@ -1,4 +1,4 @@
-"""The quantile of all samples of many trials, with an interval that knows that the trials are the unit."""
+"""The quantile of all samples of many trials, with an interval that treats trials as the unit."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 PooledMethod: TypeAlias = Literal["delta", "bootstrap"]
 RESAMPLES = 2000
 CLUSTERED = 2.0
-"""Design effect from which samples beyond a quantile come in clusters, for the judgement of tails."""
+"""Design effect above which samples beyond a quantile count as clustered, in the assessment of tails."""
 BEYOND = 10
-"""Samples on the far side of where the design effect is taken, so that it is not that of one or two samples."""
+"""Minimum number of samples beyond the point at which the design effect is computed, so that one or two do not dominate it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PooledEstimate:
-    """What was estimated from all samples of many trials, in the unit of the samples."""
+    """An estimate from all samples of many trials, in the unit of the samples."""
 
     estimate: float
     low: float
-    """-inf where there are too few samples for a lower bound."""
+    """-inf if there are too few samples for a lower bound."""
     high: float
-    """inf where there are too few samples for an upper bound."""
+    """inf if there are too few samples for an upper bound."""
     estimand: str
     trials: int
     samples: int
     confidence: float
     """In percent."""
     design_effect: float
-    """Variance of what was estimated over that of as many independent samples; NaN for a bootstrap."""
+    """Variance of the estimated quantity over that of as many independent samples; NaN for a bootstrap."""
     convention: str
     """Of the quantile; empty for a mean."""
     method: str
     note: str
-    """What is missing and what would lift that; empty when nothing is."""
+    """What is missing and the remedy; empty if nothing is."""
 
 
 def pooled_quantile(
@@ -66,21 +66,21 @@ def pooled_quantile(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PooledEstimate:
-    """Quantile of all samples, trials as clusters: the estimand "pooled".
+    """Estimate the quantile of all samples with trials as clusters: the estimand "pooled".
 
-    The share of samples at or below x is a ratio of sums over trials, whose variance comes from its linearised values
-    (Cochran 1977). The interval holds every x at which that share is compatible with p (Woodruff 1952): by Clopper and
-    Pearson's bounds at the effective number of samples p(1-p)/V, corrected for the degrees of freedom of the trials (Korn
-    and Graubard 1998), since for a tail a normal interval of the share misses on one side. No density is estimated.
+    The share of samples at or below x is a ratio of sums over trials, with the variance of its linearised values (Cochran 1977). The
+    interval contains every x at which that share is compatible with p (Woodruff 1952), by Clopper and Pearson's bounds at the
+    effective sample size p(1-p)/V, corrected for the degrees of freedom of the trials (Korn and Graubard 1998), because in the tail
+    a normal interval of the share misses on one side. No density is estimated.
 
-    "bootstrap" draws whole trials with replacement and takes the middle of the quantiles.
+    "bootstrap" resamples whole trials with replacement and takes the central range of the quantiles.
 
     Parameters
     ----------
     trials
         The samples of each trial, two trials or more.
     percentile
-        In percent, 0 to 100, both excluded.
+        In percent, between 0 and 100, exclusive.
     confidence
         In percent.
     method
@@ -108,7 +108,7 @@ def pooled_quantile(
 def clustered_quantile(
     clusters: Clusters, p: Fraction, level: Fraction, reach: float, convention: Convention
 ) -> PooledEstimate:
-    """The delta method, for an interval of so many (`reach`) standard errors where Student's or a normal quantile is asked for."""
+    """Apply the delta method with a half-width of `reach` standard errors, a Student's or normal quantile."""
     count = clusters.ordered.size
     effect = design_effect(clusters, p)
     tail = float(1 - level) / 2
@@ -133,16 +133,16 @@ def clustered_quantile(
 
 
 def inner_rank(count: int, p: Fraction) -> int:
-    """The rank of the quantile, or the nearest with ten samples on either side: the variance of fewer says nothing."""
+    """Return the rank of the quantile, or the nearest with ten samples on either side, because fewer give no useful variance."""
     inner = min(BEYOND, count // 2)
     return min(max(nearest_rank(count, p), inner), count - inner)
 
 
 def design_effect(clusters: Clusters, p: Fraction) -> float:
-    """Variance of the share of samples beyond the quantile, over that of as many independent samples."""
+    """Return the variance of the share of samples beyond the quantile, over that of as many independent samples."""
     count = clusters.ordered.size
     rank = inner_rank(count, p)
-    # Samples that are tied with the quantile are on one side of it, all of them.
+    # All samples tied with the quantile belong on one side of it.
     rank = int(np.count_nonzero(clusters.ordered <= clusters.ordered[rank - 1]))
     share = rank / count
     if share == 1:
@@ -152,7 +152,7 @@ def design_effect(clusters: Clusters, p: Fraction) -> float:
 
 
 def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float]:
-    """The shares of `known` samples, found at or below a point, whose Clopper-Pearson bounds hold p; 0 and 1 where all do."""
+    """Return the range of shares of `known` samples with Clopper-Pearson bounds that contain p; 0 and 1 if all do."""
     from scipy.optimize import brentq
 
     def too_few(share: float) -> float:
@@ -175,10 +175,9 @@ def _shortage(p: Fraction, tail: float, clusters: Clusters, effective: float) ->
 
 
 def _tail_of(clusters: Clusters, p: Fraction, effect: float) -> str:
-    """Say that one trial has much of what lies beyond the quantile; empty where samples are as good as independent.
+    """Say if one trial has many of the samples beyond the quantile; empty if samples are nearly independent.
 
-    Then the number beyond it is a binomial one, whose interval is exact however skewed it is; and so is that of trials all on one
-    side or the other.
+    For independent samples the number beyond is binomial, and its interval exact however skewed; the same holds for trials entirely on one side or the other.
     """
     if effect < CLUSTERED:
         return ""
@@ -221,7 +220,7 @@ def _by_bootstrap(
 
 def _weighted(clusters: Clusters, counts: Array, p: float) -> float:
     reached = np.cumsum(counts[clusters.owners])
-    # Just below: the share is a rounded number, and p times the count may be whole.
+    # Slightly below: the share is rounded, and p times the count may be an integer.
     place = int(np.count_nonzero(reached < p * reached[-1] * (1 - 1e-12)))
     return float(clusters.ordered[min(place, reached.size - 1)])
 

@@ -1,4 +1,4 @@
-"""Parametric flow sizes from a distribution function, as CCEval fits them: what its model-based estimate rests on."""
+"""Parametric flow sizes fitted to a distribution function as in CCEval, the basis of its model-based estimate."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class SizeFit:
     mean: float
     """Of the fitted distribution, in the unit of the sizes."""
     mean_ratio: float
-    """Over the mean of the distribution function: so many times the load that was meant is offered if arrivals stay."""
+    """Mean relative to that of the distribution function: the factor on the offered load if arrivals stay the same."""
     rmse: float
-    """Root of the mean squared difference of both distribution functions."""
+    """Root mean squared difference of the two distribution functions."""
     largest_error: float
-    """Largest difference of both distribution functions."""
+    """Largest difference of the two distribution functions."""
     beyond: float
-    """Probability of a size that is larger than the largest there is."""
+    """Probability of a size above the largest one."""
     note: str
-    """What the fit does to the load."""
+    """Effect of the fit on the load."""
 
     def shares(self, sizes: ArrayLike) -> Array:
-        """The fitted distribution function at sizes above 0, from 0 to 1."""
+        """Return the fitted distribution function at sizes above 0, from 0 to 1."""
         points, first = np.asarray(sizes, dtype=np.float64), self.parameters[0]
         if self.family == "lognormal":
             at = [first, log(self.parameters[1])]
@@ -53,20 +53,20 @@ class SizeFit:
         return _MODELS[self.family](points, np.array(at))
 
     def true_load(self, load: float) -> float:
-        """The load that sizes of this fit offer at arrivals which were set for `load` by the true mean size."""
+        """Return the load that sizes of this fit offer with arrivals set for `load` by the true mean size."""
         return load * self.mean_ratio
 
 
 def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal") -> SizeFit:
     """Fit a family by non-linear least squares on the distribution function (CCEval section 5).
 
-    Each point (size, share) of a size above 0 counts once. CCEval takes the lognormal, by its Figure 14b; its mean may be several
-    times the true one (WebSearch 4.0, from the knots), so that the load of the model is another one: `mean_ratio`.
+    Each point (size, share) with a size above 0 counts once. CCEval uses the lognormal (its Figure 14b), whose mean may be several
+    times the true one (4.0 for WebSearch, from the knots), so that the model's load differs by `mean_ratio`.
 
     Parameters
     ----------
     sizes
-        In ascending order, from 0; between them the distribution function is linear.
+        In ascending order, from 0; the distribution function is linear between them.
     shares
         P(S <= size) in percent, in ascending order, the last 100.
     family
@@ -75,7 +75,7 @@ def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal")
     Raises
     ------
     StatisticsError
-        Sizes or shares that are not such a distribution function, or no such family.
+        Sizes and shares are not a distribution function, or the family is unknown.
     """
     from scipy.optimize import least_squares
 
@@ -128,11 +128,11 @@ def as_distribution(sizes: ArrayLike, shares: ArrayLike) -> tuple[Array, Array]:
 
 
 def mean_size(knots: Array, levels: Array) -> float:
-    """Mean of a distribution function that is linear between its knots."""
+    """Return the mean of a distribution function that is linear between its knots."""
     return float(levels[0] * knots[0] + np.sum(np.diff(levels) * (knots[1:] + knots[:-1]) / 2))
 
 
-# Parameters are searched where any real number is allowed: logarithms of what has to be above 0.
+# Parameters are searched on the whole real line: logarithms of what must be positive.
 
 
 def _lognormal(sizes: Array, at: Array) -> Array:
@@ -168,7 +168,7 @@ def _starts(family: Family, points: Array, wanted: Array) -> list[Array]:
         return [
             np.array([ratio, np.log(spread)]) for ratio in (0.1, 0.3, 1.0, 2.0, 4.0) for spread in spreads
         ]
-    # A Poisson's distribution function is a step, and its error has a valley of its own at every point.
+    # A Poisson distribution function is a step function, so its error has a local minimum at every point.
     beside = points + np.sqrt(points) * np.arange(-3.0, 3.5, 0.5)[:, None]
     means = [*_between(points, 400).tolist(), *beside[beside > 0].tolist()]
     return [np.array([np.log(mean)]) for mean in means]
@@ -179,7 +179,7 @@ def _between(points: Array, count: int) -> Array:
 
 
 def _natural(family: Family, at: Array) -> tuple[tuple[float, ...], float]:
-    """Parameters as people know them, and the mean."""
+    """Return the usual parameters, and the mean."""
     if family == "lognormal":
         mu, sigma = float(at[0]), exp(float(at[1]))
         return (mu, sigma), exp(mu + sigma**2 / 2)

@@ -1,4 +1,4 @@
-"""One number for each of many trials at once."""
+"""One number per of many trials at once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _ROWS = {"mean": np.mean, "min": np.min, "max": np.max}
 _SAFE = 1e290
-"""Below this no sum of samples overflows (`overflow_scale`)."""
+"""Below this, no sum of samples overflows (`overflow_scale`)."""
 
 
 def trial_measures(
     trials: Sequence[ArrayLike], measure: Measure, convention: Convention = "nearest_rank"
 ) -> Array:
-    """The measure of each trial, to the last bit that of `measure_of`, or of `trial_quantile` by its convention.
+    """Compute the measure of each trial, bit-identical to `measure_of`, or to `trial_quantile` for its convention.
 
     Parameters
     ----------

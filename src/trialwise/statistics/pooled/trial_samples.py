@@ -1,4 +1,4 @@
-"""Samples of many trials in one array: sorted once, whatever is asked of them, and of parts of them."""
+"""Samples of many trials in one array, sorted once for all queries on them and on parts of them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class TrialSamples(Sequence[Array]):
-    """The samples of trials, one trial after another; to index it gives those of one trial.
+    """The samples of trials, one trial after another; indexing returns the samples of one trial.
 
-    Parts of it (`chosen`, `first`, `joined`, `with_samples`) take over its order, so that nothing is sorted twice.
+    Parts of it (`chosen`, `first`, `joined`, `with_samples`) reuse its order, so that nothing is sorted twice.
     """
 
     def __init__(self, values: Array, sizes: Indices, order: Callable[[], Indices] | None = None) -> None:
-        """Of `values` that have not been looked at; `sizes` are numbers of samples of each trial, of which the sum is theirs.
+        """Take unchecked `values`; `sizes` are the numbers of samples per trial and sum to their length.
 
-        `order` gives the places of the values in ascending order, equal ones as they stand; default by sorting them.
+        `order` returns the indices that sort the values stably; by default they are sorted.
         """
         self.values = values
         self.sizes = sizes
@@ -32,12 +32,12 @@ class TrialSamples(Sequence[Array]):
 
     @classmethod
     def of(cls, trials: Sequence[ArrayLike]) -> TrialSamples:
-        """Of one array for each trial; a trial may be empty.
+        """Build from one array per trial; a trial may be empty.
 
         Raises
         ------
         StatisticsError
-            A trial that is not one-dimensional or no numbers.
+            A trial is not one-dimensional or not numeric.
         """
         if isinstance(trials, cls):
             return trials
@@ -49,7 +49,7 @@ class TrialSamples(Sequence[Array]):
         return cls(np.concatenate(arrays) if len(arrays) else np.empty(0), sizes)
 
     def __len__(self) -> int:
-        """How many trials there are."""
+        """Return the number of trials."""
         return self.sizes.size
 
     @overload
@@ -57,21 +57,21 @@ class TrialSamples(Sequence[Array]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Array]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> Array | Sequence[Array]:
-        """The samples of a trial."""
+        """Return the samples of a trial, or the trials of a slice."""
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         return self.values[self._starts[place] : self._starts[place] + self.sizes[place]]
 
-    # What is asked of all trials
+    # Queries over all trials
 
     def checked(self, minimum: int = 0) -> TrialSamples:
-        """The same, where all samples are finite and each trial has so many.
+        """Return itself if all samples are finite and each trial has at least `minimum`.
 
         Raises
         ------
         StatisticsError
-            They are not, said as `as_values` does of the first one.
+            They are not; the message is that of `as_values` for the first such trial.
         """
         if not self._is_finite or (minimum and bool((self.sizes < minimum).any())):
             as_many_values(list(self), minimum=minimum)
@@ -79,7 +79,7 @@ class TrialSamples(Sequence[Array]):
 
     @cached_property
     def clusters(self) -> Clusters:
-        """All samples in ascending order, each with its trial.
+        """Return all samples in ascending order, each with its trial.
 
         Raises
         ------
@@ -90,12 +90,12 @@ class TrialSamples(Sequence[Array]):
         return self.in_order()
 
     def in_order(self) -> Clusters:
-        """The same, without a look at what there is."""
+        """Return the clusters without checks."""
         order, sizes = self._order(), self.sizes.astype(np.float64)
         return Clusters(self.values[order], self._owners()[order], ones(order.size), sizes)
 
     def by_size(self) -> Iterator[tuple[Indices, Array]]:
-        """Trials that have as many samples, together: their places, and their samples in the shape (trials, samples)."""
+        """Yield trials with equally many samples together: their indices, and their samples in the shape (trials, samples)."""
         by_size = np.argsort(self.sizes, kind="stable")
         sizes = self.sizes[by_size]
         begins = np.flatnonzero(np.diff(sizes, prepend=-1))
@@ -107,7 +107,7 @@ class TrialSamples(Sequence[Array]):
     # Parts
 
     def chosen(self, wanted: NDArray[np.bool_]) -> TrialSamples:
-        """The samples that are wanted, of the same trials; shape (samples,)."""
+        """Return the selected samples, of the same trials; `wanted` has shape (samples,)."""
         if wanted.all():
             return self
         sizes = np.bincount(self._owners()[wanted], minlength=len(self))
@@ -119,20 +119,20 @@ class TrialSamples(Sequence[Array]):
         return TrialSamples(self.values[wanted], sizes, order)
 
     def first(self, trials: int) -> TrialSamples:
-        """The first trials."""
+        """Return the first trials."""
         sizes = self.sizes[:trials]
         count = int(sizes.sum())
         return TrialSamples(self.values[:count], sizes, lambda: self._order_of_first(count))
 
     def joined(self, number: int) -> TrialSamples:
-        """So many trials each time put together; those that are left over at the end are left out."""
+        """Join each run of `number` trials; leftover trials at the end are dropped."""
         whole = len(self) // number * number
         part = self.first(whole)
         sizes = part.sizes.reshape(-1, number).sum(axis=1)
         return TrialSamples(part.values, sizes, lambda: self._order_of_first(part.values.size))
 
     def with_samples(self) -> TrialSamples:
-        """The trials that have any."""
+        """Return the trials that have samples."""
         if self.sizes.all():
             return self
         return TrialSamples(self.values, self.sizes[self.sizes > 0], self._order)
@@ -142,7 +142,7 @@ class TrialSamples(Sequence[Array]):
         return np.cumsum(self.sizes) - self.sizes
 
     def _owners(self) -> Indices:
-        """The trial of each sample: not kept, as the order of a part is not, since both are as large as the samples."""
+        """Return the trial of each sample; not cached, nor is the order of a part, because both are as large as the samples."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
     def _order(self) -> Indices:

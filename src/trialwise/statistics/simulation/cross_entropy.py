@@ -21,15 +21,15 @@ _MIN_TAIL = 1000
 
 @dataclass(frozen=True, slots=True)
 class CrossEntropy:
-    """A tilt, and how it came about."""
+    """A tilt, and the steps that led to it."""
 
     tilt: LognormalTilt
     threshold: float
     """γ_max."""
     history: tuple[tuple[float, float, float], ...]
-    """After each epoch the tilted mean and standard deviation of ln S, and γ_max."""
+    """After each epoch, the tilted mean and standard deviation of ln S, and γ_max."""
     tail_flows: int
-    """Responses above γ_max in the last epoch, which the last step rests on."""
+    """Number of responses above γ_max in the last epoch, the basis of the last step."""
     warning: str
     method: str
 
@@ -37,16 +37,16 @@ class CrossEntropy:
 def cross_entropy_update(
     cycles: Sequence[Cycle], threshold: float, *, weighted: bool
 ) -> tuple[float, float] | None:
-    """One step: Eq. 16 and 17 from the cycles of one epoch.
+    """Perform one step: Eq. 16 and 17 from the cycles of one epoch.
 
     μ~ = Σ H ΣlnS / Σ H N, and σ~² likewise, over cycles with H responses at or above the threshold and N sizes of the tilted phase.
-    As printed H is a number although the cycles come from the tilted distribution; `weighted`, each response counts by its likelihood
-    ratio, as the expectation that is maximised (Eq. 14) asks for.
+    As printed, H is a count although the cycles come from the tilted distribution; if `weighted`, each response counts by its
+    likelihood ratio, as the maximised expectation (Eq. 14) requires.
 
     Returns
     -------
     tuple or None
-        Mean and standard deviation of ln S; None where no cycle has such a response.
+        Mean and standard deviation of ln S; None if no cycle has such a response.
     """
     tails = np.array(
         [
@@ -80,16 +80,16 @@ def adaptive_cross_entropy(
     weighted: bool = False,
     smoothing: float = 1.0,
 ) -> CrossEntropy:
-    """CCEval's Algorithm 1.
+    """Run CCEval's Algorithm 1.
 
-    Ten epochs of ten cycles rest on some four responses of the tail each: the outcome is chance. On a processor-sharing bottleneck
-    the tilt as printed makes the variance a hundred times larger, the weighted one twice; a free surrogate can afford a thousand
-    responses of the tail in an epoch.
+    Ten epochs of ten cycles have about four tail responses each, so the outcome is largely chance. On a processor-sharing bottleneck
+    the tilt as printed multiplies the variance by a hundred, the weighted one by two; a free surrogate can afford a thousand tail
+    responses per epoch.
 
     Parameters
     ----------
     simulate
-        One trial; see `Simulate`.
+        Simulates one trial; see `Simulate`.
     sizes
         Mean and standard deviation of ln S.
     rate
@@ -99,18 +99,18 @@ def adaptive_cross_entropy(
     mean_flows
         E[α], λT for Poisson arrivals.
     random
-        Where chance comes from.
+        Random generator.
     epochs, cycles
         E and m_ce.
     weighted
-        Count responses by their likelihood ratio (not as printed).
+        Weight responses by their likelihood ratio (not as printed).
     smoothing
-        Share of each step that is taken, above 0, at most 1 (1 as printed).
+        Fraction of each step that is applied, above 0, at most 1 (1 as printed).
 
     Raises
     ------
     StatisticsError
-        An option is out of range, or an epoch's weights leave no quantile.
+        An option is out of range, or an epoch's weights yield no quantile.
     """
     return cross_entropy_search(
         lambda tilt, threshold: run_cycle(
@@ -127,7 +127,7 @@ def adaptive_cross_entropy(
 
 
 Draw: TypeAlias = Callable[[LognormalTilt, float], Cycle]
-"""One trial with tilted sizes until a response above the threshold, with chance of its own."""
+"""Simulates one trial with tilted sizes until a response above the threshold, with its own randomness."""
 
 
 def cross_entropy_search(
@@ -141,7 +141,7 @@ def cross_entropy_search(
     weighted: bool = False,
     smoothing: float = 1.0,
 ) -> CrossEntropy:
-    """CCEval's Algorithm 1 for a simulator that draws its sizes itself; parameters and errors as `adaptive_cross_entropy`."""
+    """Run CCEval's Algorithm 1 for a simulator that draws its sizes itself; parameters and errors as in `adaptive_cross_entropy`."""
     as_percent(percentile, "percentile")
     if epochs < 1 or cycles < 1 or not 0 < smoothing <= 1:
         raise StatisticsError(

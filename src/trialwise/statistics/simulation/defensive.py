@@ -1,4 +1,4 @@
-"""Importance sampling that cannot fail badly: ranks of sizes from a defensive mixture, learnt on a surrogate, or not at all."""
+"""Importance sampling with bounded risk: ranks of sizes from a defensive mixture learnt on a surrogate, or no tilt at all."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trialwise.statistics.simulation.importance import importance_quantile, tail
 from trialwise.statistics.sizing.switching import Cycle, Simulate, SwitchingSampler, run_cycle
 
 EDGES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 1.0)
-"""Of the pieces of the density of ranks: finer where sizes are large."""
+"""Edges of the pieces of the rank density: finer where sizes are large."""
 STRENGTHS = (0.5, 1.0, 2.0, 3.0)
-"""c: likelihood ratios of a trial are at most e^c."""
+"""c: the likelihood ratio of a trial is at most e^c."""
 WORTH = 1.5
-"""Ratio of variances on the surrogate below which nothing is tilted."""
+"""Minimum ratio of variances on the surrogate for tilting."""
 _TAIL = 1000
-"""Responses of the tail that the density is learnt from, on average."""
+"""Mean number of tail responses that the density is learnt from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,15 +29,15 @@ class DefensiveMixture:
     """Ranks U of sizes S = F⁻¹(U) from the density 1 - ε + ε h(u), h piecewise constant; a `Proposal` whose coordinate is U."""
 
     size_of: Callable[[float], float]
-    """F⁻¹, of ranks from 0 to 1: the distribution itself, no fit."""
+    """F⁻¹ for ranks from 0 to 1: the distribution itself, not a fit."""
     edges: Array
     masses: Array
-    """Of h in each piece."""
+    """Mass of h in each piece."""
     share: float
     """ε."""
 
     def tilted(self, random: np.random.Generator) -> tuple[float, float, float]:
-        """A size, its rank, and minus the logarithm of the density of the rank."""
+        """Draw a size; return it, its rank, and minus the log density of the rank."""
         rank = float(random.random())
         if float(random.random()) < self.share:
             piece = self._piece(float(random.random()))
@@ -49,11 +49,11 @@ class DefensiveMixture:
         return min(int(np.count_nonzero(np.cumsum(self.masses) <= share)), self.masses.size - 1)
 
     def plain(self, random: np.random.Generator) -> float:
-        """A size from the true distribution."""
+        """Draw a size from the true distribution."""
         return self.size_of(float(random.random()))
 
     def density(self, rank: float) -> float:
-        """Of a rank; at least 1 - ε."""
+        """Return the density of a rank; at least 1 - ε."""
         piece = min(int(np.count_nonzero(self.edges <= rank)), self.masses.size) - 1
         width = float(self.edges[piece + 1] - self.edges[piece])
         return 1 - self.share + self.share * float(self.masses[piece]) / width
@@ -61,23 +61,23 @@ class DefensiveMixture:
 
 @dataclass(frozen=True, slots=True)
 class DefensiveChoice:
-    """What a surrogate says about tilting, to be used on the simulator that costs."""
+    """A surrogate's verdict on tilting, for use on the expensive simulator."""
 
     used: bool
-    """Whether to tilt; else `mixture` is the true distribution."""
+    """True to tilt; otherwise `mixture` is the true distribution."""
     mixture: DefensiveMixture
     threshold: float
-    """The surrogate's quantile: the response that ends the tilted phase."""
+    """The surrogate's quantile: a response above it ends the tilted phase."""
     most: int
-    """Sizes of a trial that are tilted at most."""
+    """Maximum number of tilted sizes per trial."""
     strength: float
-    """c; 0 where nothing is tilted."""
+    """c; 0 without tilting."""
     variance_ratio: float
-    """Of a trial's tail count without over with importance sampling, on the surrogate."""
+    """Variance of a trial's tail count without importance sampling over that with it, on the surrogate."""
     reason: str
 
     def sampler(self, rate: float, random: np.random.Generator) -> SwitchingSampler:
-        """For one trial with so many arrivals per unit of time."""
+        """Build the sampler of one trial with this number of arrivals per unit of time."""
         return SwitchingSampler(self.mixture, rate, random, threshold=self.threshold, most=self.most)
 
 
@@ -93,18 +93,18 @@ def defensive_choice(
     strengths: Sequence[float] = STRENGTHS,
     edges: Sequence[float] = EDGES,
 ) -> DefensiveChoice:
-    """Learn a mixture on a free surrogate, and whether it is worth anything.
+    """Learn a mixture on a free surrogate, and test whether it pays off.
 
-    Plain cycles give the threshold γ and, in each piece of the ranks, how much more frequent sizes are in cycles with a tail response,
-    Σ H N_piece / Σ H N against its width: the cross-entropy optimum among piecewise constant densities (Rubinstein and Kroese 2004),
-    from at least a thousand tail responses. What is above the uniform density, normalised, is h. With ε = 1 - e^(-c/n) and at most
-    n = λT tilted sizes the likelihood ratio of a trial is at most e^c whatever happens (Hesterberg 1995: defensive mixtures). Of the
-    strengths c the one with the largest ratio of variances is taken, if that is at least 1.5; else nothing is tilted.
+    Plain cycles give the threshold γ and, for each piece of the ranks, the excess frequency of sizes in cycles with a tail response,
+    Σ H N_piece / Σ H N relative to its width: the cross-entropy optimum among piecewise constant densities (Rubinstein and Kroese
+    2004), from at least a thousand tail responses. The normalised excess over the uniform density is h. With ε = 1 - e^(-c/n) and at
+    most n = λT tilted sizes, the likelihood ratio of a trial never exceeds e^c (Hesterberg 1995: defensive mixtures). The strength c
+    with the largest ratio of variances is chosen if that is at least 1.5; otherwise nothing is tilted.
 
     Parameters
     ----------
     surrogate
-        One trial of a cheap model; see `Simulate`.
+        Simulates one trial of a cheap model; see `Simulate`.
     size_of
         F⁻¹, from a rank in [0, 1) to a size.
     rate
@@ -114,18 +114,18 @@ def defensive_choice(
     mean_flows
         E[α], λT for Poisson arrivals.
     random
-        Where chance comes from.
+        Random generator.
     cycles
-        Of the surrogate for each strength, at least; more where fewer than a thousand tail responses are expected.
+        Minimum number of surrogate cycles per strength; more if fewer than a thousand tail responses are expected.
     strengths
-        c, each above 0.
+        Values of c, each above 0.
     edges
-        Of the pieces, from 0 to 1.
+        Edges of the pieces, from 0 to 1.
 
     Raises
     ------
     StatisticsError
-        Edges or strengths that are none.
+        Edges or strengths are invalid.
     """
     bounds = np.array(edges, dtype=np.float64)
     if bounds.size < 3 or bounds[0] != 0 or bounds[-1] != 1 or (np.diff(bounds) <= 0).any():
@@ -168,12 +168,12 @@ def defensive_choice(
 
 
 def _excess(cycles: Sequence[Cycle], threshold: float, edges: Array) -> Array:
-    """Masses of h: by how much sizes of each piece are more frequent in trials with tail responses."""
+    """Return the masses of h: the excess frequency of sizes of each piece in trials with tail responses."""
     counts = np.zeros(edges.size - 1)
     for cycle in cycles:
         if weight := tail_weight(cycle, threshold):
             counts += weight * np.histogram(cycle.coordinates, edges)[0]
     excess = np.maximum(counts / counts.sum() - np.diff(edges), 0.0)
     total = float(excess.sum())
-    # Where no size is more frequent, nothing can be gained: h is then the largest sizes, and the surrogate says so.
+    # If no size is more frequent, nothing can be gained: h is then the largest sizes, and the surrogate shows no gain.
     return excess / total if total else np.eye(edges.size - 1)[-1]

@@ -1,4 +1,4 @@
-"""Tail quantiles from trials under importance sampling, and whether their weights can be trusted."""
+"""Tail quantiles from trials under importance sampling, and diagnostics of their weights."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 BATCH = 40
 """CCEval's K: trials of a batch."""
 MIN_EFFECTIVE = 50.0
-"""Trials that a weighted tail has to be worth."""
+"""Minimum effective sample size of a weighted tail, in trials."""
 _SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class WeightDiagnostics:
-    """Whether few trials carry the tail."""
+    """Diagnostics of whether few trials carry the tail."""
 
     effective: float
-    """Trials that the weighted tail is worth: (Σ W)² / Σ W² over the tail weights W of the trials (Kish 1965)."""
+    """Effective sample size of the weighted tail: (Σ W)² / Σ W² over the tail weights W of the trials (Kish 1965)."""
     largest_share: float
-    """Of the tail weight, that of the trial with most of it."""
+    """Share of the trial with the largest tail weight."""
     total: float
-    """Mean likelihood ratio of all responses; 1 is expected."""
+    """Mean likelihood ratio of all responses; its expectation is 1."""
     warning: str
-    """Empty where nothing speaks against the weights."""
+    """Empty if nothing speaks against the weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ImportanceQuantile:
     estimate: float
     low: float
     high: float
-    """inf where the weights leave no upper bound."""
+    """inf if the weights yield no upper bound."""
     percentile: float
     """In percent."""
     cycles: int
@@ -64,11 +64,11 @@ class BatchedQuantile:
     """CCEval's estimate: the mean of the quantiles of batches, with its model-free interval."""
 
     stop: RelativeMarginStop
-    """Over the batches; its forecast counts batches."""
+    """The stopping rule over batches; its forecast counts batches."""
     quantiles: Array
     """Of each batch."""
     batch: int
-    """Trials of a batch."""
+    """Trials per batch."""
     diagnostics: WeightDiagnostics
     warning: str
     method: str
@@ -77,7 +77,7 @@ class BatchedQuantile:
 def weighted_tail_quantile(
     responses: ArrayLike, weights: ArrayLike, percentile: float, expected: float
 ) -> float:
-    """CCEval's Eq. 12 and 13: the smallest response from which on the weights add up to at most (1 - p) of what is expected.
+    """Find the smallest response above which the weights sum to at most (1 - p) of the expected total (CCEval's Eq. 12 and 13).
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ def weighted_tail_quantile(
     percentile
         In percent.
     expected
-        Flows expected in all trials under the true distribution: number of trials times E[α]. For Poisson arrivals E[α] = λT, exactly;
-        CCEval estimates it by further trials, an error that its interval leaves out.
+        Expected number of flows in all trials under the true distribution: number of trials times E[α]. For Poisson arrivals E[α] =
+        λT exactly; CCEval estimates it from further trials, an error that its interval ignores.
 
     Raises
     ------
     StatisticsError
-        Responses and weights that do not fit, or a weight of the largest response that alone is more than the tail has: no response is
-        the quantile then.
+        Responses and weights do not match, or the weight of the largest response alone exceeds the tail, so that no response is the
+        quantile.
     """
     values, likelihoods = as_values(responses, "responses"), as_values(weights, "weights")
     p = as_percent(percentile, "percentile")
@@ -110,20 +110,20 @@ def weighted_tail_quantile(
 
 
 def _place(weights: Array, budget: float) -> int:
-    """Where the weights from there to the end first are within the budget, weights in the order of the responses."""
+    """Return the first index from which the weights to the end are within the budget, weights in the order of the responses."""
     remaining = np.cumsum(weights[::-1])[::-1]
-    # Weights of 1 add up without rounding, (1 - p) times a number does not.
+    # Weights of 1 add up without rounding, but (1 - p) times a number does not.
     return int(np.count_nonzero(remaining > budget * (1 + 1e-12)))
 
 
 def importance_quantile(
     cycles: Sequence[Cycle], percentile: float, mean_flows: float, *, confidence: float = 95
 ) -> ImportanceQuantile:
-    """The tail quantile of all flows from all trials together, with an interval by the delta method over trials.
+    """Estimate the tail quantile of all flows from all trials together, with an interval by the delta method over trials.
 
-    The tail weights W(x) of the trials above x are independent and have the mean P(R > x) E[α]. The estimate is where their average is
-    (1 - p) E[α] (Eq. 13), the bounds where it is as many standard errors (at the estimate, Student's t) below and above it (Woodruff
-    1952). Nothing is divided into batches, whose quantiles are biased by more than their interval is wide.
+    The tail weights W(x) of the trials above x are independent with the mean P(R > x) E[α]. The estimate is the point at which their
+    average equals (1 - p) E[α] (Eq. 13); at the bounds it lies the t quantile times the standard error (at the estimate) below and
+    above that (Woodruff 1952). There are no batches, whose quantiles have a bias larger than the width of their interval.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def importance_quantile(
     percentile
         In percent.
     mean_flows
-        E[α]: flows of a trial under the true distribution, λT for Poisson arrivals.
+        E[α]: mean number of flows of a trial under the true distribution, λT for Poisson arrivals.
     confidence
         In percent.
 
@@ -199,18 +199,18 @@ def batched_quantile(
     batch: int = BATCH,
     start: int = 20,
 ) -> BatchedQuantile:
-    """CCEval's Algorithm 2, from line 24: a quantile for each batch of K trials, and the model-free rule over these.
+    """Run CCEval's Algorithm 2 from line 24: a quantile per batch of K trials, and the model-free rule over these.
 
     Parameters
     ----------
     cycles
-        Trials in their order; those after the last whole batch are left out.
+        Trials in order; those after the last complete batch are ignored.
     percentile
         In percent.
     mean_flows
         E[α], as in `importance_quantile`.
     precision
-        Half of the width wanted, in percent.
+        Desired half-width, in percent.
     confidence
         In percent.
     batch
@@ -221,7 +221,7 @@ def batched_quantile(
     Raises
     ------
     StatisticsError
-        Fewer than two batches, a batch without any response that is its quantile, or an option out of range.
+        Fewer than two batches, a batch without a response at its quantile, or an option out of range.
     """
     if batch < 2 or len(cycles) < 2 * batch:
         raise StatisticsError(
@@ -250,7 +250,7 @@ BIAS = (
 
 
 def variance_ratio(plain: Sequence[Cycle], tilted: Sequence[Cycle], threshold: float) -> float:
-    """Variance of a trial's tail count without importance sampling over that with it: above 1 it helps, so many times.
+    """Return the variance of a trial's tail count without importance sampling over that with it; above 1, sampling helps.
 
     Raises
     ------
@@ -267,5 +267,5 @@ def _tail_variance(cycles: Sequence[Cycle], threshold: float) -> float:
 
 
 def tail_weight(cycle: Cycle, threshold: float) -> float:
-    """Sum of the weights of a trial's responses above the threshold."""
+    """Return the sum of the weights of a trial's responses above the threshold."""
     return float(cycle.weights[cycle.responses > threshold].sum())
