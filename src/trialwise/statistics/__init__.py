@@ -1,7 +1,7 @@
 """Statistics: pure functions, arrays in, frozen results out.
 
-Each method of a paper is there as the paper has it (`method="paper"`); where a better one is known, it is the
-default. Percentiles and confidences are in percent.
+Each method of a paper is available as published (`method="paper"`); if a better one is known, it is the default. Percentiles and
+confidences are in percent.
 """
 
 from trialwise.statistics.comparing.difference import Difference, difference, difference_of_averages

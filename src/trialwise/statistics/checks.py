@@ -1,4 +1,4 @@
-"""Checks of what the statistics are given: numbers, percentiles, confidences, options."""
+"""Checks of arguments: numbers, percentiles, confidences, options."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
 
 
 def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> Array:
-    """Finite numbers in one dimension, as an array of doubles; the input is never changed.
+    """Check for finite numbers in one dimension, and return them as an array of doubles; the input is never changed.
 
     Raises
     ------
     StatisticsError
-        Fewer than `minimum` numbers, more than one dimension, masked entries, NaN, infinity, or no numbers at
-        all.
+        Fewer than `minimum` numbers, more than one dimension, masked entries, NaN, infinity, or non-numeric input.
     """
     if np.ma.is_masked(values):
         raise StatisticsError(f"{name} has masked entries; remove them first, for example with .compressed()")
@@ -47,7 +46,7 @@ def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> A
 
 
 def as_many_values(trials: Sequence[ArrayLike], name: str = "trials", *, minimum: int = 1) -> list[Array]:
-    """`as_values` of each of many short arrays, by one look at all where they are arrays of doubles already."""
+    """Apply `as_values` to many short arrays, with a single check of all if they are arrays of doubles already."""
     ready = [cast("Array", trial) for trial in trials if _is_plain(trial, minimum)]
     if ready and len(ready) == len(trials) and bool(np.isfinite(np.concatenate(ready)).all()):
         return ready
@@ -55,19 +54,19 @@ def as_many_values(trials: Sequence[ArrayLike], name: str = "trials", *, minimum
 
 
 def _is_plain(values: ArrayLike, minimum: int) -> bool:
-    """Whether these are doubles in one dimension, masked nowhere."""
+    """Return True for one-dimensional doubles without a mask."""
     if type(values) is not np.ndarray:
         return False
     return values.dtype == np.float64 and values.ndim == 1 and values.size >= minimum
 
 
 def as_values_with_gaps(values: ArrayLike, name: str = "values") -> Array:
-    """Like `as_values`, but masked entries and NaN are kept, as NaN: they stand for what was not measured.
+    """Check like `as_values`, but keep masked entries and NaN, as NaN; they stand for missing measurements.
 
     Raises
     ------
     StatisticsError
-        More than one dimension, infinity, or no numbers at all.
+        More than one dimension, infinity, or non-numeric input.
     """
     array = _as_doubles(values, name)
     if np.ma.is_masked(values):
@@ -122,17 +121,17 @@ def _seconds_of_dates(dates: NDArray[Any]) -> Array:
         )
     if np.isnat(dates).any():
         raise StatisticsError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
-    # Differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
+    # Take differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
     return np.asarray((dates - dates[0]) / np.timedelta64(1, "s"), dtype=np.float64)
 
 
 def as_percent(value: float, name: str) -> Fraction:
-    """Read the share that a percentage stands for, exactly as its decimal digits say: 27.1 is 271/1000.
+    """Convert a percentage to a share, exactly by its decimal digits: 27.1 is 271/1000.
 
     Raises
     ------
     StatisticsError
-        The percentage is not a number between 0 and 100, both excluded.
+        The percentage is not a number between 0 and 100, exclusive.
     """
     try:
         number = float(value)
@@ -149,12 +148,12 @@ def _share(number: float) -> Fraction:
 
 
 def as_robustness(value: int) -> int:
-    """Check the number of extreme values that a bound leaves out, from 0.
+    """Check the number of extreme values that a bound excludes, 0 or more.
 
     Raises
     ------
     StatisticsError
-        It is negative or no whole number.
+        It is negative or not an integer.
     """
     try:
         number = index(value)
@@ -182,7 +181,7 @@ def as_limits(limits: Limits) -> Limits:
 
 
 def as_times(times: ArrayLike | None, count: int) -> Array | None:
-    """Check that there is one time for each value, never descending; None when none are given.
+    """Check that there is one time per value, non-decreasing; return None if none are given.
 
     Raises
     ------
@@ -203,12 +202,12 @@ def as_times(times: ArrayLike | None, count: int) -> Array | None:
 
 
 def times_at(times: Array | None, places: Indices) -> Array:
-    """Look the times of values up; 0, 1, 2 … when none are given."""
+    """Return the times of values at these indices; 0, 1, 2 … if none are given."""
     return places.astype(np.float64) if times is None else times[places]
 
 
 def one_of(value: str, name: str, allowed: tuple[str, ...], others: str = "") -> str:
-    """Return the value itself when it is one of those allowed.
+    """Check that a value is one of those allowed, and return it.
 
     Raises
     ------
@@ -221,7 +220,7 @@ def one_of(value: str, name: str, allowed: tuple[str, ...], others: str = "") ->
 
 
 def as_method(method: str) -> bool:
-    """Whether the method of the paper is asked for.
+    """Return True if the paper's method is requested.
 
     Raises
     ------
@@ -232,7 +231,7 @@ def as_method(method: str) -> bool:
 
 
 def known_keys(mapping: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> None:
-    """Refuse keys that nobody reads.
+    """Refuse unknown keys.
 
     Raises
     ------
@@ -244,7 +243,7 @@ def known_keys(mapping: Mapping[str, object], name: str, allowed: tuple[str, ...
 
 
 def as_tolerance(tolerance: float) -> float:
-    """Read a tolerance in percent, above 0, as a share.
+    """Check a tolerance in percent, above 0, and return it as a share.
 
     Raises
     ------
@@ -261,5 +260,5 @@ def as_tolerance(tolerance: float) -> float:
 
 
 def percent(share: Fraction | float) -> str:
-    """Write a share as people do: 0.95 is "95 %"."""
+    """Write a share as a percentage: 0.95 is "95 %"."""
     return f"{float(share) * 100:.6g} %"

@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 class Frame(Protocol):
-    """What pandas and polars frames have in common, as far as it is needed."""
+    """The part of the interface of pandas and polars frames that is needed."""
 
     @property
     def columns(self) -> Any:  # noqa: ANN401
-        """Names of columns."""
+        """Column names."""
         ...
 
     def __getitem__(self, name: str, /) -> Any: ...  # noqa: ANN401
 
 
 Table: TypeAlias = Mapping[str, Any] | Frame
-"""One row for each trial."""
+"""One row per trial."""
 
 
 def column(table: Table, name: str) -> object:
-    """A column of the table, as the table has it.
+    """Return a column of the table, unconverted.
 
     Raises
     ------
     StatisticsError
-        The table has no such column, or is no table.
+        The table has no such column, or is not a table.
     """
     names = _names(table)
     if name not in names:
@@ -54,23 +54,23 @@ def _names(table: Table) -> list[str]:
 
 
 def numbers(table: Table, name: str) -> Array:
-    """A column of finite numbers.
+    """Return a column of finite numbers.
 
     Raises
     ------
     StatisticsError
-        There is no such column, or an entry is missing, infinite or no number.
+        There is no such column, or an entry is missing, infinite or not a number.
     """
     return as_values(cast("ArrayLike", _array(column(table, name))), name)
 
 
 def labels(table: Table, name: str, count: int) -> tuple[Indices, tuple[Hashable, ...]]:
-    """Which of its levels each row of a factor has, and the levels in the order of their first row.
+    """Return the level index of each row of a factor, and the levels in the order of their first row.
 
     Raises
     ------
     StatisticsError
-        There is no such column, it has not `count` rows, or a level is missing or cannot be compared.
+        There is no such column, its length is not `count`, or a level is missing or not comparable.
     """
     entries = _array(column(table, name))
     if entries.ndim != 1 or entries.size != count:
@@ -87,7 +87,7 @@ def labels(table: Table, name: str, count: int) -> tuple[Indices, tuple[Hashable
 
 
 def _is_itself(entry: Any, name: str, row: int) -> bool:  # noqa: ANN401
-    """False for NaN, NaT and pandas' NA, which is neither equal nor unequal to itself."""
+    """Return False for NaN, NaT and pandas' NA, which is neither equal nor unequal to itself."""
     if not isinstance(entry, Hashable):
         raise StatisticsError(
             f"{name}[{row}] is {entry!r}; a level is a number, a string or another plain value"
@@ -108,7 +108,7 @@ def _array(entries: object) -> NDArray[Any]:
     given = list(cast("Iterable[Any]", entries))
     if all(isinstance(entry, int | float | np.number | None) for entry in given):
         return np.array(given, dtype=object) if any(entry is None for entry in given) else np.asarray(given)
-    # One by one: NumPy would read 1 and "1" as the same level, and a tuple as a row.
+    # One by one: NumPy would treat 1 and "1" as the same level, and a tuple as a row.
     array = np.empty(len(given), dtype=object)
     for place, entry in enumerate(given):
         array[place] = entry
@@ -116,12 +116,12 @@ def _array(entries: object) -> NDArray[Any]:
 
 
 def factor_names(factors: Sequence[str] | str, most: int) -> tuple[str, ...]:
-    """The names of factors, each once.
+    """Check the names of factors.
 
     Raises
     ------
     StatisticsError
-        There are none, more than `most`, or one twice.
+        There are none, more than `most`, or duplicates.
     """
     names = (factors,) if isinstance(factors, str) else tuple(factors)
     if not 1 <= len(names) <= most:

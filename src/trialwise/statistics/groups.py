@@ -7,14 +7,14 @@ import numpy as np
 from trialwise.statistics.checks import Array, Indices
 
 _NORMAL = 1.4826
-"""From the median absolute deviation of normal values to their standard deviation."""
+"""Factor from the median absolute deviation of normal values to their standard deviation."""
 
 
 class Groups:
-    """Which group each number belongs to."""
+    """A grouping of numbers."""
 
     def __init__(self, labels: Indices) -> None:
-        """Labels are whole numbers; groups are numbered from 0 in their order, the numbers kept in `codes`."""
+        """Take integer labels; groups are numbered from 0 in label order, and `codes` holds these numbers."""
         _, self.codes, self.counts = np.unique(labels, return_inverse=True, return_counts=True)
         # The stable sort of 16-bit integers is linear in time.
         self._keys = self.codes.astype(np.int16) if self.counts.size < 2**15 else self.codes
@@ -22,23 +22,23 @@ class Groups:
 
     @classmethod
     def of_one(cls, size: int) -> Groups:
-        """A single group of so many numbers."""
+        """Return a single group of `size` numbers."""
         return cls(np.zeros(size, dtype=np.int64))
 
     def medians(self, values: Array) -> Array:
-        """Median of each group."""
+        """Return the median of each group."""
         return self._middle(self._sorted(values))
 
     def scales(self, values: Array) -> Array:
-        """Standard deviation of each group by the median absolute deviation, which a few values hardly move.
+        """Estimate the standard deviation of each group by the median absolute deviation, which is robust to a few values.
 
-        Where that is 0 the standard deviation itself, and 1 where nothing varies.
+        If that is 0, return the plain standard deviation, or 1 if nothing varies.
         """
         spreads = _NORMAL * self.medians(np.abs(values - self.medians(values)[self.codes]))
         return self._or_deviations(spreads, values) if (spreads == 0).any() else spreads
 
     def trimmed_means(self, values: Array, share: float) -> Array:
-        """Mean of each group without this share of its values at each end (rounded down)."""
+        """Return the mean of each group without this share of its values at each end (rounded down)."""
         ordered = self._sorted(values)
         cut = (share * self.counts).astype(np.int64)
         codes = np.repeat(np.arange(self.counts.size), self.counts)
@@ -53,7 +53,7 @@ class Groups:
         return np.where(deviations > 0, deviations, 1.0)
 
     def _sorted(self, values: Array) -> Array:
-        """Group after group, each in ascending order."""
+        """Return the values group by group, each in ascending order."""
         if self.counts.size == 1:
             return np.sort(values)
         order = np.argsort(values)

@@ -1,4 +1,4 @@
-"""Moments of numbers that come one by one, and what in them makes a sequential rule stop too early."""
+"""Online moments of a sequence of numbers, and features that make a sequential rule stop too early."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
 _FEWEST = 10
-"""Trials from which a tail is looked for: of fewer that differ little from each other one alone makes nearly all of the variance."""
+"""Minimum number of trials to look for a tail: among fewer, similar ones, a single one contributes nearly all of the variance."""
 _SHARE = 0.2
 _SKEW = 3.0
 _BY_CHANCE = 0.01
-"""How often trials of normal values are said to have a heavy tail, at the most."""
+"""Maximum probability of reporting a heavy tail for normal values."""
 _NORMAL = 3.0
 
 
 @dataclass(slots=True)
 class RunningMoments:
-    """Number, mean and central sums of powers (Welford 1962; Pébay 2008): constant memory, no cancellation."""
+    """Count, mean and central power sums (Welford 1962; Pébay 2008): constant memory, no cancellation."""
 
     n: int = 0
     mean: float = 0.0
     squares: float = 0.0
-    """Sum of the squared deviations from the mean."""
+    """Sum of squared deviations from the mean."""
     cubes: float = 0.0
     fourths: float = 0.0
     largest: float = -inf
@@ -36,11 +36,11 @@ class RunningMoments:
 
     @classmethod
     def of(cls, values: Array) -> RunningMoments:
-        """Of all of them at once, shape (n,): the same as one by one, to rounding."""
+        """Compute the moments of all values at once, shape (n,); equal to adding them one by one, up to rounding."""
         if not values.size:
             return cls()
         first = float(values[0])
-        # So the mean of numbers that are all equal is no other number by rounding.
+        # Keeps the mean of equal numbers exact.
         from_first = values - first
         mean = float(from_first.mean())
         deviations = from_first - mean
@@ -56,7 +56,7 @@ class RunningMoments:
         )
 
     def add(self, value: float) -> None:
-        """Take one number in."""
+        """Add one number."""
         before, self.n = self.n, self.n + 1
         delta = value - self.mean
         step = delta / self.n
@@ -74,24 +74,24 @@ class RunningMoments:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation, n - 1 in the denominator; 0 of a single number."""
+        """Standard deviation, with n - 1 in the denominator; 0 for a single number."""
         return sqrt(self.squares / (self.n - 1)) if self.n > 1 else 0.0
 
     @property
     def skewness(self) -> float:
-        """Third standardised moment; 0 where nothing varies."""
+        """Third standardised moment; 0 if nothing varies."""
         variance = self.squares / self.n if self.n else 0.0
         return self.cubes / self.n / variance / sqrt(variance) if variance else 0.0
 
     @property
     def farthest_share(self) -> float:
-        """What the number that lies farthest from the mean contributes to the sum of squares."""
+        """Share of the sum of squares due to the number farthest from the mean."""
         from_mean = max(self.largest - self.mean, self.mean - self.smallest)
         return from_mean / self.squares * from_mean if self.squares else 0.0
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of the sample variance: n - 1 for normal values, fewer for heavier tails (Shoemaker 2003)."""
+        """Degrees of freedom of the sample variance: n - 1 for normal values, fewer for heavier tails (Shoemaker 2003)."""
         if self.n < 2 or not self.squares:
             return 1.0
         kurtosis = max(self.n * self.fourths / self.squares / self.squares, _NORMAL)
@@ -99,7 +99,7 @@ class RunningMoments:
 
 
 def tail_warnings(moments: RunningMoments) -> list[str]:
-    """What in these trials makes a rule that looks at their spread stop too early."""
+    """List the features of these trials that make a rule based on their spread stop too early."""
     if moments.squares == 0:
         return ["these trials are all equal, which stops the rule at once and says nothing about rare ones"]
     tail = heavy_tail(moments)
@@ -107,11 +107,11 @@ def tail_warnings(moments: RunningMoments) -> list[str]:
 
 
 def heavy_tail(moments: RunningMoments, what: str = "trial", most_skewed: float = _SKEW) -> str:
-    """Say that one trial makes much of the variance, or that trials are skewed; empty where neither is so.
+    """Say if one trial dominates the variance, or if trials are skewed; empty if neither is the case.
 
-    Student's interval of such trials holds less often than it says: its width and its centre move together. More than 20 % of
-    the variance is much where as much is rare by chance: one of few normal values always has a large part. `what` the numbers are of,
-    in the singular; `most_skewed` is infinite where skewness does no harm.
+    Student's interval undercovers for such trials, because its width and its centre are correlated. A trial dominates with more than
+    20 % of the variance, if such a share is rare by chance; among few normal values one always has a large share. `what` names the
+    unit of observation, in the singular; `most_skewed` is infinite if skewness does no harm.
     """
     skewness, share = moments.skewness, moments.farthest_share
     if moments.n < _FEWEST or (
@@ -125,6 +125,6 @@ def heavy_tail(moments: RunningMoments, what: str = "trial", most_skewed: float 
 
 @lru_cache(maxsize=1024)
 def _share_by_chance(n: int) -> float:
-    """What the farthest of n normal values contributes to the sum of squares in at most 1 % of cases (Grubbs 1950, two-sided)."""
+    """Return the share of the sum of squares that the farthest of n normal values exceeds in 1 % of cases (Grubbs 1950, two-sided)."""
     t_squared = float(stdtrit(n - 2, 1 - _BY_CHANCE / (2 * n))) ** 2
     return (n - 1) / n * t_squared / (n - 2 + t_squared)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 RESAMPLING_FALSE_ALARMS = 0.28
-"""Of a main effect at nominal 5 %: 4 x 2 cells of 600 independent samples, no effect (tests/operating/test_anova_rates.py)."""
+"""False-positive rate for a main effect at nominal 5 %: 4 x 2 cells of 600 independent samples, no effect
+(tests/operating/test_anova_rates.py).
+"""
 RESAMPLING_WARNING = (
     "resampling with replacement does not make samples independent, it hides that they are not: means of resampled series vary twice "
     "as much as an analysis of variance believes. Where nothing has an effect, a factor was found significant at the 5 % level in "
@@ -22,10 +24,10 @@ RESAMPLING_WARNING = (
 
 
 def resampled(values: ArrayLike, seed: int = 0) -> Array:
-    """As many values, drawn from the series with replacement.
+    """Draw as many values from the series with replacement.
 
-    Section 3.1.1 of the OML study, which does so where turning points show that samples depend on each other. What is
-    drawn passes the test; the error of its mean stays, and that of the draw is added: `RESAMPLING_WARNING`.
+    Section 3.1.1 of the OML study does so if turning points show that samples are dependent. The resample passes the test, but the
+    error of its mean remains, and the sampling error is added: `RESAMPLING_WARNING`.
 
     Parameters
     ----------

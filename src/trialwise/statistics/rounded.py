@@ -1,4 +1,4 @@
-"""The law of a statistic of normal values that a clock or a counter rounded."""
+"""The distribution of a statistic of normal values that a clock or a counter rounded."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _MAX_VALUES = 2_000_000
 _MIN_SAMPLES = 399
 _SEED = 19_650_611
 _SAME = 1e-9
-"""Of the range: values that are no further apart are one value, but for the rounding of sums."""
+"""Relative to the range: closer values are equal up to rounding of sums."""
 _FINE = 1e-3
-"""Of the standard deviation: rounding to this adds a ten-millionth to the variance."""
+"""Relative to the standard deviation: rounding to this adds a ten-millionth to the variance."""
 _SETTLED = 1e-4
 _ROUNDS = 60
 _NARROWEST = 0.05
-"""Steps: a narrower normal distribution is rounded to one value or two, whose shares its mean tells."""
+"""In steps: a narrower normal distribution is rounded to one value or two, whose shares determine its mean."""
 
 
 def step_of(ordered: Array) -> float:
-    """The step to which values in ascending order were rounded: the least one between two that differ.
+    """Estimate the step to which values in ascending order were rounded: the smallest difference between distinct ones.
 
-    0 where none is there twice, and where the step is so small that rounding does not matter: then values that are equal
-    have another reason, such as drawing with replacement.
+    Return 0 without ties, or if the step is so small that rounding does not matter: ties then have another cause, such as drawing
+    with replacement.
     """
     gaps = np.diff(ordered)
     apart = gaps > _SAME * (ordered[-1] - ordered[0])
@@ -41,10 +41,10 @@ def step_of(ordered: Array) -> float:
 def rounded_tail(
     ordered: Array, step: float, statistic: float, statistics: Callable[[Array], Array]
 ) -> float:
-    """P(statistic as small as this) where the values are normal ones rounded to multiples of a step.
+    """Return P(statistic at most this) for normal values rounded to multiples of a step.
 
-    By the normal distribution that fits the rounded values best (the maximum of their likelihood), from which seeded samples
-    of as many values are drawn and rounded alike. `statistics` gives that of each row in ascending order.
+    Samples of the same size are drawn with a seed from the maximum likelihood fit to the rounded values, and rounded alike.
+    `statistics` computes the statistic of each row in ascending order.
     """
     mean, deviation = _fitted(ordered, step)
     count = min(_SAMPLES, max(_MIN_SAMPLES, _MAX_VALUES // ordered.size))
@@ -56,9 +56,9 @@ def rounded_tail(
 
 
 def _fitted(ordered: Array, step: float) -> tuple[float, float]:
-    """Mean and deviation of the normal distribution that makes these rounded values most likely.
+    """Fit mean and standard deviation of the normal distribution by maximum likelihood for these rounded values.
 
-    By the moments of what lies within each rounded value (expectation and maximisation; Dempster, Laird and Rubin 1977).
+    Uses the moments within each rounding interval (EM algorithm; Dempster, Laird and Rubin 1977).
     """
     values, times = np.unique(ordered, return_counts=True)
     mean, deviation = float(ordered.mean()), max(float(ordered.std()), _NARROWEST * step)
@@ -73,9 +73,9 @@ def _fitted(ordered: Array, step: float) -> tuple[float, float]:
 
 
 def _within(middles: Array, step: float) -> tuple[Array, Array]:
-    """Mean and mean square of standard normal values within half a step of each middle."""
+    """Return mean and mean square of standard normal values within half a step of each middle."""
     low, high = middles - step / 2, middles + step / 2
-    # On the side where the tail is small, so that no difference of shares cancels.
+    # On the side of the smaller tail, so that no difference of shares cancels.
     mirrored = middles > 0
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     share = np.maximum(ndtr(high) - ndtr(low), 1e-300)

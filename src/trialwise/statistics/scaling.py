@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def is_constant(values: Array) -> bool:
-    """Whether all values are the same."""
+    """Return True if all values are equal."""
     return bool(values.min() == values.max())
 
 
 def extremes(values: Array) -> tuple[float, float]:
-    """Smallest and largest value."""
+    """Return the smallest and the largest value."""
     return float(values.min()), float(values.max())
 
 
@@ -35,7 +35,7 @@ def to_unit_range(values: Array, limits: Limits) -> Array:
 
 
 def centred(values: Array) -> Array:
-    """Deviations from the mean, in units of the largest of them; zeros for constant values."""
+    """Return deviations from the mean, in units of the largest of them; zeros for constant values."""
     if is_constant(values):
         return np.zeros_like(values)
     scale = overflow_scale(values)
