@@ -33,7 +33,8 @@ def pooled_mean(
 ) -> PooledEstimate:
     """Estimate the mean of all samples, trials as clusters: total sum / total count (ratio estimator, Cochran 1977, chapter 6).
 
-    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials; the bounds of `mean_interval` if trials have equal size and only two distinct means. "bootstrap": resamples whole trials.
+    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials; the bounds of `mean_interval` if
+    trials have equal size and only two distinct means. "bootstrap": resamples whole trials.
 
     Parameters
     ----------

@@ -177,7 +177,8 @@ def _shortage(p: Fraction, tail: float, clusters: Clusters, effective: float) ->
 def _tail_of(clusters: Clusters, p: Fraction, effect: float) -> str:
     """Say if one trial has many of the samples beyond the quantile; empty if samples are nearly independent.
 
-    For independent samples the number beyond is binomial, and its interval exact however skewed; the same holds for trials entirely on one side or the other.
+    For independent samples the number beyond is binomial, and its interval exact however skewed; the same holds for trials
+    entirely on one side or the other.
     """
     if effect < CLUSTERED:
         return ""
