@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trialwise.cli.console import result_console
 from trialwise.cli.output import print_json
-from trialwise.cli.text import echo, say, whole_words
+from trialwise.cli.text import echo, say_document, show_document, whole_words
 from trialwise.exchange.csv_text import csv_text
 from trialwise.report.document import Document, Verdict
 from trialwise.report.html import page, script_json
@@ -45,12 +45,14 @@ def test_letters_numbers_and_signs_of_all_scripts_stay(text: str) -> None:
 
 
 def test_each_way_to_a_reader_shows_escapes(capsys: pytest.CaptureFixture[str]) -> None:
-    say([_HOSTILE])
+    hostile = Document("x", Verdict("plain", (_HOSTILE,)))
+    say_document(hostile)
+    show_document(result_console(), hostile)
     echo(_HOSTILE)
     result_console().print(_HOSTILE, markup=False)
     printed = capsys.readouterr().out
     assert _acts(printed) == []
-    assert printed.count("\\x1b[2J") == 3
+    assert printed.count("\\x1b[2J") == 4
     assert _acts(csv_text(["x"], [[_HOSTILE]])) == []
     assert _acts(markdown_text(_HOSTILE)) == []
     whole = page(Document("x", Verdict("plain", (_HOSTILE,))), {}, title=f"<b>{_HOSTILE}", lead=[_HOSTILE])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import print_json, results
+from trialwise.cli.output import print_json
 from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.spinner import StatusLine
@@ -98,10 +98,10 @@ def analyze(
         print_data(latex_files(analysis)["tables.tex"])
     else:
         from trialwise.report.documents.analyze import document
+        from trialwise.report.documents.stopping import awaited_blocks
 
-        say_document(document(analysis, full=full), full=full, rest="--full")
-        if claims is not None:
-            _show_awaited(claims)
+        awaited = () if claims is None else awaited_blocks(claims, claims.lifts)
+        say_document(document(analysis, full=full, awaited=awaited), full=full, rest="--full")
     return 0
 
 
@@ -112,14 +112,3 @@ def _awaited_claims(data: Path, patience: StatusLine) -> StoppingDocument | None
     from trialwise import study
 
     return study.awaited_claims(data, patience.drawing, patience.going)
-
-
-def _show_awaited(claims: StoppingDocument) -> None:
-    """Print them as `status` does."""
-    from trialwise.cli.claims import forecast_line, show_claims
-
-    console = results()
-    console.print("\nwhat the experiment waits for", style="bold")
-    if claims.reason is None:
-        console.print(forecast_line(claims), markup=False)
-    show_claims(console, claims)

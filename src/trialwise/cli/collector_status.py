@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from trialwise.cli.text import clear_screen, columns, echo, room, say, size
+from trialwise.cli.text import clear_screen, echo, say_document, size
 from trialwise.errors import TrialwiseError, WorkerError
-from trialwise.report.terminal_table import Line
+from trialwise.report.document import Block, Cell, Document, Items, Name, Note, Table, Verdict, table_of
+from trialwise.report.numbers import decimals
 
 _PATIENCE = 5.0
 _PERIOD = 1.0
@@ -65,27 +66,33 @@ def show(address: str, *, as_json: bool, watch: bool) -> None:
         else:
             if watch and sys.stdout.isatty():
                 clear_screen()
-            say(lines(json.loads(text), room()))
+            say_document(document(json.loads(text)))
             sys.stdout.flush()
         if not watch:
             return
         time.sleep(_PERIOD)
 
 
-def lines(status: dict[str, Any], width: int | None = None) -> Iterator[Line]:
-    """The status for people; a table of senders that is wider than `width` becomes a paragraph for each."""
+def document(status: dict[str, Any]) -> Document:
+    """The status for people: what was stored, what waits, what is wrong, where it goes on to, and a row for each sender."""
     counters = status["counters"]
     done = "brought there" if status["forward"] else "stored"
     since = datetime.fromtimestamp(status["started"], UTC).astimezone()
-    yield (
+    answer = (
         f"since {since:%Y-%m-%d %H:%M:%S}: {counters['rows']} rows {done}, {size(counters['bytes'])} received, "
         f"{counters['open']} of {counters['connections']} connections open"
     )
-    yield f"spool: {size(counters['backlog'])} of {size(status['spool_capacity'])} wait"
-    yield from _troubles(status)
+    troubles = tuple(_troubles(status))
+    spool = f"spool: {size(counters['backlog'])} of {size(status['spool_capacity'])} wait"
+    evidence: list[Block] = [
+        Note((spool,), is_aside=True),
+        *(Note((text,), "warning") for text in troubles),
+    ]
     if forward := status["forward"]:
-        yield from _forward(forward)
-    yield from _senders(status["senders"], width)
+        evidence.append(Items(tuple((text,) for text in _forward(forward)), most=None))
+    if status["senders"]:
+        evidence.append(_senders(status["senders"]))
+    return Document("collector", Verdict("bad" if troubles else "good", (answer,)), tuple(evidence))
 
 
 def _troubles(status: dict[str, Any]) -> Iterator[str]:
@@ -110,7 +117,7 @@ def _troubles(status: dict[str, Any]) -> Iterator[str]:
 
 
 def _ago(status: dict[str, Any], trouble: dict[str, Any]) -> str:
-    return f"{status['time'] - trouble['time']:.0f} s ago: {trouble['text']}"
+    return f"{round(status['time'] - trouble['time'])} s ago: {trouble['text']}"
 
 
 def of_a_forwarder(reason: str) -> str:
@@ -122,52 +129,41 @@ def _forward(forward: dict[str, Any]) -> Iterator[str]:
     state = "paused" if forward["paused"] else f"{forward['connected']} connections there"
     yield f"forwards to {forward['to']}: {state}, {size(forward['acknowledged'])} acknowledged"
     for domain, reason in forward["refused"].items():
-        yield f"  domain {domain} is refused there: {of_a_forwarder(reason)}"
+        yield f"domain {domain} is refused there: {of_a_forwarder(reason)}"
     if forward["last_error"]:
-        yield f"  last error: {forward['last_error']['text']}"
+        yield f"last error: {forward['last_error']['text']}"
 
 
-def _senders(senders: list[dict[str, Any]], width: int | None) -> Iterator[Line]:
-    if not senders:
-        return
-    rows = [
-        ["domain", "sender", "protocol", "open", "rows", "rows/s", "damaged", "missing", "dropped", "clock"]
-    ]
-    rows.extend(
-        [
-            sender["domain"],
-            sender["sender"],
-            sender["protocol"],
-            *(str(sender[key]) for key in ("open", "rows")),
-            f"{sender['rows_per_second']:.0f}",
-            *(str(sender[key]) for key in ("damaged", "missing", "dropped")),
-            _clock(sender["clock"]),
-        ]
-        for sender in senders
+def _senders(senders: list[dict[str, Any]]) -> Table:
+    counts = ("rows", "rows_per_second", "damaged", "missing", "dropped")
+    titles = (
+        "domain",
+        "sender",
+        "protocol",
+        "open",
+        *(each.replace("rows_per_second", "rows/s") for each in counts),
     )
-    table = columns(rows)
-    if width is None or max(map(len, table)) <= width:
-        yield table
-        return
-    for sender in senders:
-        yield from _paragraph(sender)
+    return table_of("senders", "", (*titles, "clock"), map(_sender, senders), range(3, 9))
 
 
-def _paragraph(sender: dict[str, Any]) -> Iterator[str]:
-    yield f"  {sender['domain']}, {sender['sender']}"
-    losses = ", ".join(f"{sender[key]} {key}" for key in ("damaged", "missing", "dropped"))
-    yield f"    {sender['protocol']}, {sender['open']} open: {sender['rows']} rows, {sender['rows_per_second']:.0f} rows/s"
-    yield f"    {losses}"
-    yield f"    clock: {_clock(sender['clock'])}"
+def _sender(sender: dict[str, Any]) -> tuple[Cell, ...]:
+    numbers = ("open", "rows", "rows_per_second", "damaged", "missing", "dropped")
+    return (
+        Name(sender["domain"]),
+        Name(sender["sender"]),
+        sender["protocol"],
+        *(str(round(sender[key])) for key in numbers),
+        _clock(sender["clock"]),
+    )
 
 
 def _clock(clock: dict[str, Any] | None) -> str:
     match clock:
         case {"method": "exchange", "offset": float(offset), "error": float(error)}:
-            return f"{offset * 1000:+.3f} ± {error * 1000:.3f} ms"
+            sign = "+" if offset >= 0 else ""
+            return f"{sign}{decimals(offset * 1000, 3)} ± {decimals(error * 1000, 3)} ms"
         case {"method": "upper_bound", "behind_at_most": float(behind)}:
-            return (
-                f"behind by at most {behind:.3f} s" if behind >= 0 else f"ahead by at least {-behind:.3f} s"
-            )
+            seconds = decimals(abs(behind), 3)
+            return f"behind by at most {seconds} s" if behind >= 0 else f"ahead by at least {seconds} s"
         case _:
             return "not known"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.text import say
+from trialwise.cli.text import echo
 from trialwise.errors import PlanError, is_full, not_written
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.experiment.option_words import levels_of
@@ -86,7 +86,7 @@ def new(
 def _written(file: Path, text: str) -> int:
     parse_experiment(text, file)
     _write(file, text)
-    say([f"wrote {file}", f"next: trialwise plan {file}  ·  trialwise run {file}"])
+    echo(f"wrote {file}\nnext: trialwise plan {file}  ·  trialwise run {file}")
     return 0
 
 

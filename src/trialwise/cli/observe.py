@@ -15,7 +15,7 @@ from trialwise.cli.files import write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.text import say, say_document
+from trialwise.cli.text import echo, say_document
 from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
 from trialwise.foreign_files import named
@@ -134,7 +134,7 @@ def observe(
             hint="--flavour none='CMD' --flavour probe='CMD', or an experiment file",
         )
     if dry_run:
-        say([f"next: trialwise plan {experiment}  ·  trialwise observe {experiment}"])
+        echo(f"next: trialwise plan {experiment}  ·  trialwise observe {experiment}")
         return 0
     code = _answer(experiment, directory, options, csv, json=json, quiet=quiet)
     return gated(code, gate=gate)

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from trialwise import _core
 from trialwise.cli.files import check_out
 from trialwise.cli.output import print_json, stderr_console
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def packets(
 
         print_json(packets_document(statistics))
     else:
-        from trialwise.report.path_text import packets_lines
+        from trialwise.report.documents.packets import document
 
-        say(packets_lines(statistics))
+        say_document(document(statistics))
     if to is not None and out is not None:
         from trialwise.exchange.packet_files import write_packet_file
 

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from trialwise import _core, _linux
 from trialwise.cli.files import check_out
 from trialwise.cli.output import print_json, stderr_console
-from trialwise.cli.text import columns, say
+from trialwise.cli.text import say_document, show_document
 from trialwise.errors import PlanError, not_written
 from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
@@ -247,10 +247,13 @@ def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bo
         report = opened.close()
     if plan.logs and kept is not None:
         _write_logs(plan, ways, files, kept, began)
+    found = path_document(report, code)
     if json:
-        print_json(asdict(path_document(report, code)), to=sys.stderr)
+        print_json(asdict(found), to=sys.stderr)
     elif not quiet:
-        _say(report)
+        from trialwise.report.documents.emulated_path import document
+
+        show_document(stderr_console(), document(found))
     return code
 
 
@@ -303,28 +306,12 @@ def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept
         )
 
 
-def _say(report: _linux.PathReport) -> None:
-    console = stderr_console()
-    for name, way in (("uplink", report.uplink), ("downlink", report.downlink)):
-        mean = way.delivered_bytes * 8 / report.duration / 1e6
-        console.print(
-            f"{name}: {way.delivered} packets delivered ({mean:.2f} Mbit/s over {report.duration:.1f} s), "
-            f"{way.dropped} dropped, {way.held} held; late by {way.lateness.p99 * 1e3:.2f} ms (p99)",
-            markup=False,
-        )
-    if report.bottleneck is not None:
-        console.print(f"not faithful: {report.bottleneck}", markup=False)
-
-
 def _list(*, json: bool) -> int:
-    paths = shipped_paths()
+    found = paths_document(shipped_paths())
     if json:
-        print_json(asdict(paths_document(paths)))
-        return 0
-    rows = [(name, _words(settings.uplink), _words(settings.downlink)) for name, settings in paths.items()]
-    say([columns([("name", "uplink", "downlink"), *rows], indent=0)])
+        print_json(asdict(found))
+    else:
+        from trialwise.report.documents.emulated_path import list_document
+
+        say_document(list_document(found))
     return 0
-
-
-def _words(groups: Groups) -> str:
-    return ", ".join(f"{key} {text}" for group in groups for key, text in group)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
 from trialwise.experiment.model import Experiment
@@ -75,8 +75,8 @@ def plan(
     json
         Print the plan as JSON (format trialwise.plan/1, see `trialwise schema plan`), every trial included.
     """
-    from trialwise.cli.plan_text import ROUNDS_SHOWN, plan_lines
     from trialwise.design.summary import plan_json, summarise
+    from trialwise.report.documents.plan import ROUNDS_SHOWN, document
 
     limit = None if budget is None else _budget(budget)
     loaded, times, lanes = _begun(experiment) if experiment.is_dir() else _stated(experiment)
@@ -95,7 +95,7 @@ def plan(
     if json:
         print_json(plan_json(summary))
     else:
-        say(plan_lines(summary, loaded, whole_order=order))
+        say_document(document(summary, loaded, whole_order=order))
     return 0
 
 

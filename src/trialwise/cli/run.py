@@ -12,12 +12,11 @@ from cyclopts import Parameter
 
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import DrawingWatch
-from trialwise.cli.status import worker_lines
+from trialwise.cli.text import show_document
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.report.numbers import counted
 from trialwise.rules import RULES
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
 
     from trialwise.execution.events import Observer
     from trialwise.experiment.model import Experiment
+    from trialwise.report.document import Document
     from trialwise.study import RunResult
+    from trialwise.study.documents import RunDocument
 
 
 def run(
@@ -121,16 +122,14 @@ def run(
             observers=observers,
             watch=None if quiet else drawing,
         )
-    if json:
-        from trialwise.study.documents import RunDocument
+    from trialwise.study.documents import RunDocument
 
-        ending = result.ending
-        document = RunDocument(
-            str(result.directory), ending.word, ending.text, result.counts, result.stopping
-        )
-        print_json(asdict(document))
+    ending = result.ending
+    ended = RunDocument(str(result.directory), ending.word, ending.text, result.counts, result.stopping)
+    if json:
+        print_json(asdict(ended))
     elif not quiet:
-        _say_what_next(result)
+        show_document(console, _ended(result, ended))
     return _exit_code(result)
 
 
@@ -170,34 +169,17 @@ def _exit_code(result: RunResult) -> int:
     return 3 if result.stopping is not None and not result.stopping.decided else 0
 
 
-def _say_what_next(result: RunResult) -> None:
+def _ended(result: RunResult, ended: RunDocument) -> Document:
+    """How the run ended, with remarks where nothing of it is said with claims, and the workers where one was lost."""
     from trialwise import study
-    from trialwise.cli.claims import show_claims
+    from trialwise.report.documents.status import ended_document
 
-    console = stderr_console()
-    counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
-    attempts = sum(result.counts.values())
-    if attempts > result.trials:
-        counts = f"{attempts} attempts at {counted(result.trials, 'trial')}: {counts}"
-    what, *advice = result.ending.text.split("\n")
-    ending = "\n".join([f"{result.ending.word}: {what} ({counts})", *advice])
-    if result.stopping:
-        show_claims(console, result.stopping, ending)
-    else:
-        console.print(ending, markup=False)
-        # A rule that stops says it with its claims.
-        for text in study.tails(result.directory) if result.ending.word == "complete" else ():
-            console.print(f"! {text}", markup=False)
-    if result.ending.word in ("worker lost", "reset failed"):
-        for line in worker_lines(study.state(result.directory)):
-            console.print(line, markup=False)
-    if result.failed:
-        console.print(
-            f"failed trials: see `trialwise status {result.directory}` and {result.directory}/logs; --again tries them again",
-            markup=False,
-        )
-    if result.counts.get("finished"):
-        console.print(
-            f"next: trialwise analyze {result.directory}  ·  trialwise report {result.directory}",
-            markup=False,
-        )
+    remarked = result.stopping is None and result.ending.word == "complete"
+    is_lost = result.ending.word in ("worker lost", "reset failed")
+    return ended_document(
+        ended,
+        trials=result.trials,
+        failed=result.failed,
+        tails=tuple(study.tails(result.directory)) if remarked else (),
+        workers=study.state(result.directory).workers if is_lost else (),
+    )

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise.cli.files import read_text
-from trialwise.cli.text import say
+from trialwise.cli.text import echo
 from trialwise.errors import PlanError, not_written
 from trialwise.measurement.scaffold import c_options_header, read_description, skeleton
 
@@ -59,7 +59,7 @@ def scaffold(
         raise PlanError("--opts writes a header of C", hint="write --language c")
     files = c_options_header(program) if opts else skeleton(program, language)
     _write({out / path: content for path, content in files.items()}, force=force)
-    say([f"wrote {path}" for path in map(str, (out / path for path in files))])
+    echo("\n".join(f"wrote {out / path}" for path in files))
     return 0
 
 

@@ -14,9 +14,22 @@ from cyclopts import App, Parameter
 
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.output import print_json, stderr_console
-from trialwise.cli.text import columns, echo, say
+from trialwise.cli.text import echo, say_document
 from trialwise.errors import TrialError
-from trialwise.report.terminal_table import Line
+from trialwise.report.document import (
+    Block,
+    Code,
+    Document,
+    Heading,
+    Items,
+    Listing,
+    Name,
+    Note,
+    Text,
+    Verdict,
+    table_of,
+)
+from trialwise.report.numbers import counted, decimals, given
 from trialwise.schemes.installing import Step, steps
 from trialwise.schemes.library import SHIPPED, scheme_named
 from trialwise.schemes.listing import SchemeEntry, SchemesDocument, list_schemes, set_up
@@ -73,7 +86,7 @@ def schemes(*, folder: Folders = (), json: bool = False) -> int:
     if json:
         print_json(asdict(SchemesDocument(entries)))
     else:
-        say(_listing(entries))
+        say_document(_listing(entries))
     return 0
 
 
@@ -101,7 +114,7 @@ def show(name: str, /, *, folder: Folders = ()) -> int:
     echo(f"# {scheme.source}")
     if scheme.source.suffix == ".toml":
         echo(scheme.source.read_text())
-    say(_resolved(scheme))
+    say_document(_resolved(scheme))
     return 0
 
 
@@ -185,14 +198,16 @@ def _some(names: Sequence[str]) -> Sequence[str]:
 # The list
 
 
-def _listing(entries: Sequence[SchemeEntry]) -> Iterator[str]:
-    wide = max(len(entry.name) for entry in entries)
-    titles = max(len(entry.title) for entry in entries)
-    for entry in entries:
-        yield f"{entry.name:<{wide}}  {entry.title:<{titles}}  {' '.join(entry.loads)}".rstrip()
-        yield from (f"    {remark}" for remark in _remarks(entry))
-    yield ""
-    yield f"shipped schemes stand in {SHIPPED}"
+def _listing(entries: Sequence[SchemeEntry]) -> Document:
+    """A row for each scheme, then what each lacks."""
+    rows = tuple((Name(entry.name), Name(entry.title), " ".join(entry.loads)) for entry in entries)
+    remarks = tuple((Name(entry.name), f": {remark}") for entry in entries for remark in _remarks(entry))
+    evidence = (
+        table_of("schemes", "", ("name", "title", "loads"), rows),
+        *([Items(remarks, most=None)] if remarks else []),
+    )
+    verdict = Verdict("plain", (f"{counted(len(rows), 'scheme')}; shipped ones stand in {SHIPPED}",))
+    return Document("schemes", verdict, evidence)
 
 
 def _remarks(entry: SchemeEntry) -> Iterator[str]:
@@ -209,38 +224,45 @@ def _remarks(entry: SchemeEntry) -> Iterator[str]:
 # One of them
 
 
-def _resolved(scheme: Scheme) -> Iterator[Line]:
-    lacks = "; ".join(missing(scheme)) or "nothing"
+def _resolved(scheme: Scheme) -> Document:
+    """What a scheme comes to on this machine, with its first load."""
+    lacks = "; ".join(missing(scheme))
     first, second = (scheme.first, "receiver" if scheme.first == "sender" else "sender")
-    rows = [
-        ["name", scheme.name],
-        ["title", scheme.title],
-        ["loads", ", ".join(scheme.loads)],
-        *([["prepare", _command(scheme, scheme.prepare)]] if scheme.prepare else []),
-        [f"1st {first}", _command(scheme, scheme.side(first).command)],
-        ["    ready", _ready(scheme, first)],
-        [f"2nd {second}", _command(scheme, scheme.side(second).command)],
-        ["missing", lacks],
-    ]
-    yield "# what it comes to, here and with its first load"
-    yield columns(rows, indent=0, has_heading=False)
+    prepare: tuple[Text, ...] = (("prepare: ", _command(scheme, scheme.prepare)),) if scheme.prepare else ()
+    lines: tuple[Text, ...] = (
+        ("title: ", Name(scheme.title)),
+        (f"loads: {', '.join(scheme.loads)}",),
+        *prepare,
+        (f"1st, {first}: ", _command(scheme, scheme.side(first).command)),
+        (f"ready: {_ready(scheme, first)}",),
+        (f"2nd, {second}: ", _command(scheme, scheme.side(second).command)),
+    )
+    said = f" lacks {lacks}" if lacks else " can run here"
+    verdict = Verdict("bad" if lacks else "good", (Name(scheme.name), said))
+    blocks: tuple[Block, ...] = (Heading(("What it comes to, here and with its first load",)), Items(lines))
+    return Document("scheme", verdict, blocks)
 
 
 def _ready(scheme: Scheme, end: End) -> str:
     ready = scheme.side(end).ready
     if ready.line is not None:
-        said = f"once it prints {ready.line!r}, within {ready.timeout:g} s"
+        said = f"once it prints {ready.line!r}, within {_seconds(ready.timeout)}"
     elif ready.port is not None:
-        said = f"once its {ready.port} port listens, within {ready.timeout:g} s"
+        said = f"once its {ready.port} port listens, within {_seconds(ready.timeout)}"
     else:
         said = "at once"
-    return f"{ready.after:g} s after its start" if ready.after and not (ready.line or ready.port) else said
+    is_timed = ready.after and not (ready.line or ready.port)
+    return f"{_seconds(ready.after)} after its start" if is_timed else said
 
 
-def _command(scheme: Scheme, command: tuple[str, ...]) -> str:
+def _seconds(value: float) -> str:
+    return given(value, "s").with_unit
+
+
+def _command(scheme: Scheme, command: tuple[str, ...]) -> Code:
     from trialwise.trials.scheme_check import example_words
 
-    return shlex.join(example_words(scheme, command)).replace("\n", "; ")
+    return Code(shlex.join(example_words(scheme, command)).replace("\n", "; "))
 
 
 # Making ready
@@ -300,32 +322,36 @@ def _checks(
     console, settings = stderr_console(), path_of(path)
     with Interruption() as interruption:
         for number, name in enumerate(names, 1):
-            console.print(f"[{number}/{len(names)}] {name}: {SECONDS:g} s over {path}", markup=False)
+            console.print(f"[{number}/{len(names)}] {name}: {_seconds(SECONDS)} over {path}", markup=False)
             found = check_scheme(
                 name, folders=folders, path=settings, cancel=interruption.descriptor, load=load
             )
             if interruption.requested:
                 raise KeyboardInterrupt
             if not quiet:
-                say(_outcome(found, scheme_named(name, folders)))
+                say_document(_outcome(found, scheme_named(name, folders)))
             yield found
 
 
-def _outcome(found: SchemeCheck, scheme: Scheme) -> Iterator[str]:
-    figures = f"{found.throughput or 0:.2f} Mbit/s"
-    if found.delay_p95 is not None:
-        figures += f", delay p95 {found.delay_p95:.1f} ms"
-    if found.loss is not None:
-        figures += f", loss {found.loss:.2f} %"
+def _outcome(found: SchemeCheck, scheme: Scheme) -> Document:
+    """Whether a scheme worked, with what it carried, or what its sides said."""
+    name, load = Name(found.name), f" with load {found.load}: "
     if found.seconds == 0:
-        yield f"{found.name}: cannot run here: {found.reason}"
-        return
+        return Document("check", Verdict("bad", (name, f": cannot run here: {found.reason}")))
     if found.works:
-        yield f"{found.name}: works with load {found.load}: {figures}"
-        if found.reason:
-            yield f"    but the figures are not to be trusted: {found.reason}"
-        return
-    yield f"{found.name}: does not work with load {found.load}: {found.reason or f'nothing was carried ({figures})'}"
-    if set_up(scheme) is False:
-        yield f"    {_NOT_SET_UP.format(found.name)}"
-    yield from (f"    {line}" for line in found.said)
+        doubt = f"but the figures are not to be trusted: {found.reason}"
+        notes = (Note((doubt,), is_aside=True),) if found.reason else ()
+        return Document("check", Verdict("good", (name, f": works{load}{_figures(found)}")), notes)
+    why = found.reason or f"nothing was carried ({_figures(found)})"
+    hint = Note((_NOT_SET_UP.format(found.name),), is_aside=True)
+    evidence = (*([hint] if set_up(scheme) is False else []), *([Listing(found.said)] if found.said else []))
+    return Document("check", Verdict("bad", (name, f": does not work{load}{why}")), evidence)
+
+
+def _figures(found: SchemeCheck) -> str:
+    parts = [f"{decimals(found.throughput or 0, 2)} Mbit/s"]
+    if found.delay_p95 is not None:
+        parts.append(f"delay p95 {decimals(found.delay_p95, 1)} ms")
+    if found.loss is not None:
+        parts.append(f"loss {decimals(found.loss, 2)} %")
+    return ", ".join(parts)

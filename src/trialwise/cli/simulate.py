@@ -14,7 +14,7 @@ from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.simulation_progress import SimulationProgress
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.text import print_data, say
+from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialError, TrialwiseError
 
 if TYPE_CHECKING:
@@ -143,9 +143,9 @@ def simulate(
     if json:
         print_json(dataclasses.asdict(_document(trial, seed, found, seconds)))
     elif csv is None:
-        from trialwise.cli.simulation_text import simulation_lines
+        from trialwise.report.documents.simulate import document
 
-        say(simulation_lines(_document(trial, seed, found, seconds)))
+        say_document(document(_document(trial, seed, found, seconds)))
     return 0
 
 

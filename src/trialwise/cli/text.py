@@ -1,14 +1,12 @@
-"""Plain text for people: columns, and lines wrapped to the terminal with a hanging indent."""
+"""What people read: documents in a terminal or a pipe, single lines, sizes."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from trialwise.report.terminal_table import Grid, Line, aligned, wrapped
 from trialwise.visible import cell_width, visible_lines
 
 if TYPE_CHECKING:
@@ -29,32 +27,22 @@ def size(count: float) -> str:
     return f"{count:.1f}".removesuffix(".0") + f" {_UNITS[power]}"
 
 
-def columns(rows: Sequence[Sequence[str]], indent: int = 2, *, has_heading: bool = True) -> Grid:
-    """Make a table of cells under one another; columns of whole numbers below the heading to the right."""
-    width = len(rows[0]) if rows else 0
-    bodies = rows[1:] or rows
-    numeric = [place for place in range(width) if all(row[place].isdecimal() for row in bodies)]
-    return aligned(rows, numeric, indent, has_heading=has_heading)
-
-
-def room() -> int | None:
+def _room() -> int | None:
     """How many columns the terminal on standard output has; None where it is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def say(lines: Iterable[Line]) -> None:
-    """Print lines and tables to standard output; on a terminal, sentences wrap between words and tables change their layout.
-
-    Foreign characters that a terminal would act on are shown as escapes.
-    """
-    width = room()
-    for line in lines:
-        for text in fitted(line, width):
-            print(text)
-
-
 _STYLES: dict[Style, str] = {"good": "32", "bad": "31", "open": "33", "strong": "1", "dim": "2", "": ""}
 """Codes of SGR (ECMA-48). Only marks are coloured, so that words can be read on dark and on light terminals."""
+_NAMES: dict[Style, str] = {
+    "good": "green",
+    "bad": "red",
+    "open": "yellow",
+    "strong": "bold",
+    "dim": "dim",
+    "": "",
+}
+"""The same styles as rich names them."""
 
 
 def say_document(document: Document, *, full: bool = False, rest: str = "all with --json") -> None:
@@ -62,31 +50,24 @@ def say_document(document: Document, *, full: bool = False, rest: str = "all wit
     from trialwise.report.render.terminal import terminal
 
     has_styles = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    for line in terminal(document, room(), full=full, rest=rest):
+    for line in terminal(document, _room(), full=full, rest=rest):
         print("".join(_styled(span) if has_styles else span.text for span in line))
+
+
+def show_document(console: Console, document: Document, *, rest: str = "all with --json") -> None:
+    """Print a document to a console, as `say_document` does to standard output."""
+    from rich.text import Text
+
+    from trialwise.report.render.terminal import terminal
+
+    for line in terminal(document, console.width if console.is_terminal else None, rest=rest):
+        text = Text.assemble(*((span.text, "" if console.no_color else _NAMES[span.style]) for span in line))
+        console.print(text, soft_wrap=True)
 
 
 def _styled(span: Span) -> str:
     code = _STYLES[span.style]
     return f"\x1b[{code}m{span.text}\x1b[0m" if code else span.text
-
-
-def show(console: Console, lines: Iterable[Line]) -> None:
-    """Print lines and tables to a console, as `say` does to standard output."""
-    width = console.width if console.is_terminal else None
-    for line in lines:
-        for text in fitted(line, width):
-            console.print(text, markup=False, soft_wrap=True)
-
-
-def fitted(line: Line, width: int | None) -> Iterator[str]:
-    """Lay a line or a table out for a terminal of that width; None is a pipe, which has none."""
-    if isinstance(line, Grid):
-        yield from (text for text, _ in line.lines(width))
-    elif width is None or width <= 20:
-        yield visible_lines(line)
-    else:
-        yield from wrapped(visible_lines(line), width)
 
 
 def whole_words(text: str, width: int) -> str:

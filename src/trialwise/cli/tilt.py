@@ -13,14 +13,13 @@ from cyclopts import Parameter
 from trialwise.cli.files import check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.text import columns, print_data, say
+from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
-from trialwise.report.numbers import about, write
-from trialwise.report.terminal_table import Line
+from trialwise.experiment.quantity import duration_text
 
 if TYPE_CHECKING:
     from trialwise.experiment.model import Experiment
-    from trialwise.study.tilt_document import TiltChoice, TiltDocument
+    from trialwise.study.tilt_document import TiltDocument
     from trialwise.study.tilt_search import TiltOptions
 
 _ENDINGS = (".svg", ".pdf", ".png")
@@ -94,7 +93,9 @@ def tilt(
     if json:
         print_json(dataclasses.asdict(document))
     elif out is None or str(out) != "-":
-        say(_lines(document, tilted if out is None else None))
+        from trialwise.report.documents import tilt as documents
+
+        say_document(documents.document(document, tuple(_tables(tilted)) if out is None else ()))
     return 0
 
 
@@ -134,7 +135,7 @@ def _searched(path: Path, metric: str | None, options: TiltOptions) -> tuple[Til
 
         def told(name: str, done: int, total: int) -> None:
             left = (time.perf_counter() - begun[name]) / done * (total - done) if done else None
-            ends = "" if left is None else f", about {left:.0f} s left"
+            ends = "" if left is None else f", about {duration_text(round(left))} left"
             patience.say(f"looking for the tilt {name}: trial {done + 1} of {total}{ends}")
 
         begun = _FirstTimes()
@@ -184,56 +185,6 @@ def _draw(plot: Path, source: Path, document: TiltDocument) -> None:
 
     sizes, shares, fits = size_fits(study.load(source))
     write_plot(plot, str, lambda to: write_size_fits(to, sizes, shares, fits, document.experiment))
-
-
-def _lines(document: TiltDocument, tilted: Experiment | None) -> Iterator[Line]:
-    for place, choice in enumerate(document.choices):
-        yield from [""] if place else []
-        yield from _choice(document, choice)
-    if document.left_out:
-        yield f"left out, since they are no tail quantiles of completion times: {', '.join(document.left_out)}"
-    if tilted is not None:
-        yield ""
-        yield from _tables(tilted)
-
-
-def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[Line]:
-    flows = f"{about(choice.expected_flows)} flows in a trial"
-    yield f"{choice.name}: metric {document.metric} (p{choice.percentile:g}), {flows}; {choice.method}"
-    if choice.epochs:
-        yield from _fits(choice)
-        yield f"  arrivals set for {about(100 * choice.load)} % offer {about(100 * choice.true_load)} % with the fitted sizes"
-        rows = [["epoch", "mean of ln S", "deviation", "threshold"]]
-        rows += [
-            [
-                str(number),
-                f"{each.tilted_mu:.3f}",
-                f"{each.tilted_sigma:.3f}",
-                f"{write(1e3 * each.threshold)} ms",
-            ]
-            for number, each in enumerate(choice.epochs, 1)
-        ]
-        yield columns(rows, indent=4)
-    yield f"  variance of a trial's tail without over with the tilt, on the fluid model: {about(choice.surrogate_gain)}"
-    if choice.tilt is None:
-        yield "  no tilt: sizes are drawn as they are"
-    for warning in choice.warnings:
-        yield f"  warning: {warning}" if choice.tilt is not None else f"  {warning}"
-
-
-def _fits(choice: TiltChoice) -> Iterator[Line]:
-    rows = [["family", "mean over true", "error (rms)", "largest error", "beyond the largest"]]
-    rows += [
-        [
-            fit.family,
-            about(fit.mean_ratio),
-            about(fit.rmse),
-            about(fit.largest_error),
-            write(fit.beyond, digits=2),
-        ]
-        for fit in choice.fits
-    ]
-    yield columns(rows, indent=4)
 
 
 def _tables(tilted: Experiment) -> Iterator[str]:

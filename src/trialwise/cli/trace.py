@@ -12,7 +12,7 @@ from trialwise import _core
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import print_json, stderr_console
-from trialwise.cli.text import print_data, say
+from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
 from trialwise.report.numbers import write
 
@@ -141,9 +141,9 @@ def show(
 
         print_json(trace_document(str(trace), found))
     else:
-        from trialwise.report.path_text import trace_lines
+        from trialwise.report.documents.trace import document
 
-        say(trace_lines(str(trace), found))
+        say_document(document(str(trace), found))
     return 0
 
 

@@ -237,7 +237,7 @@ def table_of(
         if place not in silent
     )
     kept = (tuple(cell for place, cell in enumerate(row) if place not in silent) for row in members)
-    return Table(key, (caption,), tuple(columns), tuple(kept), most=None)
+    return Table(key, (caption,) if caption else (), tuple(columns), tuple(kept), most=None)
 
 
 def plain(piece: Cell) -> str:

@@ -82,6 +82,15 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeDocument:
+    """Who computes independent trials in the last run: so many `cores` (0: gone), and so many trials `done` in that run."""
+
+    name: str
+    cores: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """An event outside the trials: a reset, a change of environment, an interruption."""
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.analysis.stopping.results import StoppingState
-from trialwise.execution.tasks.accounting import NodeDocument
-from trialwise.store.records import Event, Status
+from trialwise.store.records import Event, NodeDocument, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

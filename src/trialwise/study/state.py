@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.tasks.accounting import NodeDocument, nodes_of
+from trialwise.execution.tasks.accounting import nodes_of
 from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, TrialRow
+from trialwise.store.records import Event, NodeDocument, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
 from trialwise.study.load import frozen_experiment
 
@@ -64,13 +63,14 @@ class State:
             else "not running; `trialwise run` on the directory goes on"
         )
 
-    def to_json(self) -> dict[str, object]:
+    @property
+    def document(self) -> StatusDocument:
         """The state as a document (format trialwise.status/1)."""
         failures = [
             FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
             for row in self.failures
         ]
-        document = StatusDocument(
+        return StatusDocument(
             name=self.name,
             planned=self.planned,
             done=self.done,
@@ -85,7 +85,6 @@ class State:
             nodes=list(self.nodes),
             stopping=self.stopping,
         )
-        return dataclasses.asdict(document)
 
 
 def state(path: Path) -> State:

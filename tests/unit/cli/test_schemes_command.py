@@ -30,15 +30,15 @@ def test_the_list_is_sorted_and_fits_80_columns(tmp_path: Path):
     done = schemes(tmp_path, "--folder", ".")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    names = [line.split()[0] for line in lines[:-2] if not line.startswith(" ")]
+    table = lines[lines.index("") + 2 :]
+    names = [line.split()[0] for line in table[: table.index("")]]
     assert names == sorted(names)
     assert {"cubic", "mine", "ngtcp2-bbr2"} <= set(names)
-    assert max(len(line) for line in lines[:-1]) <= 80
-    at = lines.index(next(line for line in lines if line.startswith("mine ")))
-    assert [line.strip() for line in lines[at + 1 : at + 4]] == [
-        "missing: no program nonesuch",
-        "its setup has not been run by Trialwise: trialwise schemes setup mine",
-        "file: mine.toml",
+    assert max(len(line) for line in table) <= 80
+    assert [line.strip() for line in table if line.startswith("  mine: ")] == [
+        "mine: missing: no program nonesuch",
+        "mine: its setup has not been run by Trialwise: trialwise schemes setup mine",
+        "mine: file: mine.toml",
     ]
 
 
@@ -55,9 +55,7 @@ def test_the_list_as_json_follows_its_schema(tmp_path: Path):
 def test_one_is_shown_with_what_it_comes_to(tmp_path: Path):
     text = schemes(tmp_path, "show", "ngtcp2-reno").stdout
     assert 'title = "QUIC Reno (ngtcp2)"' in text
-    assert (
-        "1st sender    gtlsserver --quiet --cc=reno --htdocs=. 0.0.0.0 5201 key.pem certificate.pem" in text
-    )
+    assert "1st, sender: gtlsserver --quiet --cc=reno --htdocs=. 0.0.0.0 5201 key.pem certificate.pem" in text
     assert "100.64.0.1 5201 https://100.64.0.1/file" in text
     refused = schemes(tmp_path, "show", "cubik")
     assert refused.returncode == 2

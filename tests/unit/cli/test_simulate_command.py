@@ -192,7 +192,7 @@ def test_defaults_that_are_not_meant_for_slow_links_are_said(tmp_path: Path) -> 
     cautions = json.loads(simulate(tmp_path, *slow, "--json").stdout)["cautions"]
     assert ["kmin" in text for text in cautions] == [True, False]
     assert ["larger buffer" in text for text in cautions] == [False, True]
-    assert f"  ! {cautions[0]}\n  ! {cautions[1]}\n" in simulate(tmp_path, *slow).stdout
+    assert f"\n! {cautions[0]}\n! {cautions[1]}\n" in simulate(tmp_path, *slow).stdout
     given = [f"--set={setting}" for setting in ("kmin=30kB", "kmax=30kB", "buffer=1MB")]
     assert "!" not in simulate(tmp_path, *slow, *given).stdout
     assert "!" not in simulate(tmp_path, *SHAPE, *DRAWN).stdout

@@ -57,9 +57,9 @@ def test_make_of_rates(folder: Path, capsys: pytest.CaptureFixture[str], monkeyp
 def test_show_says_and_prints_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]):
     trace("show", "some.trace", "--bin", "100ms")
     assert capsys.readouterr().out.splitlines()[:3] == [
-        "Trace some.trace",
+        "Trace some.trace: 6 Mbit/s of IP packets in the mean (mm-link, which counts 4 bytes more, 6.016)",
+        "",
         "  1000 opportunities, repeated every 2000 ms",
-        "  mean rate 6 Mbit/s of IP packets (mm-link, which counts 4 bytes more, 6.016)",
     ]
     trace("show", "some.trace", "--json")
     document = json.loads(capsys.readouterr().out)

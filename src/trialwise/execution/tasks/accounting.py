@@ -6,26 +6,17 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from trialwise.execution.events import NodesAwaited, RunEvent, WorkerNotice
 from trialwise.execution.tasks.executor import Node
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event
+from trialwise.store.records import Event, NodeDocument
 
 _KEY = "nodes"
 """Key of `meta` under which the nodes of the last run stand: a JSON list of name, cores (0: gone) and trials done."""
 WRITE_SECONDS = 2.0
 """At most so often are the numbers of trials written."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeDocument:
-    """Who computes independent trials in the last run: so many `cores` (0: gone), and so many trials `done` in that run."""
-
-    name: str
-    cores: int
-    done: int
 
 
 class NodeAccounting:

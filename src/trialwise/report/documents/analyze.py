@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from trialwise.analysis.results import Analysis
@@ -41,8 +41,8 @@ _WORDS: dict[Standing, tuple[str, str]] = {
 }
 
 
-def document(analysis: Analysis, *, full: bool = False) -> Document:
-    """An overview, or with `full` every sentence and table."""
+def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block] = ()) -> Document:
+    """An overview, or with `full` every sentence and table; `awaited` is what is known of claims that the experiment waits for."""
     sentences = claims(analysis)
     evidence = [*_path(analysis, full=full), *_estimation(analysis, full=full)]
     is_short = len(sentences) <= _MOST
@@ -59,7 +59,7 @@ def document(analysis: Analysis, *, full: bool = False) -> Document:
     return Document(
         "analyze",
         answer(analysis, sentences),
-        tuple(evidence),
+        (*evidence, *awaited),
         tuple(_method(analysis, sentences, full=full)),
     )
 

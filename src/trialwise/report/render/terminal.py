@@ -28,7 +28,7 @@ from trialwise.report.document import (
     shown_of,
 )
 from trialwise.report.numbers import Estimate, Number
-from trialwise.report.terminal_table import aligned, wrapped
+from trialwise.report.render.grid import aligned, wrapped
 from trialwise.visible import visible
 
 Style = Literal["", "good", "bad", "open", "strong", "dim"]

@@ -10,26 +10,17 @@ from itertools import zip_longest
 from trialwise.visible import cell_width, visible
 
 _GAP = 2
+_INDENT = 2
 _MAX_WORD = 20
 """Longer words without a digit are folded where a table is too wide; a number never is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for a terminal: a heading row and rows of cells, two spaces apart.
-
-    `right` are the columns set flush right, which hold numbers; `has_heading` tells that the first row names the columns.
-    Iterating gives its lines at full width, as a pipe gets them.
-    """
+    """A table for a terminal: a heading row and rows of cells, two spaces apart; `right` are the columns set flush right."""
 
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
-    indent: int = 2
-    has_rule: bool = False
-    has_heading: bool = True
-
-    def __iter__(self) -> Iterator[str]:
-        return (line for line, _ in self.lines(None))
 
     def lines(self, width: int | None) -> Iterator[tuple[str, bool]]:
         """Lay the table out in at most so many columns, None for any number; True marks the lines of a heading.
@@ -37,7 +28,7 @@ class Grid:
         What does not fit first folds its words, then stands in several tables under one another, each with the first columns that
         tell its rows apart, and in the narrowest terminals every cell has a line of its own. No cell is left out or cut.
         """
-        room = None if width is None else max(width - self.indent, 1)
+        room = None if width is None else max(width - _INDENT, 1)
         places = range(len(self.rows[0])) if self.rows else ()
         if room is None or _total(_natural(self.rows, places)) <= room:
             yield from self._block(places, _natural(self.rows, places))
@@ -54,7 +45,7 @@ class Grid:
     @property
     def _naming(self) -> int:
         """The fewest columns, from the first on, that tell all rows apart; one where none do."""
-        bodies = self.rows[1:] if self.has_heading else self.rows
+        bodies = self.rows[1:]
         counts = range(1, len(self.rows[0]))
         return next((count for count in counts if len({row[:count] for row in bodies}) == len(bodies)), 1)
 
@@ -77,37 +68,21 @@ class Grid:
                     _justified(piece, widths[place], right=place in self.right)
                     for place, piece in zip(block, pieces, strict=True)
                 )
-                yield (
-                    (" " * self.indent + (" " * _GAP).join(cells)).rstrip(),
-                    self.has_heading and number == 0,
-                )
-            if number == 0 and self.has_rule:
-                yield " " * self.indent + "─" * _total(widths), False
+                yield (" " * _INDENT + (" " * _GAP).join(cells)).rstrip(), number == 0
 
     def _records(self, room: int) -> Iterator[tuple[str, bool]]:
-        heading, rows = (self.rows[0], self.rows[1:]) if self.has_heading else ((), self.rows)
+        heading, *rows = self.rows
         for row in rows:
-            for place, (title, cell) in enumerate(zip(heading or [""] * len(row), row, strict=True)):
+            for place, (title, cell) in enumerate(zip(heading, row, strict=True)):
                 text = cell if place == 0 else f"  {title}: {cell}" if title else f"  {cell}"
                 for line in wrapped(text, room, hanging=0 if place == 0 else 4):
-                    yield " " * self.indent + line, place == 0
+                    yield " " * _INDENT + line, place == 0
 
 
-def aligned(
-    rows: Sequence[Sequence[str]],
-    right: Collection[int] = (),
-    indent: int = 2,
-    *,
-    has_rule: bool = False,
-    has_heading: bool = True,
-) -> Grid:
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Grid:
     """Make a table of cells under one another, columns of `right` flush right; foreign characters are made visible."""
     cells = tuple(tuple(map(visible, row)) for row in rows)
-    return Grid(cells, frozenset(right), indent, has_rule, has_heading)
-
-
-Line = str | Grid
-"""What the text of a result is made of: sentences, which wrap between words, and tables, which change their layout."""
+    return Grid(cells, frozenset(right))
 
 
 def _natural(rows: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.report.terminal_table import aligned
+from trialwise.report.render.grid import aligned
 from trialwise.visible import cell_width, visible
 
 _NAMES = st.text(min_size=1, max_size=40)
@@ -46,7 +46,10 @@ def test_no_character_acts_on_the_terminal(rows: list[tuple[str, ...]], width: i
 
 def test_a_table_that_fits_is_one_table() -> None:
     rows = [("scheme", "n", "score"), ("cubic", "6", "131.2")]
-    assert list(aligned(rows, {1, 2})) == ["  scheme  n  score", "  cubic   6  131.2"]
+    assert [line for line, _ in aligned(rows, {1, 2}).lines(None)] == [
+        "  scheme  n  score",
+        "  cubic   6  131.2",
+    ]
 
 
 def test_a_wide_table_becomes_several_with_the_names_in_each() -> None:
@@ -68,7 +71,7 @@ def test_in_the_narrowest_terminal_every_cell_has_its_line() -> None:
 
 def test_wide_characters_count_as_terminals_draw_them() -> None:
     rows = [("名前", "n"), ("a", "1")]
-    assert list(aligned(rows, {1})) == ["  名前  n", "  a     1"]
+    assert [line for line, _ in aligned(rows, {1}).lines(None)] == ["  名前  n", "  a     1"]
 
 
 LEVELS = [
