@@ -1,1 +1,1 @@
-"""Figures: one Vega-Lite description of each, shown on pages and printed; a file for each family."""
+"""Figures: one Vega-Lite description of each, shown on pages and printed; one file per family."""

@@ -1,4 +1,4 @@
-"""The axes of figures, from where to where they go."""
+"""The axes of figures and their ranges."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from trialwise.experiment.model import Metric
 from trialwise.report.numbers import ordinal
 
 WIDE = 4.0
-"""Delays whose extremes differ by this factor stand on a logarithmic axis."""
+"""Delays get a logarithmic axis if their extremes differ by this factor."""
 _NARROW = 0.05
-"""An axis spans this share of its largest value at least, so that differences that hardly matter do not look large."""
+"""Minimum span of an axis as a share of its largest value, so that negligible differences do not look large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis: what it says, from where to where it goes, and whether it is logarithmic."""
+    """An axis: its title, its range, and whether it is logarithmic."""
 
     title: str
     low: float
@@ -25,7 +25,7 @@ class Axis:
 
 
 def axis_title(metric: Metric) -> str:
-    """A metric as the title of an axis, with what reduces its samples and its unit."""
+    """Return a metric as the title of an axis, with its unit and what reduces its samples."""
     measure = metric.measure
     said = (
         f", {ordinal(measure)}"
@@ -38,7 +38,7 @@ def axis_title(metric: Metric) -> str:
 
 
 def padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float, float]:
-    """From where to where an axis goes that shows these values with room around them."""
+    """Return the range of an axis that shows these values with room around them."""
     low, high = min(values), max(values)
     if logarithmic:
         room = max((high / low) ** 0.08, 1 + _NARROW / 2)

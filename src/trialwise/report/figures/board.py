@@ -1,4 +1,4 @@
-"""What figures are, and what those of one metric share: names, looks, the unit that is shown, data."""
+"""Records of figures, and what the figures of one metric share: names, styles, displayed unit, data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trialwise.report.tables import metric_scale
 
 
 class Board:
-    """What the figures of one metric are drawn from; `sheets` collects their data, each once for the whole report."""
+    """The context in which the figures of one metric are drawn; `sheets` collects their data, each once for the whole report."""
 
     def __init__(self, analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> None:
         self.analysis = analysis
@@ -36,17 +36,17 @@ class Board:
         self._sheets = sheets
 
     def chart(self, rows: Sequence[Row]) -> Chart:
-        """A chart of rows, in the unit that is shown, which are put among the data of the report."""
+        """Return a chart of rows, in the displayed unit, and add the rows to the report's data."""
         return charted(points.in_unit(points.labelled(rows, self.labels), self.scale), self._sheets)
 
     def values(self, rows: Sequence[Row], *fields: str) -> list[float]:
-        """The numbers in some fields of rows, in the unit that is shown."""
+        """Return the numbers in some fields of rows, in the displayed unit."""
         return [self.scale.factor * value for value in marks.numbers(rows, *fields)]
 
     def figure(
         self, name: str, title: str, caption: str, alternative: str, chart: Chart, height: int = marks.HEIGHT
     ) -> Figure:
-        """A figure of the metric."""
+        """Return a figure of the metric."""
         metric = self.found.metric.name
         spec = marks.finished(chart, height)
         return Figure(
@@ -54,14 +54,14 @@ class Board:
         )
 
     def coloured(self, drawn: Chart, *, lines: bool = True, shaped: bool = False) -> Chart:
-        """Marks in the colours of up to six treatments, points with their shapes; of more, those that are chosen in one colour."""
+        """Colour marks by treatment for up to six treatments, points also by shape; with more, use one colour."""
         if len(self.names) > MOST:
             return drawn.encode(color=alt.value(COLOURS[1]))
         shapes = {"shape": marks.shape(self.looks)} if shaped else {}
         return drawn.encode(color=marks.colour(self.looks, lines=lines), **shapes)
 
     def told_apart(self, lines: Chart) -> Chart:
-        """Lines in the colours and dashes of up to six treatments; of more, the one that is chosen stands out."""
+        """Draw lines in the colours and dashes of up to six treatments; with more, only the chosen one stands out."""
         if len(self.names) <= MOST:
             return lines.encode(color=marks.colour(self.looks, lines=True), strokeDash=marks.dash(self.looks))
         here = marks.chosen(treatment=self.names)
@@ -73,12 +73,12 @@ class Board:
 
 
 def file_name(name: str) -> str:
-    """A name in letters that names of files may have."""
+    """Return a name in characters that file names may contain."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
 
 def charted(rows: Sequence[Row], sheets: dict[str, Sheet]) -> Chart:
-    """A chart of rows, which are put among `sheets`."""
+    """Return a chart of rows, and add the rows to `sheets`."""
     sheet = packed(rows)
     name = hashlib.sha256(json.dumps(sheet).encode()).hexdigest()[:12]
     sheets[name] = sheet

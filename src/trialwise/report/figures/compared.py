@@ -33,7 +33,7 @@ def compared_figures(
     sides: Sequence[TrialSet],
     sheets: dict[str, Sheet],
 ) -> Iterator[Figure]:
-    """The figures of a comparison; their data are put among `sheets`."""
+    """Yield the figures of a comparison, and add their data to `sheets`."""
     names = words.row_names(found)[1] if found else {}
     for rows in by_metric(found) if found else ():
         if picture := differences(rows, names):
@@ -55,7 +55,7 @@ def _short(name: str) -> str:
 
 
 def _plane(key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets: dict[str, Sheet]) -> Figure:
-    """Each trial, and for each treatment a cross of the intervals of both means; who may be on the front has a full mark."""
+    """Draw each trial, and for each treatment a cross of both means' intervals; treatments possibly on the front have filled marks."""
     trials = trials_of(side, plane)
     names = words.labels([point.treatment for point in plane.points])[1]
     rows = [_row(names[point.treatment], point) for point in plane.points]

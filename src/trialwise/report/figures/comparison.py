@@ -1,4 +1,4 @@
-"""What figures of a comparison show: differences with their margin, and ranks."""
+"""Content of the figures of a comparison: differences with their margin, and ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEST, NOT_BEST = "may be the best", "is not"
 
 
 def file_name(name: str) -> str:
-    """The name of a metric, in letters that names of files may have; several others in a row become one dash."""
+    """Return a metric's name in characters that file names may contain; a run of other characters becomes one dash."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
@@ -25,7 +25,7 @@ def file_name(name: str) -> str:
 class Differences:
     """B − A of one metric with intervals, a row for each of `names`.
 
-    Rows hold `name`, `word` (the verdict, or its direction), `estimate`, `low`, `high`, `margin` (None where there is none), `n`,
+    Rows hold `name`, `word` (the verdict, or its direction), `estimate`, `low`, `high`, `margin` (None without one), `n`,
     `p` and `more`. `axis` says what is measured.
     """
 
@@ -46,9 +46,9 @@ class Ranks:
 
 
 def differences(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Differences | None:
-    """The rows of one metric that have an interval; None where none has. `names` are what rows are called.
+    """Return the rows of one metric that have an interval; None if none has. `names` are the rows' labels.
 
-    In percent of A where every ratio has bounds and no margin is in the unit of the metric; else in that unit.
+    In percent of A if every ratio has bounds and no margin is in the metric's unit; otherwise in that unit.
     """
     known = [row for row in rows if row.difference is not None]
     if not known:
@@ -90,7 +90,7 @@ def _difference(row: ComparisonRow, name: str, *, relative: bool) -> Row:
 
 
 def ranks(one: MetricRanking, names: Mapping[str, str], where: str = "") -> Ranks:
-    """Treatments from the best mean to the worst; `where` says of what, and `names` what treatments are called."""
+    """Rank treatments from the best mean to the worst; `where` completes the title, and `names` are the treatments' labels."""
     return Ranks(
         one.metric,
         f"rank by {one.metric}{where}, all at {percent(one.confidence)}",

@@ -1,4 +1,4 @@
-"""What the figures of condition data and pilots are drawn from: thinned samples, lags in readable units."""
+"""Data of the figures of condition data and pilots: thinned samples, lags in readable units."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 MOST = 2000
-"""Points of one figure; beyond, stretches of neighbours are drawn by their extremes."""
+"""Maximum points of a figure; beyond, stretches of neighbours are drawn by their extremes."""
 _LABEL_SHARE = 0.22
 _UNITS = ((2 * 86_400.0, 86_400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
 
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """Neighbouring samples: where each stretch begins and its extremes, equal where it holds one sample."""
+    """Neighbouring samples: the start of each stretch and its extremes, which are equal for a single sample."""
 
     times: Array
     lows: Array
@@ -31,7 +31,7 @@ class Stretches:
 
 
 def stretches(times: Array, values: Array, most: int = MOST) -> Stretches:
-    """Samples in the order of time, at most so many; those without a value are left out."""
+    """Thin samples to at most `most`, in order of time; those without a value are left out."""
     order = np.argsort(times, kind="stable")
     order = order[~np.isnan(values[order])]
     times, values = times[order], values[order]
@@ -40,7 +40,7 @@ def stretches(times: Array, values: Array, most: int = MOST) -> Stretches:
 
 
 def unit_of(seconds: float) -> tuple[float, str]:
-    """The unit in which a length of time reads well: its seconds and its name."""
+    """Return the unit in which a duration reads well: its seconds and its name."""
     for least, size, name in _UNITS:
         if seconds >= least:
             return size, name
@@ -48,7 +48,7 @@ def unit_of(seconds: float) -> tuple[float, str]:
 
 
 def thinned_lags(found: Lags, most: int = MOST) -> tuple[Array, Array]:
-    """Lags and coefficients, at most so many: of each stretch, the coefficient farthest from 0."""
+    """Thin lags and coefficients to at most `most`: of each stretch, keep the coefficient farthest from 0."""
     lags, coefficients = np.asarray(found.lags), np.asarray(found.coefficients)
     if lags.size <= most:
         return lags, coefficients
@@ -58,13 +58,13 @@ def thinned_lags(found: Lags, most: int = MOST) -> tuple[Array, Array]:
 
 
 def coefficient_at(found: Lags, seconds: float) -> float:
-    """The coefficient at the lag nearest to a period."""
+    """Return the coefficient at the lag nearest to a period."""
     place = int(np.argmin(np.abs(np.asarray(found.lags) - seconds)))
     return found.coefficients[place]
 
 
 def period_labels(profile: Profile) -> dict[float, str]:
-    """What is written beside each period's mark, by its seconds: nothing where a stronger one stands too near."""
+    """Return the label of each period's mark, by its seconds; empty if a stronger one is too close."""
     longest = profile.autocorrelation.lags[-1]
     labels: dict[float, str] = {}
     for period in sorted(profile.periods, key=lambda one: -one.strength):
@@ -76,7 +76,7 @@ def period_labels(profile: Profile) -> dict[float, str]:
 
 
 def stretch_rows(found: Stretches, *, dated: bool = False, unit: float = 1.0) -> list[Row]:
-    """Rows of stretches; times in whole milliseconds since 1970 where `dated`, else in `unit` seconds since the first."""
+    """Return stretches as rows; times in whole milliseconds since 1970 if `dated`, else in `unit` seconds since the first."""
     start = float(found.times[0])
     times: list[float | int] = [
         round(time * 1000) if dated else (time - start) / unit for time in found.times.tolist()
@@ -88,5 +88,5 @@ def stretch_rows(found: Stretches, *, dated: bool = False, unit: float = 1.0) ->
 
 
 def moments(times: Array) -> npt.NDArray[np.datetime64]:
-    """Seconds since 1970 as moments in UTC."""
+    """Convert seconds since 1970 to UTC times."""
     return (times * 1000).round().astype("datetime64[ms]")

@@ -35,14 +35,14 @@ _MAX_PILOTS = 6
 
 
 def profile_page(profile: Profile, times: Array, values: Array) -> str:
-    """The page of a profile: what the terminal says, the autocorrelation, the data over time."""
+    """Return the page of a profile: the terminal's text, the autocorrelation, the data over time."""
     sheets: dict[str, Sheet] = {}
     figures = _profile_figures(sheets, profile, times, values)
     return _page(f"Profile of {profile.value}", profiles.document(profile, has_sketch=False), figures, sheets)
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:
-    """Write the autocorrelation and the data over time for print; the ending of the path says the format."""
+    """Write the autocorrelation and the data over time for print; the path's ending determines the format."""
     sheets: dict[str, Sheet] = {}
     write(_profile_figures(sheets, profile, times, values), sheets, path)
 
@@ -53,21 +53,21 @@ def _profile_figures(sheets: dict[str, Sheet], profile: Profile, times: Array, v
 
 
 def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) -> None:
-    """Write how the metric of the pilot that decides settles, of the first where none does, for print."""
+    """Write how the metric of the deciding pilot settles, or of the first if none decides, for print."""
     sheets: dict[str, Sheet] = {}
     place = advice.decided_by or 0
     write([_growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots))], sheets, path)
 
 
 def write_durations(advice: RuntimeAdvice, path: Path) -> None:
-    """Write the estimates by duration and the phases of what decides, of the first where nothing does, for print."""
+    """Write the estimates by duration and the phases of the deciding advice, or of the first if none decides, for print."""
     one = advice.durations[advice.decided_by or 0]
     sheets: dict[str, Sheet] = {}
     write(list(duration_figures([one], {one.treatment: look_of(0)}, {}, sheets)), sheets, path)
 
 
 def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
-    """The page of a runtime: what the terminal says, and how the metric of each pilot settles (six at most)."""
+    """Return the page of a runtime: the terminal's text, and how the metric of each pilot settles (at most six)."""
     sheets: dict[str, Sheet] = {}
     figures = [
         _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
@@ -76,7 +76,7 @@ def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
 
 
 def simulation_runtime_page(advice: RuntimeAdvice) -> str:
-    """The page of the duration of simulated trials: what the terminal says, estimates by duration (six at most), the phases."""
+    """Return the page on the duration of simulated trials: the terminal's text, estimates by duration (at most six), the phases."""
     sheets: dict[str, Sheet] = {}
     deciding = () if advice.decided_by is None else (advice.durations[advice.decided_by],)
     others = [one for one in advice.durations if one not in deciding]
@@ -166,7 +166,7 @@ def _period_marks(sheets: dict[str, Sheet], profile: Profile, size: float) -> li
 
 
 def _beside(base: Chart, field: str, end: float) -> list[Chart]:
-    """Labels on top of uprights, to the right of those on the left half, so that all lie inside."""
+    """Label vertical lines at their top, on the right of those in the left half, so that all labels lie inside."""
     return [
         base.transform_filter(f"datum.{field} {which} {end / 2}")
         .mark_text(align=align, baseline="top", dx=away, fontSize=12)
@@ -265,7 +265,7 @@ PARTS = ("with the start-up", "without the start-up")
 
 
 def growth_rows(need: PilotNeed) -> list[Row]:
-    """The metric and the verdict of each length, with the start-up and, where there is one, without it."""
+    """Return the metric and the verdict for each length, with the start-up and, if there is one, without it."""
     growth = need.growth
     rows: list[Row] = [
         {"length": length, "value": value, "verdict": verdict, "part": PARTS[0] if need.startup else PARTS[1]}
@@ -282,7 +282,7 @@ def growth_rows(need: PilotNeed) -> list[Row]:
 
 
 def _cut_rows(need: PilotNeed) -> list[Row]:
-    """The start-up to cut and the runtime, where they are not far beyond the pilot."""
+    """Return the start-up to cut and the runtime, unless far beyond the pilot."""
     ends = ((need.startup, "cut"), (need.runtime, "runtime"))
     return [{"length": at, "label": label} for at, label in ends if at and at <= 1.5 * need.duration]
 

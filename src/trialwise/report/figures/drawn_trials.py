@@ -1,4 +1,4 @@
-"""Which trials are drawn as points: all of a few, of many a random part with the extremes, so that a page stays small."""
+"""Choose the trials drawn as points: all of a few; of many, a random part with the extremes, so that a page stays small."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trialwise.analysis.results import MetricAnalysis, TrialMetric
 from trialwise.report.points import Row
 
 MAX_DRAWN = 2000
-"""Of more trials, so many are drawn: about as many points as can be told apart in a figure."""
+"""Maximum number of trials drawn: about as many points as can be told apart in a figure."""
 _SEED = 1
-"""Of PCG64DXSM: the same trials are drawn in each figure and each time a report is written."""
+"""Seed of PCG64DXSM: the same trials are drawn in each figure, every time a report is written."""
 Thing = TypeVar("Thing")
 
 
 def some(things: Sequence[Thing]) -> list[Thing]:
-    """All things, or `MAX_DRAWN` of them in their order, chosen at random without replacement."""
+    """Return all things, or `MAX_DRAWN` of them in order, chosen at random without replacement."""
     if len(things) <= MAX_DRAWN:
         return list(things)
     rng = np.random.Generator(np.random.PCG64DXSM(_SEED))
@@ -27,9 +27,9 @@ def some(things: Sequence[Thing]) -> list[Thing]:
 
 
 def drawn_trials(found: MetricAnalysis) -> list[TrialMetric]:
-    """The trials with a value that are drawn, in the order of the plan.
+    """Return the trials to draw, among those with a value, in the order of the plan.
 
-    To those chosen at random come the smallest and the largest value of each treatment, so that outliers are seen.
+    The smallest and the largest value of each treatment are added to the random choice, so that outliers show.
     """
     valued = [trial for trial in found.trials if trial.value is not None]
     chosen = some(valued)
@@ -51,7 +51,7 @@ def _extremes(valued: Sequence[TrialMetric]) -> list[TrialMetric]:
 
 
 def trial_rows(found: MetricAnalysis) -> list[Row]:
-    """One row for each trial that is drawn."""
+    """Return one row for each trial drawn."""
     return [
         {
             "trial": trial.number,
@@ -66,7 +66,7 @@ def trial_rows(found: MetricAnalysis) -> list[Row]:
 
 
 def drawn_words(found: MetricAnalysis) -> str:
-    """What a caption says of trials that are not drawn, with a space before it; empty where all are."""
+    """Return a caption's note on trials that are not drawn, with a leading space; empty if all are drawn."""
     there, drawn = sum(trial.value is not None for trial in found.trials), len(drawn_trials(found))
     if drawn == there:
         return ""

@@ -1,4 +1,4 @@
-"""Figures of what the duration of a simulated trial does (CCEval, figure 13), for reports and by themselves."""
+"""Figures of how the duration of a simulated trial affects estimates (CCEval, figure 13), for reports and by themselves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def duration_figures(
     names: Mapping[str, str],
     sheets: dict[str, Sheet],
 ) -> Iterator[Figure]:
-    """A figure for each advice that has estimates, and one of the active flows of all treatments."""
+    """Yield a figure for each advice that has estimates, and one of the active flows of all treatments."""
     for place, advice in enumerate(all_advice):
         if any(step.pooled for step in advice.steps):
             yield _durations(place, advice, names.get(advice.treatment, advice.treatment), sheets)
@@ -94,7 +94,7 @@ def _tolerance_words(advice: DurationAdvice) -> str:
 
 
 def _tolerance(advice: DurationAdvice, shown: Scale) -> list[float]:
-    """From where to where the estimate may lie around that of the stable phase."""
+    """Return the range around the stable phase's estimate in which the estimate may lie."""
     centre = stable_value(advice)
     if centre is None:
         return []
@@ -106,14 +106,14 @@ def _uprights(advice: DurationAdvice, lengths: Scale) -> list[float]:
 
 
 def _tolerated(advice: DurationAdvice, shown: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
-    """The band around the estimate of the stable phase."""
+    """Draw the band around the estimate of the stable phase."""
     if ends := _tolerance(advice, shown):
         band = charted([{"low": ends[0], "high": ends[1]}], sheets)
         yield band.mark_rect(color="#808080", opacity=0.22).encode(y="low:Q", y2="high:Q")
 
 
 def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
-    """Upright lines: trials as they are, dotted, and the duration needed, dashed."""
+    """Draw vertical lines: the present duration, dotted, and the duration needed, dashed."""
     for length, dash in ((advice.duration, [2, 3]), (advice.needed, [6, 3])):
         if length is not None:
             row = charted([{"duration": length * lengths.factor}], sheets)

@@ -1,4 +1,4 @@
-"""Figures of effects: interactions, sizes of effects, and levels against their base."""
+"""Figures of effects: interactions, effect sizes, and levels against their base."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trialwise.report.points import Row
 _PANELS, _ACROSS = 12, 2
 _ROW, _AROUND = 22, 30
 _TURNED = 34
-"""Letters of all levels from which on they are written aslant."""
+"""Total characters of all levels from which on labels are slanted."""
 
 
 def effects_figures(found: EffectsAnalysis | PaperEffects, sheets: dict[str, Sheet]) -> Iterator[Figure]:
-    """The figures of each result, numbered as the results are; those of one file stand below one another."""
+    """Yield the figures of each result, numbered like the results; those of one file are stacked."""
     for place, one in enumerate(found.results):
         if any(isfinite(cell.mean) for cell in one.cells):
             yield _interaction(f"interaction-{place}", one, sheets)
@@ -47,7 +47,7 @@ def _title(one: MetricEffects | PaperMetric) -> str:
 
 
 def _interaction(key: str, one: MetricEffects | PaperMetric, sheets: dict[str, Sheet]) -> Figure:
-    """A factor of numbers, else that of most levels, along the axis, the next as lines, a panel for each treatment of the others."""
+    """Plot the numeric factor (else that with most levels) along the axis, the next as lines, the others as panels."""
     along, kinds, others = _roles(one)
     rows = _cell_rows(one, along, kinds, others)
     lines = list(dict.fromkeys(str(row["treatment"]) for row in rows))
@@ -74,7 +74,7 @@ def _levels(one: MetricEffects | PaperMetric, factor: str) -> list[str]:
 
 
 def _roles(one: MetricEffects | PaperMetric) -> tuple[str, str, list[str]]:
-    """The factor along the axis, that of the lines (empty where there is none), and the others."""
+    """Return the factor along the axis, that of the lines (empty if there is none), and the others."""
     levels = {name: _levels(one, name) for name in one.factors}
     along, *rest = sorted(levels, key=lambda name: (not _are_numbers(levels[name]), -len(levels[name])))
     return along, rest[0] if rest else "", rest[1:]
@@ -128,7 +128,7 @@ def _means(
 def _placed(
     chart: marks.Chart, along: str, levels: Sequence[str], lines: Sequence[str]
 ) -> tuple[marks.Chart, alt.X]:
-    """Where levels stand: numbers where they are, side by side only what has no numbers."""
+    """Place levels: numeric ones at their value, others side by side."""
     if _are_numbers(levels):
         values = [float(level) for level in levels]
         scale = marks.wide_scale(values)
@@ -146,7 +146,7 @@ def _placed(
 
 
 def _panelled(drawn: marks.Chart, panels: Sequence[str]) -> dict[str, object]:
-    """A panel for each treatment of the other factors, two beside each other."""
+    """Make a panel for each treatment of the other factors, two per row."""
     header = alt.Header(title=None, labelExpr=marks.MIDDLE)
     inner = drawn.properties(width=NARROW // _ACROSS - 40, height=130)
     grid = inner.facet(
@@ -195,7 +195,7 @@ def _sizes(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Figure:
 
 
 def _comparisons(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Iterator[Figure]:
-    """A figure of its own for each factor: what one does may be nothing beside what another does."""
+    """Yield one figure per factor, because one factor's effect may be negligible beside another's."""
     known = [row for row in one.comparisons if row.verdict != "no inference"]
     relative = all(isfinite(value) for row in known for value in _bounds(row, relative=True).values())
     unit = "%" if relative else one.unit

@@ -1,4 +1,4 @@
-"""Figures of what is estimated from simulated trials."""
+"""Figures of estimates from simulated trials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROW, _AROUND = 34, 100
 def estimation_figures(
     found: Estimation, looks: Mapping[str, Look], names: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Iterator[Figure]:
-    """Estimates by treatment, slowdown by flow size, and the duration of trials."""
+    """Yield estimates by treatment, slowdown by flow size, and the duration of trials."""
     by_metric: dict[str, list[MetricEstimate]] = {}
     for one in found.estimates:
         by_metric.setdefault(one.metric, []).append(one)

@@ -1,4 +1,4 @@
-"""What figures of estimates share: their rows, and how estimands look."""
+"""What figures of estimates share: their rows, and the style of estimands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ BOUNDS = ("estimate", "low", "high")
 
 
 def kind_look(kind: str) -> int:
-    """The place of an estimand's colour, shape and marker in the palettes: the same in every figure, whatever else is drawn."""
+    """Return the index of an estimand's colour, shape and marker in the palettes: the same in every figure."""
     if kind.endswith(_CONTROLLED):
         return 2
     return {_KINDS["per_trial"]: 0, _KINDS["pooled"]: 1}.get(kind, 3)
 
 
 def estimand_looks(kinds: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
-    """A colour and a shape for each estimand, the same in every figure; one below the other, for their names are long."""
+    """Return a colour and a shape for each estimand, the same in every figure; the legend is stacked, because names are long."""
     legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
     places = [kind_look(kind) for kind in kinds]
     colours = alt.Scale(domain=list(kinds), range=[COLOURS[place] for place in places])
@@ -50,7 +50,7 @@ def estimand_looks(kinds: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
 
 
 def estimate_rows(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> list[Row]:
-    """Of one metric: both estimands of each treatment, and the controlled interval; what is refused is left out."""
+    """Return, for one metric, both estimands of each treatment and the controlled interval; refused ones are left out."""
     rows: list[Row] = []
     for one in members:
         name = names.get(one.treatment, one.treatment)
@@ -90,7 +90,7 @@ def _finite(bound: float | None) -> float | None:
 
 
 def size_rows(bins: Sequence[SizeBin], names: Mapping[str, str]) -> list[Row]:
-    """A row for each bin and quantile, at the geometric middle of its sizes."""
+    """Return a row for each bin and quantile, at the geometric mean of the bin's sizes."""
     return [
         {
             "treatment": names.get(one.treatment, one.treatment),
@@ -109,7 +109,7 @@ def size_rows(bins: Sequence[SizeBin], names: Mapping[str, str]) -> list[Row]:
 
 
 def duration_rows(advice: DurationAdvice) -> list[Row]:
-    """Both estimands at each duration; longer trials have one pooled value, that of the whole ones."""
+    """Return both estimands at each duration; longer trials have only a pooled value, that of whole trials."""
     whole = [step for step in advice.steps if not step.joined]
     return [
         {
@@ -129,14 +129,14 @@ def duration_rows(advice: DurationAdvice) -> list[Row]:
 
 
 def made_of(step: DurationStep, whole: float) -> str:
-    """What trials of a duration are made of; `whole` is that of the trials as they are."""
+    """Describe how trials of a duration are obtained; `whole` is the present duration."""
     if step.joined:
         return "trials put together"
     return "whole trials" if step.duration == whole else "the first part of each trial"
 
 
 def stable_value(advice: DurationAdvice) -> float | None:
-    """The pooled estimate of the stable phase: that of whole trials without its transient bias."""
+    """Return the pooled estimate of the stable phase: that of whole trials without its transient bias."""
     whole = next((step.pooled for step in reversed(advice.steps) if not step.joined), None)
     if whole is None or whole.estimate is None or advice.transient is None:
         return None
@@ -144,7 +144,7 @@ def stable_value(advice: DurationAdvice) -> float | None:
 
 
 def phase_rows(all_advice: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
-    """When the warm-up of each treatment ends, and until when flows begin."""
+    """Return the end of each treatment's warm-up, and the time until which flows begin."""
     return [
         {"treatment": names.get(one.treatment, one.treatment), "time": time, "phase": phase}
         for one in all_advice
@@ -154,7 +154,7 @@ def phase_rows(all_advice: Sequence[DurationAdvice], names: Mapping[str, str]) -
 
 
 def active_rows(all_advice: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
-    """The mean number of active flows over time."""
+    """Return the mean number of active flows over time."""
     return [
         {"treatment": names.get(one.treatment, one.treatment), "time": time, "active": active}
         for one in all_advice

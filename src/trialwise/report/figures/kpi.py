@@ -22,7 +22,7 @@ _TALLEST = 2400
 
 
 def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
-    """The KPI of each treatment and series, with intervals and trials; None without any. `place` is that of the objective."""
+    """Plot the KPI by treatment and series, with intervals and trials; None if there is none. `place` is the objective's index."""
     rows = points.kpi_rows(board.found, objective)
     if not rows:
         return None
@@ -87,7 +87,7 @@ def _bound_marks(board: Board, rows: Sequence[Row], shape: str) -> list[Chart]:
 
 
 def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
-    """The KPIs of all series with the variability score of each treatment; None for one series, or without a KPI."""
+    """Plot the KPIs of all series with each treatment's variability score; None for one series, or without a KPI."""
     rows = [row for row in points.kpi_rows(board.found, objective) if row["bound"] is not None]
     if len(board.series) < 2 or not rows:
         return None

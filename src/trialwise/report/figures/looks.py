@@ -1,4 +1,4 @@
-"""How each treatment looks: one colour, shape and dashes in all figures of a report."""
+"""Styles of treatments: one colour, shape and dash pattern in all figures of a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.report.figures.palette import COLOURS, DASHES, MOST, SHAPES, legi
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A colour, and what says the same beside it: a shape (of Vega), dashes."""
+    """A colour, and its equivalents in shape (of Vega) and dashes."""
 
     colour: str
     shape: str
@@ -20,10 +20,10 @@ class Look:
 
 
 def looks(analysis: Analysis) -> dict[str, Look]:
-    """The look of each treatment by its name.
+    """Return the style of each treatment by its name.
 
-    Treatments that differ only in their path have one colour, that of their scheme's file where it gives one, made legible; the
-    palette serves the others. Shapes and dashes tell apart what has the same colour.
+    Treatments that differ only in their path share one colour, that of their scheme's file if it gives one, made legible; the
+    others get colours from the palette. Shapes and dashes tell apart what has the same colour.
     """
     names = analysis.treatments
     colours = _scheme_colours(analysis.path, names) if analysis.path else _cycled(names)
@@ -31,7 +31,7 @@ def looks(analysis: Analysis) -> dict[str, Look]:
 
 
 def look_of(place: int) -> Look:
-    """The look of the treatment at a place, from 0, where no path gives one."""
+    """Return the style of the treatment with this index, from 0, if no path determines one."""
     return _look(place, COLOURS[place % MOST])
 
 
@@ -60,7 +60,7 @@ def _scheme_colours(path: PathAnalysis, treatments: Sequence[str]) -> dict[str, 
 
 
 def _groups(path: PathAnalysis, treatments: Sequence[str]) -> dict[str, str]:
-    """What each treatment is called within its plane; treatments of the same name differ only in their path."""
+    """Return each treatment's name within its plane; treatments of the same name differ only in their path."""
     named = {
         treatment: name
         for plane in path.planes

@@ -17,32 +17,32 @@ from trialwise.report.numbers import write
 from trialwise.report.points import Row
 
 Chart = Any
-"""altair's charts share no public base class that has their methods."""
+"""altair's charts have no public base class with their methods."""
 
 HEIGHT = 300
 TALL = 640
-"""Figures higher than this many pixels are scrolled in their place."""
+"""Figures higher than this many pixels scroll in place."""
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _LOG_FROM = 20.0
 _MIN_TICKS = 4
 _FEW_COUNTS = 12
 _CRUSHING = 10.0
-"""An interval that reaches so many times as far as all others compresses its axis."""
+"""An interval that reaches this many times as far as all others compresses its axis."""
 ALL = "(all)"
-"""The entry of a list that chooses nothing."""
+"""The list entry that selects everything."""
 _PLAIN = "format(datum.value, abs(datum.value) >= 1000 ? '.3~s' : '.4~r')"
-"""Numbers of a logarithmic axis, without exponents: 0.002, 50, 20k."""
+"""Format of numbers on a logarithmic axis, without exponents: 0.002, 50, 20k."""
 _LETTER = 6.6
-"""Pixels of a letter of a legend, about."""
+"""Approximate width of a legend's character, in pixels."""
 _NARROW = 360
+"""Width of a legend on a phone and in print, in pixels."""
 _NAMES = 190
 LONGEST = 27
-"""Letters of a name; of longer ones the middle is left out."""
-"""Pixels that a legend has on a phone and in print."""
+"""Maximum characters of a name; longer ones lose their middle."""
 
 
 def middle(name: str, longest: int = LONGEST) -> str:
-    """An expression of Vega: a name without its middle where it is long, for names often differ at their ends."""
+    """Return a Vega expression that cuts the middle out of a long name, because names often differ at their ends."""
     half = longest // 2
     return f"(length({name}) > {longest} ? slice({name}, 0, {half}) + '…' + slice({name}, -{half}) : {name})"
 
@@ -51,37 +51,37 @@ MIDDLE = middle("datum.label")
 
 
 def span(values: Sequence[float]) -> alt.Scale:
-    """A scale around values with room for marks, that needs not begin at 0; it does not make much of what hardly differs."""
+    """Return a scale around values with room for marks; it need not start at 0 and does not exaggerate tiny differences."""
     return alt.Scale(domain=list(padded(values or [0.0])), nice=False, zero=False)
 
 
 def from_zero(values: Sequence[float]) -> alt.Scale:
-    """A scale from 0 to above the largest of values."""
+    """Return a scale from 0 to above the largest value."""
     return alt.Scale(domain=[0, 1.06 * max(values, default=0.0) or 1.0], nice=False)
 
 
 def wide_scale(values: Sequence[float]) -> alt.Scale:
-    """A scale around values, logarithmic where the largest is more than twenty times the smallest, and that above 0."""
+    """Return a scale around values, logarithmic if they are positive and the largest is more than twenty times the smallest."""
     ranging = bool(values) and min(values) > 0 and max(values) > _LOG_FROM * min(values)
     return logarithmic(values) if ranging else span(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far an axis of intervals reaches: a scale with its axis, and a line below the axis where it is compressed."""
+    """The range of an axis of intervals: a scale with its axis, and a note below the axis if it is compressed."""
 
     scale: alt.Scale
     axis: alt.Axis
     note: str = ""
 
     def x(self, field: str, title: str) -> alt.X:
-        """A horizontal axis of a field."""
+        """Return a horizontal axis of a field."""
         lines = [title, self.note] if self.note else title
         return alt.X(f"{field}:Q", title=lines, scale=self.scale, axis=self.axis)
 
 
 def reach(rows: Sequence[Row], *fields: str, at_top: bool = False) -> Reach:
-    """The axis of intervals around 0; beyond what all but one reach it is compressed where that one would crush the others."""
+    """Return the axis of intervals around 0, compressed beyond the second-largest if the largest would crush the others."""
     ends = sorted(max(map(abs, numbers([row], *fields)), default=0.0) for row in rows)
     values, orient = [0.0, *numbers(rows, *fields)], "top" if at_top else "bottom"
     common = ends[-2] if len(ends) > 1 else 0.0
@@ -95,19 +95,19 @@ def reach(rows: Sequence[Row], *fields: str, at_top: bool = False) -> Reach:
 
 
 def _around(values: Sequence[float], common: float) -> list[float]:
-    """From where to where a compressed axis goes: with as much room as any has, as it is drawn."""
+    """Return the range of a compressed axis, with the usual room as drawn."""
     low, high = padded([copysign(log1p(abs(value) / common), value) for value in values])
     return [copysign(common * expm1(abs(end)), end) for end in (low, high)]
 
 
 def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
-    """A logarithmic scale around values; a bound of 0 or below has no place on it."""
+    """Return a logarithmic scale around values; bounds of 0 or below do not appear on it."""
     low, high = padded([value for value in values if value > 0] or [1.0], logarithmic=True)
     return alt.Scale(type="log", base=base, domain=[low, high], nice=False)
 
 
 def count_axis(values: Sequence[float]) -> alt.Axis:
-    """An axis of whole numbers around values, with no others between them."""
+    """Return an axis around values that labels integers only."""
     low, high = ceil(min(values, default=0)), floor(max(values, default=0))
     if high - low > _FEW_COUNTS:
         return alt.Axis(tickMinStep=1, format=",d")
@@ -115,7 +115,7 @@ def count_axis(values: Sequence[float]) -> alt.Axis:
 
 
 def plain_axis(scale: alt.Scale, count: int = 6) -> alt.Axis:
-    """An axis with numbers as people write them, so few on a logarithmic one that each is another text."""
+    """Return an axis with plain numbers, few enough on a logarithmic one that all labels differ."""
     found = scale.to_dict()
     if found.get("type") != "log":
         return alt.Axis(tickCount=count)
@@ -123,7 +123,7 @@ def plain_axis(scale: alt.Scale, count: int = 6) -> alt.Axis:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Where a logarithmic axis is labelled: at powers of ten, at 1, 2 and 5 where it is shorter, and at round steps where shortest."""
+    """Return the labels of a logarithmic axis: powers of ten; on a shorter axis also 2 and 5; on the shortest, round steps."""
     first, last = floor(log10(low)), ceil(log10(high))
     for parts, step in (((1,), ceil((last - first) / 8)), ((1, 2, 5), 1), ((1, 1.5, 2, 3, 4, 5, 7), 1)):
         ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
@@ -136,15 +136,15 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def finished(chart: Chart, height: int = HEIGHT) -> dict[str, Any]:
-    """A chart as a Vega-Lite document as wide as its place, in the ink of the page."""
+    """Return a chart as a Vega-Lite document as wide as its container, in the page's ink."""
     made = chart.properties(width="container", height=height)
     return inked(made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding")))
 
 
 def inked(chart: Chart) -> dict[str, Any]:
-    """A chart as a Vega-Lite document in the ink of the page."""
+    """Return a chart as a Vega-Lite document in the page's ink."""
     made = chart.properties(background=SCREEN.ground)
-    # Every kind of figure is checked against the schema by a test: checking each one takes a third of the time of a page.
+    # A test checks every kind of figure against the schema: checking each figure takes a third of a page's time.
     spec: dict[str, Any] = made.configure(**SCREEN.config).to_dict(validate=False)
     return spec
 
@@ -152,9 +152,9 @@ def inked(chart: Chart) -> dict[str, Any]:
 def legend(
     names: Sequence[str], *, lines: bool = False, shown: Sequence[str] | None = None
 ) -> alt.Legend | None:
-    """A legend above a figure, None for one name: in a row where that fits on a phone, else in columns that no name leaves.
+    """Return a legend above a figure, None for one name: in a row if that fits on a phone, else in columns that hold every name.
 
-    `lines`: a stroke stands for each; `shown` are those that have an entry, if not all.
+    `lines`: entries show a stroke; `shown` are the names that have an entry, if not all.
     """
     if len(names) < 2:
         return None
@@ -176,28 +176,28 @@ def legend(
 
 
 def colour(looks: Mapping[str, Look], *, lines: bool = False) -> alt.Color:
-    """A colour for each treatment, by the name that figures call it."""
+    """Return a colour for each treatment, by its label in figures."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[look.colour for look in looks.values()])
     return alt.Color("treatment:N", scale=scale, legend=legend(names, lines=lines))
 
 
 def shape(looks: Mapping[str, Look]) -> alt.Shape:
-    """A shape for each treatment, so that colour is never alone."""
+    """Return a shape for each treatment, so that nothing depends on colour alone."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[look.shape for look in looks.values()])
     return alt.Shape("treatment:N", scale=scale, legend=legend(names))
 
 
 def dash(looks: Mapping[str, Look]) -> alt.StrokeDash:
-    """Dashes for each treatment, so that colour is never alone."""
+    """Return dashes for each treatment, so that nothing depends on colour alone."""
     names = list(looks)
     scale = alt.Scale(domain=names, range=[list(look.dash) for look in looks.values()])
     return alt.StrokeDash("treatment:N", scale=scale, legend=legend(names, lines=True))
 
 
 def standing() -> tuple[alt.Stroke, alt.Fill]:
-    """Filled marks hold, hollow ones are descriptive only."""
+    """Filled marks hold, hollow ones are only descriptive."""
     domain = ["holds", "descriptive only"]
     above = legend(domain)
     stroke = alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]])
@@ -220,18 +220,18 @@ def two_standings(domain: Sequence[str]) -> tuple[alt.Color, alt.Shape, alt.Fill
 
 
 def choice(name: str, label: str, options: Sequence[str]) -> alt.Parameter:
-    """A list to choose from below a figure."""
+    """Return a selection list below a figure."""
     bind = alt.BindRadioSelect(options=list(options), name=f"{label} ", input="select")
     return alt.param(name=name, value=options[0], bind=bind)
 
 
 def choices(**options: Sequence[str]) -> list[alt.Parameter]:
-    """Lists for what there is more than one of; the names are those of fields."""
+    """Return lists for fields with more than one option; the names are those of fields."""
     return [choice(f"one_{name}", name, known) for name, known in options.items() if len(known) > 1]
 
 
 def chosen(**options: Sequence[str]) -> str:
-    """The condition that a row is what `choices` says."""
+    """Return the condition that a row matches the selection in `choices`."""
     conditions = [
         f"(one_{name} === '{ALL}' || datum.{name} === one_{name})"
         if ALL in known
@@ -243,7 +243,7 @@ def chosen(**options: Sequence[str]) -> str:
 
 
 def all_or_one(names: Sequence[str]) -> list[str]:
-    """What can be chosen of treatments: all while each has a colour, or one."""
+    """Return the options for treatments: all, if each has a colour, or one."""
     return [*([ALL] if 1 < len(names) <= MOST else []), *names]
 
 
@@ -253,18 +253,18 @@ def zoom(*encodings: str) -> alt.Parameter:
 
 
 def metric_x(field: str, title: str, values: Sequence[float], height: int = HEIGHT) -> alt.X:
-    """A horizontal axis of the metric around its values; on top of figures that are scrolled."""
+    """Return a horizontal axis of the metric around its values, at the top of figures that scroll."""
     axis = alt.Axis(orient="top" if height > TALL else "bottom", tickCount=6)
     return alt.X(f"{field}:Q", title=title, axis=axis, scale=span(values))
 
 
 def treatment_rows(names: Sequence[str]) -> alt.Y:
-    """A row for each treatment, in the order of the file; of a long name the middle is left out."""
+    """Return a row for each treatment, in the order of the file; long names lose their middle."""
     return named_rows("treatment", names)
 
 
 def named_rows(field: str, names: Sequence[str]) -> alt.Y:
-    """A row for each name; of a long one the middle is left out."""
+    """Return a row for each name; long names lose their middle."""
     axis = alt.Axis(labelLimit=_NAMES, grid=True, labelExpr=MIDDLE, labelOverlap=False)
     return alt.Y(f"{field}:N", sort=list(names), title=None, axis=axis)
 
@@ -280,11 +280,11 @@ def name_tips(*fields: str) -> list[alt.Tooltip]:
 
 
 def trial_tips(metric: str) -> list[alt.Tooltip]:
-    """What a mark of a trial tells when it is pointed at."""
+    """Return the tooltip of a trial's mark."""
     return [tip("value", metric), *name_tips("trial", "treatment", "series", "round", "converged")]
 
 
 def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
-    """The numbers in some fields of rows; what is not finite is not drawn."""
+    """Return the numbers in some fields of rows, without those that are not finite."""
     cells = [row.get(name) for name in fields for row in rows]
     return [cell for cell in cells if isinstance(cell, int | float) and isfinite(cell)]

@@ -20,7 +20,7 @@ from trialwise.report.numbers import counted
 
 
 def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> list[Figure]:
-    """All figures of one metric; those without anything to show are left out."""
+    """Return all figures of one metric; those with nothing to show are left out."""
     if not any(trial.value is not None for trial in found.trials):
         return []
     board = Board(analysis, found, sheets)

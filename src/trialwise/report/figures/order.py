@@ -1,4 +1,4 @@
-"""Figures of order: of fixed against random order, of predecessors, of time."""
+"""Figures of order: fixed against random order, predecessors, time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.report.figures.sheets import Sheet
 def order_figures(
     view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Iterator[Figures]:
-    """Every figure there is something for, in groups; `labels` are what figures call treatments, else their names."""
+    """Yield every figure that has something to show, in groups; `labels` are the treatments' labels, else their names."""
     groups = (
         ("Fixed against random order", comparison_figures),
         ("Which predecessor does it", carryover_figures),
@@ -28,7 +28,7 @@ def order_figures(
 
 
 def left_out(view: OrderSummary) -> Iterator[str]:
-    """What is not drawn, and where it stands instead."""
+    """Yield notes on what is not drawn, and where to find it instead."""
     metrics = compared_metrics(view)
     if len(metrics) > MAX_METRICS:
         yield (

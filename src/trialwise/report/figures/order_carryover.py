@@ -28,23 +28,23 @@ from trialwise.report.points import Row
 
 _MAX_PAIRS = 20
 _WRITTEN = 8
-"""Up to so many treatments the cells of a matrix hold their number."""
+"""Maximum number of treatments for which the cells of a matrix show their number."""
 _CELL, _NAMES = 22, 190
-"""Pixels that a row or column of a matrix needs at least, and that names beside it have."""
+"""Minimum pixels of a row or column of a matrix, and pixels for the names beside it."""
 _SHORT, _LEVEL = 19, 6
-"""Letters of a name beside a matrix, and of one that stands level above a column."""
+"""Maximum characters of a name beside a matrix, and of a horizontal one above a column."""
 _AXIS = "% of the mean after the others"
 
 
 def carry_over_groups(view: OrderSummary) -> Sequence[GroupCarryOver]:
-    """The groups whose carry-over was looked for, as the report has them."""
+    """Return the groups tested for carry-over, as in the report."""
     return view.found.carry_over if view.found else ()
 
 
 def carryover_figures(
     view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Iterator[Figure]:
-    """A matrix for each group that is small enough for one, the pairs that stand out for each other."""
+    """Yield a matrix for each group that is small enough, the pairs that stand out for the others."""
     groups = carry_over_groups(view)
     for place, group in enumerate(groups[:MAX_GROUPS]):
         of = f": {group_text(group)}" if len(groups) > 1 else ""
@@ -61,7 +61,7 @@ def _matrix(
     place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Figure:
     rows = list(_cells(group, labels))
-    # Also those that have no percentages, because their mean is 0: they are predecessors of others.
+    # Include treatments without percentages, because their mean is 0: they are predecessors of others.
     there = [labels.get(name, name) for name in (group.matrix.treatments if group.matrix else ())]
     names = list(dict.fromkeys(name for name in (*labels.values(), *there) if name in there))
     tested = [abs(float(row["percent"] or 0.0)) for row in rows if row["p"] is not None]
@@ -137,7 +137,7 @@ def _drawn_matrix(chart: Chart, names: Sequence[str], most: float) -> Chart:
 
 
 def _matrix_axes(names: Sequence[str]) -> tuple[alt.X, alt.Y]:
-    """Names upright above the columns where a cell is too narrow for them."""
+    """Write names vertically above the columns if a cell is too narrow for them."""
     axis: dict[str, Any] = {
         "grid": False,
         "labelExpr": marks.middle("datum.label", _SHORT),

@@ -23,7 +23,7 @@ from trialwise.report.points import Row
 
 _MAX_INTERVALS = 12
 _NAMED = 12
-"""Up to so many treatments each have a row with their name; more are a curve over their rank."""
+"""Maximum number of treatments that have a row each with their name; more become a curve over their rank."""
 _SMALLEST = 1e-30
 """Smaller p-values are drawn here, as in the paper."""
 _CASES = (
@@ -32,13 +32,13 @@ _CASES = (
     "3: they overlap, no median inside",
 )
 _Measure = tuple[str, dict[str, Any]]
-"""A field, and the title, scale and axis that it has."""
+"""A field, with its title, scale and axis."""
 _TIPS = ("p", "p_corrected", "effect", "difference")
 _P_LABEL = "datum.value >= 0.01 ? format(datum.value, '~g') : format(datum.value, '.0e')"
 
 
 def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
-    """The treatments that were compared, by metric."""
+    """Return the treatments that were compared, by metric."""
     found: dict[str, list[TreatmentOrder]] = {}
     for one in view.found.treatments if view.found else ():
         if one.p_value is not None:
@@ -49,7 +49,7 @@ def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
 def comparison_figures(
     view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Iterator[Figure]:
-    """Five figures for each metric that was measured in both orders."""
+    """Yield five figures for each metric measured in both orders."""
     metrics = compared_metrics(view)
     for place, (metric, tested) in enumerate(list(metrics.items())[:MAX_METRICS]):
         of, end = (f": {metric}", f"-{place}") if len(metrics) > 1 else ("", "")
@@ -59,7 +59,7 @@ def comparison_figures(
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The treatments of one metric; `of` and `end` tell metrics apart in titles and names of files."""
+    """The treatments of one metric; `of` and `end` distinguish metrics in titles and file names."""
 
     tested: tuple[TreatmentOrder, ...]
     labels: Mapping[str, str]
@@ -68,7 +68,7 @@ class _Compared:
     sheets: dict[str, Sheet]
 
     def ranked(self, by: str) -> list[Row]:
-        """The rows of treatments by the field of a result."""
+        """Return the rows of treatments, sorted by the field of a result."""
         members = sorted(self.tested, key=lambda one: getattr(one, by) or 0.0)
         return [_treatment_row(rank, one, self.labels) for rank, one in enumerate(members, 1)]
 
@@ -160,7 +160,7 @@ def _curve(
     *,
     rising: bool = True,
 ) -> Figure:
-    """A row for each of few treatments, or the values of many over their rank with the ends named."""
+    """Draw a row each for few treatments, or the values of many over their rank with the ends named."""
     few, names = len(rows) <= _NAMED, names_of(rows)
     rank = alt.X("rank:Q", title="treatments, by rank", scale=alt.Scale(nice=False, padding=8))
     field, looks_of = measure
@@ -179,7 +179,7 @@ def _curve(
 
 
 def _ends(one: _Compared, rows: list[Row], measure: _Measure, *, rising: bool) -> list[Chart]:
-    """The names of the first and the last treatment of a curve, on its empty side."""
+    """Name the first and the last treatment of a curve, on its empty side."""
     away, (field, looks) = 13 if rising else -13, measure
     return [
         charted([row], one.sheets)

@@ -1,4 +1,4 @@
-"""What the figures of order share: names, groups, lines across."""
+"""What the figures of order share: names, groups, reference lines."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def order_figure(
     whole: bool = False,
     least: int = 0,
 ) -> Figure:
-    """A figure of order; `words` are its title, its caption, and what is read to those who cannot see it."""
+    """Return a figure of order; `words` are its title, its caption, and its description for those who cannot see it."""
     spec = marks.finished(chart, height)
     return Figure(f"by-order-{name}", *words, spec, whole=whole or least > 0, least=least, file=name)
 
 
 def rows_height(names: Sequence[str], each: int = _ROW) -> int:
-    """The height of a figure with a row for each name, in pixels."""
+    """Return the height of a figure with a row for each name, in pixels."""
     return 70 + each * max(len(names), 2)
 
 
 def group_text(part: GroupCarryOver | Course) -> str:
-    """The metric, and the group where there are several."""
+    """Return the metric, and the group if there are several."""
     return f"{part.metric} ({part.group})" if part.group else part.metric
 
 
 def names_of(rows: Sequence[Row]) -> list[str]:
-    """The treatments of rows, each once, in their order."""
+    """Return the treatments of rows, each once, in order."""
     return list(dict.fromkeys(str(row["treatment"]) for row in rows))
 
 
 def across(base: Chart, at: float, *, upright: bool) -> Chart:
-    """A dashed line at a value of the measure, over the whole width or height."""
+    """Draw a dashed line at a value of the measure, over the whole width or height."""
     ends: dict[str, Any] = (
         {"x": alt.datum(at), "y": alt.value(0), "y2": alt.value("height")}
         if upright

@@ -21,7 +21,7 @@ _ROUNDS = "round, in the order in which they ran"
 
 
 def time_figures(view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figure]:
-    """Position, drift and trials for each metric and group, where there is more than one place to compare."""
+    """Yield position, drift and trials for each metric and group with more than one position to compare."""
     several = len(view.courses) > 1
     for place, course in enumerate(view.courses[:MAX_GROUPS]):
         of = f": {group_text(course)}" if several else ""
@@ -66,7 +66,7 @@ def _shared(bins: Sequence[Bin], what: str) -> str:
 
 
 def _bin_row(bin_: Bin, shift: int = 0) -> Row:
-    """A bin as a row; its place is counted from 0 or, with a shift, from 1."""
+    """Return a bin as a row; its index counts from 0 or, with a shift, from 1."""
     first, last = bin_.first + shift, bin_.last + shift
     ends = f"{first:g}" if first == last else f"{first:g} to {last:g}"
     middle = (first + last) / 2

@@ -1,7 +1,7 @@
-"""Figures as files for print: SVG whose text is text, PDF with its fonts, PNG; the same bytes for the same figure.
+"""Draw figures as files for print: SVG with real text, PDF with its fonts, PNG; the same bytes for the same figure.
 
-Vega draws them, by vl-convert, which brings the font that text is measured with; typst sets the PDF. Neither asks the network or the
-fonts of the system.
+Vega draws them through vl-convert, which includes the font used to measure text; typst produces the PDF. Neither uses the network or
+the system's fonts.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PAGE = """\
 
 
 def specification(figure: Figure, sheets: Sheets, width: int = NARROW) -> dict[str, Any]:
-    """Return a figure as Vega-Lite for print: its data inside, black on white, without what needs a hand.
+    """Return a figure as Vega-Lite for print: with its data, black on white, without interaction.
 
-    Of each list to choose from the first is shown, and named on top unless it is all.
+    Each selection list shows its first entry, named at the top unless it selects everything.
     """
     text = json.dumps(figure.spec)
     spec: dict[str, Any] = _for_print(figure.spec)
@@ -54,7 +54,7 @@ def specification(figure: Figure, sheets: Sheets, width: int = NARROW) -> dict[s
 
 
 def _height(spec: dict[str, Any]) -> int:
-    """The height of a plot in print; rows need what they have."""
+    """Return the height of a plot in print; rows keep the height they need."""
     ups = (layer.get("encoding", {}).get("y", {}) for layer in spec.get("layer", [spec]))
     has_rows = any(up.get("type") == "nominal" for up in ups)
     return spec["height"] if has_rows else round(PRINT.flatness * spec["height"])
@@ -65,7 +65,7 @@ def _named(kind: str, value: str) -> str:
 
 
 def _for_print(value: Any) -> Any:  # noqa: ANN401 JSON
-    """Parts of a figure in the ink of paper, foreign characters that act on a reader made visible."""
+    """Convert parts of a figure to the ink of paper, and make foreign control characters visible."""
     if isinstance(value, dict):
         return {name: _for_print(part) for name, part in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
@@ -79,7 +79,7 @@ def _for_print(value: Any) -> Any:  # noqa: ANN401 JSON
 
 
 def svg(figures: Sequence[Figure], sheets: Sheets, pixels: int = NARROW) -> str:
-    """Draw figures one below the other, `WIDTH` points for each `NARROW` pixels wide, with the title and the description of all."""
+    """Draw figures stacked, at `WIDTH` points per `NARROW` pixels, with the title and the description of all."""
     drawn = [_drawn(specification(figure, sheets, pixels), pixels) for figure in figures]
     width, height = max(part[0] for part in drawn), sum(part[1] for part in drawn)
     parts: list[str] = []
@@ -98,7 +98,7 @@ def svg(figures: Sequence[Figure], sheets: Sheets, pixels: int = NARROW) -> str:
 
 
 def _drawn(spec: dict[str, Any], pixels: int) -> tuple[float, float, str]:
-    """Width, height and content of a drawing; one of several panels is drawn again so that it fills its width."""
+    """Return the width, height and content of a drawing; one with several panels is drawn again to fill its width."""
     width, height, content = _painted(spec)
     if "facet" in spec and abs(width - pixels) > 1:
         spec["spec"]["width"] += (pixels - width) / spec["columns"]
@@ -116,7 +116,7 @@ def _painted(spec: dict[str, Any]) -> tuple[float, float, str]:
 
 
 def _renumbered(content: str) -> str:
-    """Number clips and gradients in the order in which they appear: Vega goes on counting from figure to figure."""
+    """Number clips and gradients in order of appearance: Vega keeps counting from figure to figure."""
     numbers: dict[str, int] = {}
 
     def renamed(found: re.Match[str]) -> str:
@@ -139,14 +139,14 @@ def _description(figures: Sequence[Figure]) -> str:
 
 
 def png(figures: Sequence[Figure], sheets: Sheets) -> bytes:
-    """Draw figures one below the other as pixels, 300 an inch."""
+    """Draw figures stacked as pixels, 300 per inch."""
     import vl_convert
 
     return vl_convert.svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
 
 
 def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
-    """Draw figures one below the other on a page of their size, with the fonts they need."""
+    """Draw figures stacked on a page of their size, with the fonts they need."""
     drawn = {
         "svg": svg(figures, sheets),
         "width": WIDTH,
@@ -157,9 +157,9 @@ def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
 
 
 def typeset(source: str, data: Mapping[str, object]) -> bytes:
-    """Set a page of typst, which reads `data` as JSON from its input `data`; foreign text is never part of the source.
+    """Typeset a page of typst, which reads `data` as JSON from its input `data`; foreign text is never part of the source.
 
-    The root is the folder of our fonts: there is nothing else that it could read, and no package that it could ask for.
+    The root is the folder of our fonts: typst can read nothing else, and cannot request any package.
     """
     import typst
 
@@ -175,7 +175,7 @@ def typeset(source: str, data: Mapping[str, object]) -> bytes:
 
 
 def write(figures: Sequence[Figure], sheets: Sheets, path: Path) -> None:
-    """Write figures one below the other; the ending of the path (.pdf, .svg or .png) says the format.
+    """Write figures stacked; the path's ending (.pdf, .svg or .png) determines the format.
 
     Raises
     ------
@@ -192,14 +192,14 @@ def write(figures: Sequence[Figure], sheets: Sheets, path: Path) -> None:
 
 
 def write_all(figures: Iterable[Figure], sheets: Sheets, folder: Path, kind: str) -> list[Path]:
-    """Write the figures that have a name in print into a folder, which is made; those of one name stand below one another.
+    """Write the figures that have a name in print into a folder, which is created; those of one name are stacked.
 
-    Returns what was written.
+    Returns the paths written.
 
     Raises
     ------
     OSError
-        The folder cannot be made or written.
+        The folder cannot be created or written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     named: dict[str, list[Figure]] = {}

@@ -1,7 +1,7 @@
-"""Colours, shapes and dashes: never a colour without a second mark beside it.
+"""Colours, shapes and dashes: every colour is paired with a second mark.
 
-Each colour has a contrast of 3 to 1 or more to white and to the dark page. The first three are Okabe and Ito's; all six stay apart for
-those who do not see red, green or blue.
+Each colour has a contrast of at least 3 to 1 to white and to the dark page. The first three are Okabe and Ito's; all six stay distinct
+for people who do not see red, green or blue.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3))
 FAILED = "#D55E00"
 GREY = "#808080"
 CROSS = "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
-"""The shape of what failed or is not valid, a path in a square of two units."""
+"""The shape of a failed or invalid trial, a path in a square of two units."""
 MOST = len(COLOURS)
-"""Up to so many treatments have a colour each; more are told apart by rows and by choosing one."""
+"""Maximum number of treatments that have a colour each; more are told apart by rows and by selecting one."""
 VERDICTS = {
     "steady": (COLOURS[2], "circle"),
     "inconclusive": (COLOURS[4], "diamond"),
     "drifting": (COLOURS[1], "triangle-up"),
 }
-"""What a drift test says: a colour and a shape."""
+"""Verdicts of a drift test: a colour and a shape."""
 DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
-"""From below to above 0, told apart by the colour-blind too (ColorBrewer's RdBu, reversed)."""
+"""From below to above 0, distinct for colour-blind people too (ColorBrewer's RdBu, reversed)."""
 COMPARED = {
     "better": (COLOURS[2], "triangle-up"),
     "worse": (COLOURS[1], "triangle-down"),
@@ -30,13 +30,13 @@ COMPARED = {
     "equivalent": (COLOURS[0], "circle"),
     "undecided": (COLOURS[4], "square"),
 }
-"""What a comparison says: a colour and a shape."""
+"""Verdicts of a comparison: a colour and a shape."""
 _DARKEST, _LIGHTEST = 0.13, 0.295
 """Relative luminances (WCAG 2) between which a colour has a contrast of 3 to 1 to the dark page and to white."""
 
 
 def legible(colour: str) -> str:
-    """A colour that someone gave (#rrggbb), made darker or lighter where it would hardly be seen on one of the pages."""
+    """Darken or lighten a given colour (#rrggbb) that would hardly be visible on one of the pages."""
     light = [_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5)]
     luminance = sum(part * weight for part, weight in zip(light, (0.2126, 0.7152, 0.0722), strict=True))
     if _DARKEST <= luminance <= _LIGHTEST:

@@ -1,4 +1,4 @@
-"""Names beside the points of a plane, put where they do not lie upon each other."""
+"""Place names beside the points of a plane so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.marks import LONGEST
 
 _LEGIBLE = 0.2
-"""A label of which more is covered cannot be read."""
+"""Share of a label that may be covered before it becomes illegible."""
 _CANDIDATES = (
     (9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (14, 3, "left"), (-14, 3, "right"),
     (9, -21, "left"), (9, 27, "left"), (-9, -21, "right"), (-9, 27, "right"),
@@ -19,7 +19,7 @@ _CANDIDATES = (
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A name beside a point: how far off it stands in pixels (down is positive), and which end is at the point."""
+    """A name beside a point: its offset in pixels (down is positive), and which end is at the point."""
 
     name: str
     x: float
@@ -32,7 +32,7 @@ class Label:
 def placed(
     points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
 ) -> list[Label]:
-    """Labels that do not lie upon each other, on a plane so many pixels wide and high; without room the legend alone has a name."""
+    """Place labels without overlap on a plane of `width` by `height` pixels; a name without room appears only in the legend."""
     at = {
         name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
     }
@@ -68,13 +68,13 @@ def _fits(frame: tuple[float, float, float, float], width: int, height: int) -> 
 
 
 def _covered(frame: tuple[float, ...], taken: Sequence[tuple[float, ...]]) -> float:
-    """The share of a frame that others cover."""
+    """Return the share of a frame that others cover."""
     area = (frame[1] - frame[0]) * (frame[3] - frame[2])
     return sum(_overlap(frame, other) for other in taken) / area
 
 
 def shortened(name: str) -> str:
-    """A name without its middle where it is long."""
+    """Cut the middle out of a long name."""
     half = LONGEST // 2
     return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
 

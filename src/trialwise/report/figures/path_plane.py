@@ -1,4 +1,4 @@
-"""The plane of delay and throughput of an experiment over paths: axes, rows, regions, caption; nothing is computed from data here."""
+"""The plane of delay and throughput of an experiment over paths: axes, rows, regions, caption. Computes nothing from data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.report.points import Row
 
 
 def spanning(analysis: Analysis, path: PathAnalysis) -> tuple[Metric, Metric]:
-    """The metrics of the plane: delay, throughput."""
+    """Return the metrics of the plane: delay, throughput."""
     if path.axes is None:
         raise ValueError("the metrics span no plane")
     known = {found.metric.name: found.metric for found in analysis.metrics}
@@ -24,12 +24,12 @@ def spanning(analysis: Analysis, path: PathAnalysis) -> tuple[Metric, Metric]:
 
 
 def plane_name(plane: Plane) -> str:
-    """The levels that all treatments of a plane share; empty where there is but one plane."""
+    """Name the levels that all treatments of a plane share; empty if there is only one plane."""
     return " · ".join(level_text(level) for level in plane.factors.values())
 
 
 def plane_axes(analysis: Analysis, path: PathAnalysis, plane: Plane) -> tuple[Axis, Axis]:
-    """The axes of delay and throughput that show everything on a plane."""
+    """Return axes of delay and throughput that show everything on a plane."""
     delay, throughput = spanning(analysis, path)
     regions = [region for region in plane.regions if region.delay and region.throughput]
     delays = [trial.delay for trial in plane.trials]
@@ -48,7 +48,7 @@ def _ends(side: AxisRange | None) -> list[float]:
 
 
 def plane_trials(plane: Plane) -> list[Row]:
-    """One row for each trial; `reason` is empty for those that are valid."""
+    """Return one row for each trial; `reason` is empty for valid ones."""
     names = dict(zip(plane.treatments, plane.names, strict=True))
     return [
         {
@@ -65,7 +65,7 @@ def plane_trials(plane: Plane) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A region as it is drawn: its extent, its bounds as lines (x, x2, y, y2), the point, and what it is worth."""
+    """A region as drawn: its extent, its bounds as lines (x, x2, y, y2), and the point."""
 
     name: str
     region: PlaneRegion
@@ -76,7 +76,7 @@ class Box:
 
 
 def boxes(plane: Plane) -> list[Box]:
-    """The regions of a plane; an open side is drawn as far as the trials of the treatment go."""
+    """Return the regions of a plane; an open side is drawn as far as the treatment's trials reach."""
     names = dict(zip(plane.treatments, plane.names, strict=True))
     return [
         _box(plane, names[region.treatment], region, region.delay, region.throughput)
@@ -107,7 +107,7 @@ def _extent(side: AxisRange, values: Sequence[float]) -> tuple[float, float]:
 
 
 def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
-    """What is on a plane: marks, regions with n, level and method, and what is missing."""
+    """Describe a plane: marks, regions with n, level and method, and what is missing."""
     metrics = " and ".join(_called(metric) for metric in reversed(spanning(analysis, path)))
     parts = [f"Each mark is a trial: {metrics}. Better is to the right and up."]
     drawn = boxes(plane)
@@ -126,7 +126,7 @@ def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
 
 
 def _called(metric: Metric) -> str:
-    """A metric with what reduces its samples; Pantheon's are single numbers."""
+    """Name a metric with what reduces its samples; Pantheon's are single numbers."""
     if isinstance(metric.source, PathSource) and metric.source.quantity.startswith("pantheon_"):
         return metric.name
     measure = metric.measure
@@ -190,7 +190,7 @@ def _missing(plane: Plane) -> Iterator[str]:
 
 
 def anchors(plane: Plane) -> list[tuple[str, float, float]]:
-    """Where the name of each treatment stands: at its point, else at the median of its trials; its last series."""
+    """Return the position of each treatment's name: its point, else the median of its trials; of its last series."""
     names = dict(zip(plane.treatments, plane.names, strict=True))
     at = {
         names[region.treatment]: (region.median_delay, region.median_throughput) for region in plane.regions

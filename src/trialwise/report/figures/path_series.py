@@ -1,4 +1,4 @@
-"""The time series of flows and the delays of packets of an experiment over paths, as rows."""
+"""The time series of flows and the packet delays of an experiment over paths, as rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.report.points import Row
 
 
 def series_name(series: PathSeries, label: str) -> str:
-    """How a trial is called where one can be chosen."""
+    """Return a trial's label in a selection list."""
     again = f" (attempt {series.attempt})" if series.attempt > 1 else ""
     return f"trial {series.number}{again}: {label}, series {series.series}" + (
         " – not valid" if series.reason else ""
@@ -20,7 +20,7 @@ def series_name(series: PathSeries, label: str) -> str:
 
 
 def flow_names(shown: Sequence[PathSeries]) -> list[str]:
-    """The flows by number, with their scheme where it is the same in all trials."""
+    """Return the flows by number, with their scheme if it is the same in all trials."""
     schemes: dict[int, set[str]] = {}
     for series in shown:
         for flow in series.flows:
@@ -32,7 +32,7 @@ def flow_names(shown: Sequence[PathSeries]) -> list[str]:
 
 
 def series_rows(shown: Sequence[PathSeries], labels: dict[str, str]) -> list[Row]:
-    """One row for each bin of each flow of each trial; times are the middles of bins."""
+    """Return one row for each bin of each flow of each trial; times are the middles of bins."""
     names = flow_names(shown)
     return [
         {
@@ -60,7 +60,7 @@ def _finite(values: Array) -> list[float | None]:
 
 
 def delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
-    """The pooled delays of each treatment."""
+    """Return the pooled delays of each treatment."""
     return [
         {"treatment": labels[known.treatment], "delay": delay, "share": share}
         for known in found
@@ -69,7 +69,7 @@ def delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> li
 
 
 def trial_delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
-    """The delays of each trial."""
+    """Return the delays of each trial."""
     return [
         {
             "treatment": labels[known.treatment],
@@ -84,7 +84,7 @@ def trial_delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str])
 
 
 def delay_axis(found: Sequence[DelayDistribution]) -> Axis:
-    """The axis of delays of packets."""
+    """Return the axis of packet delays."""
     ends = [end for known in found for end in (known.delays[0], known.delays[-1])]
     wide = min(ends) > 0 and max(ends) / min(ends) >= WIDE
     return Axis("one-way delay of packets [ms]", float(min(ends)), float(max(ends)), wide)

@@ -1,4 +1,4 @@
-"""Interactive figures of an experiment over paths: the throughput-delay plane, trials over time, delays of packets."""
+"""Interactive figures of an experiment over paths: the throughput-delay plane, trials over time, packet delays."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from trialwise.report.points import Row
 
 PLANE_HEIGHT = 380
 _STRIP = 100
-"""Pixels of a trial over time in print, where all trials are shown."""
+"""Height in pixels of a trial over time in print, where all trials are shown."""
 _NARROWEST, _LOWEST = 280, round(PRINT.flatness * PLANE_HEIGHT)
-"""Labels are placed for the width of a plane on a phone, and its height in print; on larger ones they only have more room."""
+"""Labels are placed for the width of a plane on a phone, and its height in print; larger planes only give them more room."""
 MAX_PLANES = 12
-"""So many planes are drawn on the page; the tables have all."""
+"""Maximum number of planes drawn on the page; the tables have all."""
 MAX_TRIALS = 16
-"""So many trials are shown over time on the page; all of them are in print."""
+"""Maximum number of trials shown over time on the page; print has all."""
 
 
 class PathBoard:
-    """What the figures of paths are drawn from; `sheets` collects their data."""
+    """The context in which the figures of paths are drawn; `sheets` collects their data."""
 
     def __init__(self, analysis: Analysis, path: PathAnalysis, sheets: dict[str, Sheet]) -> None:
         self.analysis = analysis
@@ -48,23 +48,23 @@ class PathBoard:
         return charted(rows, self.sheets)
 
     def looks_of(self, treatments: Sequence[str], names: Sequence[str]) -> dict[str, Look]:
-        """The looks of treatments by what a figure calls them."""
+        """Return the styles of treatments by their label in a figure."""
         return {name: self.looks[treatment] for treatment, name in zip(treatments, names, strict=True)}
 
 
 def treatment_labels(analysis: Analysis) -> dict[str, str]:
-    """What figures call each treatment, also those without a valid trial."""
+    """Return the label of each treatment in figures, including those without a valid trial."""
     known = points.labels(analysis)
     return {name: known.get(name, name) for name in analysis.treatments}
 
 
 def plane_figures(board: PathBoard) -> list[Figure]:
-    """The throughput-delay planes, twelve at most; those without a trial are left out."""
+    """Return the throughput-delay planes, at most twelve; those without a trial are left out."""
     return [_plane(board, plane, place) for place, plane in enumerate(_drawn(board)[:MAX_PLANES])]
 
 
 def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figure, Figure]]]:
-    """Each plane with its regions, and in both variants of Pantheon's report: every run, and the mean of the runs of each scheme."""
+    """Yield each plane with its regions, and in both variants of Pantheon's report: every run, and each scheme's mean over runs."""
     shown = _drawn(board)
     for place, plane in enumerate(shown):
         made = (each(board, plane, place) for each in (_plane, _runs, _means))
@@ -81,7 +81,7 @@ def _drawn(board: PathBoard) -> list[Plane]:
 
 
 def course_figures(board: PathBoard) -> list[Figure]:
-    """Trials over time, and the distribution of delays."""
+    """Return trials over time, and the distribution of delays."""
     made = [_over_time(board, "throughput"), _over_time(board, "delay"), delays_figure(board)]
     return [figure for figure in made if figure is not None]
 
@@ -150,7 +150,7 @@ def _plane_figure(
 def _trial_marks(
     board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look], size: int
 ) -> list[Chart]:
-    """A mark for each trial, a cross for those that are not valid."""
+    """Draw a mark for each trial, a cross for invalid ones."""
     rows = path_plane.plane_trials(plane)
     tips = [
         *marks.name_tips("treatment", "trial", "series"),
@@ -170,7 +170,7 @@ def _trial_marks(
 
 
 def delay_x(field: str, axis: Axis) -> alt.X:
-    """A horizontal axis of delay, which falls to the right."""
+    """Return a horizontal axis of delay that falls to the right."""
     scale = _delay_scale(axis, reverse=True)
     title = f"{axis.title} – better to the right →"
     return alt.X(f"{field}:Q", title=title, scale=scale, axis=marks.plain_axis(scale))
@@ -184,7 +184,7 @@ def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
 
 
 def throughput_y(field: str, axis: Axis) -> alt.Y:
-    """An upright axis of throughput."""
+    """Return a vertical axis of throughput."""
     scale = alt.Scale(domain=[axis.low, axis.high], nice=False, zero=False)
     return alt.Y(f"{field}:Q", title=axis.title, scale=scale)
 
@@ -192,7 +192,7 @@ def throughput_y(field: str, axis: Axis) -> alt.Y:
 def _region_marks(
     board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look]
 ) -> list[Chart]:
-    """The regions of a plane: shaded, with a line where there is a bound, and the point."""
+    """Draw the regions of a plane: shaded, with a line at each bound, and the point."""
     drawn = path_plane.boxes(plane)
     if not drawn:
         return []
@@ -266,7 +266,7 @@ def _points(drawn: Sequence[path_plane.Box]) -> list[Row]:
 def plane_labels(
     anchors: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], sheets: dict[str, Sheet]
 ) -> list[Chart]:
-    """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
+    """Draw each treatment's name beside its point, one layer each, because Vega-Lite cannot shift by row."""
     layers: list[Chart] = []
     for label in path_labels.placed(anchors, axes, _NARROWEST, _LOWEST):
         row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
@@ -315,7 +315,7 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
 
 
 def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Figure]:
-    """Throughput and delay of one trial, to stand below one another: one legend and one axis of time serve both."""
+    """Draw throughput and delay of one trial, to be stacked: they share one legend and one time axis."""
     title = path_series.series_name(series, board.labels[series.treatment])
     key, flows = f"trial-{series.number}-{series.attempt}", path_series.flow_names([series])
     chart = board.chart(path_series.series_rows([series], board.labels))
@@ -380,7 +380,7 @@ def _delay_marks(
 
 
 def delays_figure(board: PathBoard) -> Figure | None:
-    """The delays of packets, pooled by treatment and of each trial; None where none were kept."""
+    """Draw packet delays, pooled by treatment and for each trial; None if none were kept."""
     found = [known for known in board.path.distributions if known.packets]
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""Interactive figures of a pooled metric: its estimate as trials come in, and the distribution of all samples."""
+"""Interactive figures of a pooled metric: its estimate as trials accumulate, and the distribution of all samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.report.points import pooled_rows, pooled_step_rows
 
 
 def pooled_figures(board: Board) -> list[Figure]:
-    """Both figures; none where there are too few trials."""
+    """Return both figures; none if there are too few trials."""
     return [_course(board), _distribution(board)] if pooled_rows(board.analysis, board.found) else []
 
 

@@ -14,7 +14,7 @@ from trialwise.report.figures.palette import COLOURS
 
 
 def samples_figure(board: Board) -> Figure | None:
-    """The samples within the trials that traces are kept of; None where there are none."""
+    """Plot the samples within the trials whose traces were kept; None if there are none."""
     traces = board.found.traces
     if not traces:
         return None
@@ -47,7 +47,7 @@ def samples_figure(board: Board) -> Figure | None:
 
 
 def _test_marks(board: Board, here: str) -> list[Chart]:
-    """The batches of the convergence test, its line and the slope tolerated, and where the start-up was cut."""
+    """Draw the batches of the convergence test, its line and the tolerated slope, and the cut of the start-up."""
     traces = board.found.traces
     layers: list[Chart] = []
     if batches := points.batch_rows(traces, board.labels):

@@ -1,4 +1,4 @@
-"""The data of figures, packed for a file that stays small: columns, each different text written once."""
+"""Data of figures, packed to keep the file small: by column, each distinct text once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Sheet = dict[str, Column]
 
 
 def packed(rows: Sequence[Row]) -> Sheet:
-    """Rows as columns: `{"v": values}`, or `{"t": texts, "i": places in them}`.
+    """Pack rows as columns: `{"v": values}`, or `{"t": texts, "i": indices into them}`.
 
-    Numbers keep seven digits: pixels need no more.
+    Numbers keep seven digits, enough for pixels.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([row.get(name) for row in rows]) for name in names}
@@ -31,12 +31,12 @@ def _column(values: list[Value]) -> Column:
 def _short(value: Value) -> Value:
     if not isinstance(value, float):
         return value
-    # JSON has no NaN: what is not a number is not drawn.
+    # JSON has no NaN, and NaN is not drawn anyway.
     return float(f"{value:.7g}") if isfinite(value) else None
 
 
 def unpacked(sheet: Sheet) -> list[Row]:
-    """The rows of a sheet."""
+    """Unpack the rows of a sheet."""
     columns = [_values(column) for column in sheet.values()]
     return [dict(zip(sheet, row, strict=True)) for row in zip(*columns, strict=True)]
 

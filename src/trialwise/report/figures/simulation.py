@@ -1,4 +1,4 @@
-"""Figures of a simulated trial over time: queues, and the rates of what is acknowledged."""
+"""Figures of a simulated trial over time: queues, and rates of acknowledged data."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from trialwise.report.points import Row
 from trialwise.report.units import Scale, scale
 
 Lines = tuple[Array, Mapping[str, Array]]
-"""Times in seconds, and by name the values at them."""
+"""Times in seconds, and the values at these times by name."""
 
 
 def write_simulation(path: Path, queues: Lines, rates: Lines, title: str) -> None:
-    """Draw queues (bytes) and the rates (bit/s) of what is acknowledged, each by name over its times (seconds)."""
+    """Draw queues (bytes) and rates of acknowledged data (bit/s), each by name over its times (seconds)."""
     sheets: dict[str, Sheet] = {}
     write(simulation_figures(queues, rates, title, sheets), sheets, path)
 
 
 def simulation_figures(queues: Lines, rates: Lines, title: str, sheets: dict[str, Sheet]) -> list[Figure]:
-    """Queues above, rates below, over the same times."""
+    """Return queues above, rates below, over the same times."""
     end = scale([float(times[-1]) for times, _ in (queues, rates) if len(times)], "s")
     in_kilobytes = {name: values / 1e3 for name, values in queues[1].items()}
     return [

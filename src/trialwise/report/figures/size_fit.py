@@ -22,7 +22,7 @@ _POINTS = 400
 
 
 def write_size_fits(path: Path, sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str) -> None:
-    """Draw the distribution function of sizes (bytes; percent of flows up to each), and those of the fits with their errors."""
+    """Draw the distribution function of sizes (bytes; percent of flows up to each), and the fits with their errors."""
     sheets: dict[str, Sheet] = {}
     write([size_fit_figure(sizes, shares, fits, title, sheets)], sheets, path)
 
@@ -30,7 +30,7 @@ def write_size_fits(path: Path, sizes: Array, shares: Array, fits: Sequence[Size
 def size_fit_figure(
     sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str, sheets: dict[str, Sheet]
 ) -> Figure:
-    """The figure; its data are put among `sheets`."""
+    """Return the figure, and add its data to `sheets`."""
     ends = np.log10([float(sizes[sizes > 0].min()) / 10, float(sizes.max()) * 10])
     at = 10 ** np.linspace(float(ends[0]), float(ends[1]), _POINTS)
     lines = {"sizes": np.interp(at, sizes, shares)}

@@ -1,4 +1,4 @@
-"""How figures look: one theme for the page, whose ink is the page's, and one for paper."""
+"""Themes of figures: one for the page, which uses the page's ink, and one for paper."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH = 239.76
-"""Points of a printed figure, 3.33 inches: a column of a two-column paper."""
+"""Width of a printed figure in points, 3.33 inches: a column of a two-column paper."""
 NARROW = 412
-"""Pixels of a printed figure before it is scaled to `WIDTH`: those of a phone, on which letters of 12 pixels are read."""
+"""Width of a printed figure in pixels before it is scaled to `WIDTH`: that of a phone, where 12-pixel letters are legible."""
 
 _FLUSH = 14
-"""Pixels from the end of an axis within which a number is set flush with it, so that it is not cut."""
+"""Pixels from the end of an axis within which a label is aligned with the end, so that it is not cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Letters, ink and ground of figures; `flatness` is the height of a plot as a share of that on a page."""
+    """Font, ink and background of figures; `flatness` is the height of a plot relative to that on a page."""
 
     font: str
     ink: str
@@ -26,7 +26,7 @@ class Theme:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The theme as a configuration of Vega-Lite."""
+        """Return the theme as a Vega-Lite configuration."""
         ink = {"labelColor": self.ink, "titleColor": self.ink, "labelFontSize": 12, "titleFontSize": 12}
         lines = {"gridColor": self.ink, "gridOpacity": 0.12, "domainColor": self.ink, "tickColor": self.ink}
         return {

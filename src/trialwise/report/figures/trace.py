@@ -25,7 +25,7 @@ def write_trace(path: Path, ends: Array, rates: Array, bin_width: float, mean: f
 def trace_figure(
     ends: Array, rates: Array, bin_width: float, mean: float, name: str, sheets: dict[str, Sheet]
 ) -> Figure:
-    """The figure; its data are put among `sheets`."""
+    """Return the figure, and add its data to `sheets`."""
     starts: list[float] = (ends - bin_width).tolist()
     heights: list[float] = rates.tolist()
     rows: list[Row] = [

@@ -14,7 +14,7 @@ from trialwise.report.figures.palette import COLOURS, COMPARED
 from trialwise.report.figures.sheets import Sheet
 
 _ROW, _AROUND = 34, 100
-"""Pixels of a row, and of what is around all rows."""
+"""Pixels of a row, and of everything around the rows."""
 _BAND = 0.16
 _RANK_TICKS = 12
 _AGAINST = " against "
@@ -23,11 +23,11 @@ _TWO_LINES = (
     f"indexof(datum.label, '{_AGAINST}') < 0 ? {marks.middle('datum.label')} : "
     f"[{marks.middle(_PAIR[0])}, '{_AGAINST.strip()} ' + {marks.middle(_PAIR[1])}]"
 )
-"""A pair has two lines, so that there is room for marks beside it on a narrow page."""
+"""Split a pair into two lines, to leave room for marks on a narrow page."""
 
 
 def differences_figure(picture: Differences, caption: str, sheets: dict[str, Sheet]) -> Figure:
-    """Intervals by row, before the band within which nothing would be a difference."""
+    """Draw intervals by row, with the band of negligible differences behind them."""
     return _figure(
         f"verdicts-{picture.metric}",
         f"Differences: {picture.metric}",
@@ -39,7 +39,7 @@ def differences_figure(picture: Differences, caption: str, sheets: dict[str, She
 
 
 def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, Sheet]) -> Figure:
-    """From the best rank that a treatment may have to the worst."""
+    """Draw the range from each treatment's best possible rank to its worst."""
     return _figure(
         f"ranks-{picture.metric}",
         f"Ranks: {picture.metric}",
@@ -62,7 +62,7 @@ def _height(names: tuple[str, ...]) -> int:
 
 
 def _is_tall(names: tuple[str, ...]) -> bool:
-    """Whether the axis of the measure stands on top, as in figures that are scrolled."""
+    """Return True if the measure's axis is at the top, as in figures that scroll."""
     return _height(names) > marks.TALL
 
 
@@ -110,7 +110,7 @@ def _bands(base: Chart) -> list[Chart]:
 
 
 def _rank_ticks(number: int) -> list[int]:
-    """Whole ranks alone, about a dozen of them at most: ticks between two ranks would be written as one of them."""
+    """Return integer ranks, about a dozen at most: a tick between two ranks would be labelled as one of them."""
     return list(range(1, number + 1, -(-number // _RANK_TICKS)))
 
 
