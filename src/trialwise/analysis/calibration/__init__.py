@@ -1,1 +1,1 @@
-"""What a bench says of itself: a treatment against itself, so that everything found is noise."""
+"""Calibration of a bench by running a treatment against itself, so that everything found is noise."""

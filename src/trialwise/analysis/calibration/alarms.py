@@ -1,4 +1,4 @@
-"""How often the verdict calls nothing a difference."""
+"""False alarms: how often the verdict is "different" although nothing differs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPLITS_OF_DRAW = 200
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How trials are dealt out, and judged."""
+    """How trials are split, and judged."""
 
     arrangement: Arrangement
     level: Level
@@ -26,7 +26,7 @@ class How:
 
 
 def re_split(trials: pl.DataFrame, how: How, count: int, random: np.random.Generator) -> Splits:
-    """Deal the trials out into two sides so many times, and judge each."""
+    """Split the trials into two sides `count` times, and judge each split."""
     sides = random_sides(blocks_of(trials, how.arrangement, how.level), count, random)
     if how.arrangement == "separate":
         sides = sides[:, np.unique(trials[how.level].to_numpy(), return_inverse=True)[1]]
@@ -35,7 +35,7 @@ def re_split(trials: pl.DataFrame, how: How, count: int, random: np.random.Gener
 
 
 def false_alarms(splits: Splits, confidence: float) -> st.Proportion:
-    """The share of re-splits that are different, with its exact interval."""
+    """Return the share of re-splits that are different, with its exact interval."""
     return st.proportion(_alarms(splits, confidence), splits.p_values.size, confidence=confidence)
 
 
@@ -46,11 +46,11 @@ def _alarms(splits: Splits, confidence: float) -> int:
 def other_rates(
     trials: pl.DataFrame, how: How, confidence: float, random: np.random.Generator
 ) -> tuple[float, float]:
-    """The 95 % range of the rate, in percent, over draws of blocks with replacement.
+    """Return the 95 % range of the rate, in percent, over bootstrap draws of blocks.
 
-    Re-splits of one and the same trials agree with each other far better than with those of other trials: where the trials of
-    a round happen to lie on opposite sides of the mean, all re-splits have many false alarms. What this bench does with other
-    rounds is seen by drawing rounds (where whole boots or hosts are units, those) anew.
+    Re-splits of the same trials agree with each other far better than with re-splits of other trials: if the trials of a round
+    happen to lie on opposite sides of the mean, all re-splits have many false alarms. Resampling rounds (or boots or hosts, if those
+    are the units) shows how this bench behaves in other rounds.
     """
     unit = _unit(trials, how)
     places = (

@@ -1,4 +1,4 @@
-"""Calibrate a bench from trials in which nothing was changed: noise floor, false alarms, what it can see, and why."""
+"""Calibrate a bench from trials without any change: noise floor, false alarms, detectable differences, and sources of noise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from trialwise.experiment.against_itself import SIDE, SIDES
 QUANTILE = 95.0
 POWER = 90.0
 MIN_SPLITS = 20
-"""Fewer different re-splits have no 95 % quantile."""
+"""Fewer distinct re-splits have no 95 % quantile."""
 _TIMES = (1, 2, 4, 8)
 _METHOD = (
     "balanced random re-splits of the trials into two sides, half of every block (round, else boot) on each; they share "
@@ -42,7 +42,7 @@ _METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class CalibrateOptions:
-    """The confidence of verdicts in percent, the number of re-splits of each row, and the seed that draws them."""
+    """Confidence of verdicts in percent, number of re-splits of each row, and the seed for drawing them."""
 
     confidence: float = 95.0
     splits: int = 1000
@@ -61,8 +61,8 @@ def calibrate(trials: TrialSet, options: CalibrateOptions | None = None) -> Cali
     Parameters
     ----------
     trials
-        Where they have a factor `side` with the levels A and A', the sides that ran are compared too; any other trials are only
-        re-split. Every treatment is taken by itself.
+        If they have a factor `side` with the levels A and A', the actual sides are compared too; other trials are only re-split.
+        Each treatment is analysed separately.
     """
     options = options or CalibrateOptions()
     is_real = has_sides(trials)
@@ -97,14 +97,14 @@ _NO_SIDES = (
 
 
 def has_sides(trials: TrialSet) -> bool:
-    """Whether every treatment ran against itself."""
+    """Return True if every treatment ran against itself."""
     levels = {treatment.get(SIDE) for treatment in trials.treatments.values()}
     return levels == set(SIDES)
 
 
 def _real(trials: TrialSet, options: CalibrateOptions) -> Comparison:
     a, b = (selected(trials, {SIDE: [side]}, side) for side in SIDES)
-    # Without margins: on a bench that is fine, there is no difference of any size.
+    # Without margins, because a fine bench shows no difference of any size.
     a, b = (dataclasses.replace(side, metrics=_plain(side.metrics)) for side in (a, b))
     return compare(a, b, CompareOptions(confidence=options.confidence))
 
@@ -114,7 +114,7 @@ def _plain(metrics: Mapping[str, MetricFacts]) -> dict[str, MetricFacts]:
 
 
 def _without_sides(trials: TrialSet) -> TrialSet:
-    """The trials of both sides as one."""
+    """Merge the trials of both sides."""
     rest = {
         name: {factor: level for factor, level in sorted(levels.items()) if factor != SIDE}
         for name, levels in trials.treatments.items()
@@ -139,7 +139,7 @@ def _rows(trials: TrialSet, comparison: Comparison | None, options: CalibrateOpt
     real = {} if comparison is None else _differences(comparison)
     numbers = {treatment: number for number, treatment in enumerate(trials.treatments)}
     for facts, treatment, cell in _cells(trials):
-        # The same re-splits for each metric of a treatment, as the metrics are of the same trials.
+        # Use the same re-splits for each metric of a treatment, because the metrics come from the same trials.
         seed = [options.seed, numbers[treatment]]
         found = real.get((facts.name, treatment))
         yield _row(facts, treatment, cell, "interleaved", found, seed, options)
@@ -157,7 +157,7 @@ def _differences(comparison: Comparison) -> dict[tuple[str, str], float]:
 
 
 def _highest(cell: pl.DataFrame) -> Level | None:
-    """The level above trials of which whole units can be dealt out."""
+    """Return the highest level above trials with whole units that can be split."""
     for level in ("host", "boot"):
         number = cell[level].n_unique()
         if 1 < number < cell.height:
@@ -177,7 +177,7 @@ def _row(
     number = cell.height
     cell, lowest = dealt_out(cell)
     if arrangement == "interleaved":
-        # A boot with one trial has nothing on one of the sides.
+        # A boot with one trial has none on one of the sides.
         cell = cell.filter((pl.len().over("boot") > 1) | (pl.col("boot").n_unique() == pl.len()))
     highest = _highest(cell)
     level: Level = highest or lowest
@@ -249,7 +249,7 @@ def _floor(splits: Splits, mean: float, n: int) -> NoiseFloor:
 
 
 def _detectable(splits: Splits, mean: float, confidence: float) -> Iterator[Detectable]:
-    """From the variance of what was tested, at the level of inference, averaged over the re-splits."""
+    """Compute detectable differences from the variance at the level of inference, averaged over the re-splits."""
     n = min(splits.n)
     df = n - 1 if splits.paired else sum(splits.n) - 2
     deviation = sqrt(float(splits.variances.mean()))
@@ -265,7 +265,7 @@ def _percent(value: float, mean: float) -> float | None:
 
 
 def _family(rows: Sequence[_Judged], confidence: float) -> st.Proportion | None:
-    """How often any interleaved row is different after Holm's correction, whose first step is Bonferroni's."""
+    """Return how often any interleaved row is different after Holm's correction, whose first step is Bonferroni's."""
     found: list[Array] = [
         one.splits.p_values for one in rows if one.splits is not None and one.row.arrangement == "interleaved"
     ]

@@ -1,4 +1,4 @@
-"""A noise floor beside later verdicts on the same bench: a difference under it is undecided."""
+"""Application of a noise floor to later verdicts on the same bench: a difference below it is undecided."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from trialwise.numbers import about
 
 
 def with_floor(comparison: Comparison, calibration: Calibration) -> Comparison:
-    """The comparison with the floor of each row, and verdicts that keep to it.
+    """Add the noise floor to each row of a comparison, and adjust the verdicts to it.
 
-    The floor is that of the same metric and treatment under the same arrangement of sides; where that treatment was not
-    calibrated, the largest of the others, in percent. It holds for as many units as it was made from: with fewer on a side it
-    is wider, by the square root of their ratio; with more it stays, as the calibration knows nothing of them.
+    The floor comes from the same metric and treatment under the same arrangement of sides; if that treatment was not calibrated,
+    from the largest of the others, in percent. It holds for the number of units of the calibration. With fewer on a side it is
+    scaled up by the square root of the ratio; with more it stays, because the calibration does not cover them.
     """
     rows = tuple(_judged(row, _floor(row, calibration)) for row in comparison.rows)
     without = sorted({row.metric.name for row in rows if row.floor is None and row.difference is not None})

@@ -1,4 +1,4 @@
-"""What a calibration says: frozen records, which tables, files for machines and later verdicts read alike."""
+"""Frozen records of a calibration, read by tables, files for machines and later verdicts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.trial_set import Level, MetricFacts
 
 Arrangement = Literal["interleaved", "separate"]
-"""Whether both sides ran in the same hosts and boots, or each in hosts or boots of its own."""
+"""Whether both sides ran in the same hosts and boots, or each in separate ones."""
 Finding = Literal["fine", "alarms", "too few"]
-"""Whether the verdict keeps its level on this bench, calls nothing a difference too often, or cannot be judged."""
+"""Whether the verdict keeps its level on this bench, raises too many false alarms, or cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What this bench cannot tell from nothing, with `n` units on each side: 95 of 100 differences without a change are smaller.
+    """The noise floor of a bench with `n` units on each side: 95 % of differences without a change are smaller.
 
-    `value` is in the unit of the metric, `percent` in percent of the mean (None where that is 0).
+    `value` is in the unit of the metric, `percent` in percent of the mean (None if that is 0).
     """
 
     value: float
@@ -31,22 +31,22 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """The smallest difference that n units on each side show with a chance of 90 %, and its bounds; in percent of the mean too."""
+    """The smallest difference that n units on each side detect with a chance of 90 %, with bounds; also in percent of the mean."""
 
     found: st.DetectableDifference
     percent: float | None
     times: int
-    """So many times the units that there are now."""
+    """Factor on the present number of units."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRow:
     """One metric of one treatment against itself.
 
-    `n` is the number of units of `level`, the level of inference, on each side of a re-split. `real` is the difference between
-    the sides that ran, where there were two, and `mean` that of all trials. `elsewhere` is looked at where false alarms are more
-    than allowed: the 95 % range of their rate over draws of the rounds (boots, hosts) with replacement, as other rounds of this
-    bench might have it. `reason` says why the rest is None.
+    `n` is the number of units of `level`, the level of inference, on each side of a re-split. `real` is the difference between the
+    actual sides, if there were two, and `mean` the mean of all trials. `elsewhere` is computed if there are too many false alarms:
+    the 95 % range of their rate over bootstrap draws of the rounds (boots, hosts), as expected in other rounds of this bench.
+    `reason` says why the rest is None.
     """
 
     metric: MetricFacts
@@ -66,7 +66,7 @@ class CalibrationRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelSpread:
-    """How much units of one level vary within the level above, and its share of all variance in percent."""
+    """Variation of units of one level within the level above, and its share of the total variance in percent."""
 
     level: str
     units: int
@@ -80,7 +80,7 @@ class LevelSpread:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of one metric of one treatment, split by level; `levels` is empty where `note` says why."""
+    """The variance of one metric of one treatment, split by level; `levels` is empty if `note` says why."""
 
     metric: str
     treatment: str
@@ -93,10 +93,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A bench against itself. `comparison` is that of the sides that ran, None where the trials had none.
+    """The calibration of a bench. `comparison` compares the actual sides; None if the trials had none.
 
-    `family` counts the re-splits in which any row was different after the correction for their number: what a comparison of
-    all rows does wrongly when nothing has changed. `splits` is the number of re-splits of each row.
+    `family` counts the re-splits in which any row was different after correction for multiplicity: the family-wise error rate of a
+    comparison of all rows. `splits` is the number of re-splits of each row.
     """
 
     source: str

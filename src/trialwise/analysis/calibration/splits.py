@@ -1,4 +1,4 @@
-"""Random balanced re-splits of trials that are all the same thing into two sides."""
+"""Random balanced re-splits of identical trials into two sides."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """What many re-splits give: differences of means and two-sided p-values, one for each; `variances` are of what was tested.
+    """Results of many re-splits: one difference of means, two-sided p-value and variance of the tested values for each.
 
-    `n` is the number of units on each side; of pairs both are the same.
+    `n` is the number of units on each side; equal for pairs.
     """
 
     differences: Array
@@ -34,9 +34,9 @@ class Splits:
 
 
 def dealt_out(trials: pl.DataFrame) -> tuple[pl.DataFrame, Level]:
-    """What goes to one side or the other as a whole, and what it is: trials, or the processes that trials share.
+    """Return the units that are assigned as a whole, and their level: trials, or processes shared by trials.
 
-    Two treatments never share a process. One that trials share is a row with their mean, and its round is the series that it ran
+    Two treatments never share a process. A shared process is a row with the mean of its trials; its round is the series that it ran
     through.
     """
     if trials["process"].n_unique() == trials.height:
@@ -48,10 +48,10 @@ def dealt_out(trials: pl.DataFrame) -> tuple[pl.DataFrame, Level]:
 
 
 def blocks_of(trials: pl.DataFrame, arrangement: Arrangement, level: Level) -> Codes:
-    """The block of each trial: half of every block goes to each side.
+    """Return the block of each trial; half of every block goes to each side.
 
-    Interleaved, a block is a round where each round of the boot has an even number of trials of the treatment, and else the
-    boot. Separate, whole units of the level are dealt out, so that there is one block.
+    Interleaved, a block is a round if each round of the boot has an even number of trials of the treatment, otherwise the boot.
+    Separate, whole units of the level are assigned, so that there is one block.
     """
     if arrangement == "separate":
         return np.zeros(trials[level].n_unique(), dtype=np.int64)
@@ -64,12 +64,12 @@ def blocks_of(trials: pl.DataFrame, arrangement: Arrangement, level: Level) -> C
 
 
 def codes_of(names: pl.Series) -> Codes:
-    """Numbers from 0 for names."""
+    """Number names from 0."""
     return np.unique(names.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
 def random_sides(blocks: Codes, count: int, random: np.random.Generator) -> Sides:
-    """So many assignments, a row for each: whether a trial is on the first side, half of every block at random."""
+    """Draw `count` assignments, one per row: True if a trial is on the first side, for a random half of every block."""
     sizes = np.bincount(blocks)
     starts = np.cumsum(sizes) - sizes
     order = np.argsort(blocks + random.random((count, blocks.size)), axis=1)
@@ -80,7 +80,7 @@ def random_sides(blocks: Codes, count: int, random: np.random.Generator) -> Side
 
 
 def distinct(blocks: Codes, most: int) -> int:
-    """How many re-splits differ by more than the names of the sides, or `most`."""
+    """Return the number of distinct re-splits, not counting swapped sides, or `most`."""
     found = 1.0
     for size in np.bincount(blocks):
         half = int(size) // 2
@@ -94,8 +94,8 @@ def distinct(blocks: Codes, most: int) -> int:
 def judged(values: Array, sides: Sides, parents: Sequence[Codes], *, paired: bool) -> Splits:
     """Judge every assignment as `compare` would without a margin.
 
-    `parents` leads from trials to the units of the level of inference, level by level: the unit of each trial, then the unit
-    above of each of those, and so on; a unit's value is the mean of what it holds.
+    `parents` maps trials to the units of the level of inference, level by level: the unit of each trial, then the parent of each of
+    those, and so on; a unit's value is the mean of its parts.
     """
     a, b = _units(values, sides, parents), _units(values, ~sides, parents)
     if paired:
@@ -124,7 +124,7 @@ def _of_pairs(differences: Array) -> Splits:
 
 
 def _units(values: Array, sides: Sides, parents: Sequence[Codes]) -> Array:
-    """The value of each unit on one side, a row for each assignment; NaN where a unit has no trial there."""
+    """Return the value of each unit on one side, one row per assignment; NaN if a unit has no trial there."""
     found = np.where(sides, values, np.nan)
     for codes in parents:
         there = ~np.isnan(found)
@@ -137,18 +137,18 @@ def _units(values: Array, sides: Sides, parents: Sequence[Codes]) -> Array:
 
 
 def _compact(values: Array) -> Array:
-    """The values that are there, as many in every row."""
+    """Drop the missing values, equally many in every row."""
     there = ~np.isnan(values)
     return values[there].reshape(values.shape[0], int(there[0].sum()))
 
 
 def parents_of(trials: pl.DataFrame, level: Level) -> list[Codes]:
-    """From trials to units of a level, for `judged`."""
+    """Return the maps from trials to units of a level, for `judged`."""
     found: list[Codes] = []
     below: Codes = np.arange(trials.height)
     for name in reversed(LEVELS[LEVELS.index(level) :]):
         own = codes_of(trials[name])
-        # What holds one unit each is no level of its own.
+        # A level with one unit in each parent is not a separate level.
         if own.max() < below.max():
             found.append(own[np.unique(below, return_index=True)[1]])
             below = own

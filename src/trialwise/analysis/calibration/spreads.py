@@ -1,4 +1,4 @@
-"""Where the noise of a bench comes from: its variance by level."""
+"""Sources of noise of a bench: its variance by level."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from trialwise.analysis.calibration.results import LevelSpread, Spread
 from trialwise.errors import StatisticsError
 
 NESTED = ("host", "boot", "build", "process", "round", "trial")
-"""The levels that are told apart: a build only where a boot has several, and a process, instead of the rounds that it runs
-through, only where trials share one."""
+"""The levels that are distinguished: builds only if a boot has several, and processes, in place of the rounds that they run
+through, only if trials share one.
+"""
 
 
 def spread_of(metric: str, treatment: str, trials: pl.DataFrame, confidence: float) -> Spread:
-    """Split the variance of one metric of one treatment; where that cannot be, the note says why."""
+    """Split the variance of one metric of one treatment; if that fails, the note says why."""
     several = trials["build"].n_unique() > trials["boot"].n_unique()
     shared = trials["process"].n_unique() < trials["trial"].n_unique()
     left_out = {"round" if shared else "process", *([] if several else ["build"])}
