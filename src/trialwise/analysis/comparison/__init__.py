@@ -1,1 +1,1 @@
-"""Two sets of trials side by side, ending in verdicts."""
+"""Comparison of two sets of trials, ending in verdicts."""

@@ -1,4 +1,4 @@
-"""The treatments of one experiment held against each other, all in one family."""
+"""Comparison of the treatments of one experiment with each other, all in one family."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.trial_set import TrialSet
 
 Treatments = tuple[str, str]
-"""The names of two treatments: a, and b that is held against it."""
+"""Names of two treatments: a, and b that is compared with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictSummary:
-    """What an experiment says of its treatments, and of when to stop.
+    """The verdicts of an experiment on its treatments, and on when to stop.
 
-    `comparison` has a row for each pair and metric, called as in `pairs`; where it is None, `refusal` says why and what would lift
-    that, or is empty where there is one treatment. `stopping` is None where the plan alone decides; `lifts` says what to do about
-    claims that are not decided.
+    `comparison` has a row for each pair and metric, named as in `pairs`. If it is None, `refusal` gives the reason and the remedy,
+    or is empty if there is one treatment. `stopping` is None if the plan alone decides; `lifts` gives the remedy for undecided
+    claims.
     """
 
     comparison: Comparison | None = None
@@ -35,7 +35,7 @@ class VerdictSummary:
 def between_treatments(
     trials: TrialSet, pairs: Sequence[Treatments], options: CompareOptions | None = None
 ) -> VerdictSummary:
-    """Compare pairs of treatments as `compare` does their two sides, but for the family, which is all pairs and metrics here.
+    """Compare pairs of treatments as `compare` does two sides, with all pairs and metrics as one family.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Every treatment and metric that two sides have in common, with an effect, its interval and a verdict."""
+"""Comparison of every treatment and metric that two sides share, with an effect, its interval and a verdict."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from trialwise.experiment.model import Extent
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """How to judge: the confidence in percent of all verdicts together, and margins.
+    """Options of the verdicts: their joint confidence in percent, and margins.
 
-    A margin is that of `margins` by metric, else `margin`, else that of the experiment. `level` is the level of inference instead
-    of the highest that varies.
+    The margin of a metric is that in `margins`, else `margin`, else the experiment's. `level` replaces the default level of
+    inference, the highest that varies.
     """
 
     confidence: float = 95.0
@@ -32,13 +32,13 @@ class CompareOptions:
     level: Level | None = None
 
     def margin_of(self, metric: MetricFacts) -> Extent | None:
-        """By what differences of a metric are judged."""
+        """Return the margin for differences of a metric."""
         return self.margins.get(metric.name) or self.margin or metric.margin
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One treatment (or one held against another) and metric before the family is judged."""
+    """One treatment (or one compared with another) and metric, before the family is judged."""
 
     treatment: str
     metric: MetricFacts
@@ -46,18 +46,18 @@ class Pair:
     units: Units
     difference: st.Difference | None
     seconds: float | None
-    """Of one more unit on each side."""
+    """Duration of one more unit on each side."""
     reason: str
     is_described: bool = True
 
 
 def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> Comparison:
-    """Compare two sides: b against a.
+    """Compare side b with side a.
 
     Raises
     ------
     AnalysisError
-        The sides have no treatment, or no metric, in common.
+        The sides have no treatment or no metric in common.
     StatisticsError
         The confidence is not between 50 and 100.
     """
@@ -81,7 +81,7 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
 
 
 def judged_together(pairs: Sequence[Pair]) -> tuple[tuple[ComparisonRow, ...], str]:
-    """The verdicts of pairs as one family, in their order, and how these were corrected."""
+    """Judge pairs as one family; return the rows in order, and the correction used."""
     judged: dict[Hashable, st.Difference] = {
         place: pair.difference for place, pair in enumerate(pairs) if pair.difference is not None
     }
@@ -98,7 +98,7 @@ def _equal(trials: TrialSet) -> Iterator[str]:
 
 
 def tails_of(trials: TrialSet) -> Iterator[str]:
-    """Sentences on treatments of which one trial, or skewness, makes tests of means say less than they seem to."""
+    """Yield warnings on treatments in which one trial, or skewness, makes tests of means unreliable."""
     for name in trials.metrics:
         yield from tail_notes(name, _by_treatment(trials.of(name)))
 
@@ -111,7 +111,7 @@ def _by_treatment(table: pl.DataFrame) -> dict[str, list[float]]:
 
 
 def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
-    """Values that vary and are the same on both sides are hardly measured twice."""
+    """Yield warnings on values that vary but are equal on both sides, which were hardly measured twice."""
     same = [
         pair
         for pair in pairs
@@ -138,7 +138,7 @@ def pair_of(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     options: CompareOptions,
 ) -> Pair:
-    """The difference of two sides (A, then B; neither empty) in one metric by itself, or why there is none."""
+    """Compare two sides (A, then B; neither empty) in one metric alone, or say why there is no difference."""
     metric = facts[0]
     found = units(*sides, options.level)
     summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
@@ -165,7 +165,7 @@ def _difference(found: Units, options: CompareOptions, metric: MetricFacts) -> s
 
 
 def _unit_seconds(sides: tuple[pl.DataFrame, pl.DataFrame], found: Units) -> float | None:
-    """How long one more unit takes on both sides together: as many trials as units hold now, each as long as the median."""
+    """Return the duration of one more unit on both sides together: the present number of trials per unit times the median trial."""
     total = 0.0
     for side, number in zip(sides, found.counts[found.level], strict=True):
         median = side["seconds"].median()

@@ -1,4 +1,4 @@
-"""Whether a comparison lets a change pass: better or equivalent everywhere, or worse somewhere, or not decided."""
+"""The decision whether a comparison lets a change pass: better or equivalent everywhere, worse somewhere, or undecided."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Outcome = Literal["passed", "failed", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a comparison means for a gate.
+    """The outcome of a comparison for a gate.
 
-    `failing` are rows that are different for the worse, or different in a metric that does not say which way is better; `open` are
-    rows without a verdict. Both hold places of rows, from 0.
+    `failing` are rows that are different for the worse, or different in a metric without a preferred direction; `open` are rows
+    without a verdict. Both hold row indices, from 0.
     """
 
     outcome: Outcome
@@ -25,7 +25,7 @@ class Gate:
 
 
 def gate_of(found: Comparison) -> Gate:
-    """Judge all rows together: one that fails outweighs those that are open."""
+    """Judge all rows together: one failing row outweighs open ones."""
     failing = tuple(place for place, row in enumerate(found.rows) if fails(row))
     undecided = tuple(
         place for place, row in enumerate(found.rows) if row.verdict in ("undecided", "no inference")
@@ -35,7 +35,7 @@ def gate_of(found: Comparison) -> Gate:
 
 
 def fails(row: ComparisonRow) -> bool:
-    """Whether a row by itself lets nothing pass."""
+    """Return True if the row alone blocks the change."""
     return row.verdict == "different" and row.direction != "better"
 
 
@@ -65,5 +65,5 @@ def _names(found: Comparison, places: tuple[int, ...]) -> str:
 
 
 def _whose(found: Comparison, row: ComparisonRow) -> str:
-    """The treatment of a row, or both sides where it holds all that they ran."""
+    """Return the treatment of a row, or both sides if it covers everything that they ran."""
     return f"{found.b} against {found.a}" if row.treatment == "-" else row.treatment

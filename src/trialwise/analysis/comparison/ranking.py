@@ -1,4 +1,4 @@
-"""Which treatment of one side is the best: ranks with confidence, the Pareto set, and points on the plane of two metrics."""
+"""Ranking of the treatments of one side: ranks with confidence, the Pareto set, and points on the plane of two metrics."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trialwise.experiment.model import Better
 from trialwise.numbers import about
 
 Values = Mapping[str, Mapping[str, float]]
-"""For each treatment its units and the mean of each."""
+"""For each treatment the mean of each of its units."""
 _THROUGHPUT, _DELAY = ("throughput", "goodput", "rate"), ("delay", "latency", "rtt")
 
 
 @dataclass(frozen=True, slots=True)
 class RankedTreatment:
-    """A treatment in one metric: its ranks from `best` to `worst` hold for all treatments together."""
+    """A treatment in one metric: its ranks from `best` to `worst` hold for all treatments jointly."""
 
     treatment: str
     mean: float
@@ -36,7 +36,7 @@ class RankedTreatment:
 class MetricRanking:
     """The treatments of one side by one metric, from the best mean to the worst; n counts units of `level`.
 
-    `what` names what the means estimate, where either estimand is to be had.
+    `what` names the estimand of the means, if there is a choice.
     """
 
     metric: str
@@ -52,7 +52,7 @@ class MetricRanking:
 
 @dataclass(frozen=True, slots=True)
 class ParetoFront:
-    """The treatments that no other is shown to be better than in every metric; `excluded` says by which the others are beaten."""
+    """The treatments that no other is shown to beat in every metric; `excluded` names those that beat the others."""
 
     metrics: tuple[str, ...]
     members: tuple[str, ...]
@@ -66,7 +66,7 @@ class ParetoFront:
 
 @dataclass(frozen=True, slots=True)
 class PlanePoint:
-    """A treatment on the plane; `delay` and `throughput` are intervals of the means that hold together at the confidence."""
+    """A treatment on the plane; `delay` and `throughput` are intervals of the means that hold jointly at the confidence."""
 
     treatment: str
     delay: st.MeanInterval
@@ -76,7 +76,7 @@ class PlanePoint:
 
 @dataclass(frozen=True, slots=True)
 class RankPlane:
-    """The plane of two metrics: of the one (`delay`) lower is better, of the other (`throughput`) higher."""
+    """The plane of two metrics: lower is better for `delay`, higher for `throughput`."""
 
     delay: MetricFacts
     throughput: MetricFacts
@@ -86,7 +86,7 @@ class RankPlane:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What the trials of one side say of which treatment is best."""
+    """The ranking of the treatments of one side."""
 
     side: str
     metrics: tuple[MetricRanking, ...]
@@ -96,12 +96,12 @@ class Ranking:
 
 
 def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None) -> Ranking:
-    """Rank the treatments of one side in each metric that says which way is better, and in all of these together.
+    """Rank the treatments of one side in each metric with a preferred direction, and in all of these together.
 
     Raises
     ------
     StatisticsError
-        The confidence is no percentage.
+        The confidence is not a percentage.
     """
     notes: list[str] = []
     ranked: list[MetricRanking] = []
@@ -156,7 +156,7 @@ def _ranked(
 
 
 def _shared(found: Mapping[str, Collection[str]], level: Level) -> list[str]:
-    """The units that all treatments have: trials of the same name met the same workload. Empty where there are no two."""
+    """Return the units that all treatments share (trials of the same name met the same workload); empty if fewer than two."""
     if level != "trial":
         return []
     units = _common(list(found.values()))
@@ -164,7 +164,7 @@ def _shared(found: Mapping[str, Collection[str]], level: Level) -> list[str]:
 
 
 def _common(found: Sequence[Collection[str]]) -> list[str]:
-    """What all of them have, in the order of the first."""
+    """Return the common elements, in the order of the first."""
     first, *others = [dict.fromkeys(each) for each in found]
     return [unit for unit in first if all(unit in each for each in others)]
 
@@ -176,7 +176,7 @@ def _left_out(found: Mapping[str, Collection[str]], shared: Collection[str]) -> 
 
 
 def _gain(groups: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """What pairs were worth: over how many times the trials unpaired ones would take."""
+    """Yield the gain from pairing: the factor in trials that unpaired ones would take."""
     gains = [st.pairing_gain(a, b).gain for a, b in combinations(groups.values(), 2)]
     known = [gain for gain in gains if np.isfinite(gain)]
     if known:
@@ -188,7 +188,7 @@ def _gain(groups: Mapping[str, Sequence[float]]) -> Iterator[str]:
 def _pareto(
     trials: TrialSet, ranked: Sequence[MetricRanking], values: Mapping[str, Values], confidence: float
 ) -> ParetoFront | None:
-    """The front over all ranked metrics, from the units that have all of them; in pairs where all treatments share these."""
+    """Compute the front over all ranked metrics, from the units that have all of them; paired if all treatments share these."""
     units: dict[str, list[str]] = {}
     lost: list[str] = []
     for treatment in trials.treatments:
@@ -227,7 +227,7 @@ def _pareto(
 def _plane(
     trials: TrialSet, values: Mapping[str, Values], pareto: ParetoFront | None, confidence: float
 ) -> RankPlane | None:
-    """The plane of the first two metrics of which the one is better high and the other low."""
+    """Build the plane of the first two metrics with opposite directions, one better high and the other low."""
     up, across = (_metric(trials, values, better) for better in ("higher", "lower"))
     if up is None or across is None or pareto is None:
         return None
@@ -250,7 +250,7 @@ def _metric(trials: TrialSet, values: Mapping[str, Values], better: str) -> Metr
 
 
 def trials_of(trials: TrialSet, plane: RankPlane) -> dict[str, list[tuple[float, float]]]:
-    """For each treatment the delay and throughput of its trials that have both."""
+    """Return, for each treatment, delay and throughput of its trials that have both."""
     delay, throughput = (
         trials.of(facts.name).select("treatment", "trial", "value")
         for facts in (plane.delay, plane.throughput)

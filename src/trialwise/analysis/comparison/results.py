@@ -1,4 +1,4 @@
-"""What a comparison says: frozen records, which tables, files for machines and tests read alike."""
+"""Frozen records of a comparison, read by tables, files for machines and tests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Claim = Literal["any difference", "beyond the margin", "within the margin"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What the bench cannot tell from nothing, in the unit of the metric and in percent of the first side's mean.
+    """The noise floor of the bench, in the unit of the metric and in percent of the first side's mean.
 
-    It was found in `source` with `n` units of `level` on each side, of `treatment`.
+    It comes from `source`, with `n` units of `level` on each side, of `treatment`.
     """
 
     value: float
@@ -35,12 +35,11 @@ class Floor:
 class ComparisonRow:
     """One treatment and metric on both sides.
 
-    `difference` is by itself and None where there is no inference; `p_adjusted` and `verdict` hold in the family of all rows.
-    `more` is the bill: further units of `units.level` on each side, None where none up to 10,000 would do or no margin says what
-    is to be decided, and `more_seconds` how
-    long these take by the record of both sides, None where nobody knows. `floor` is that of the bench, where it was
-    calibrated; `is_described` says whether both means
-    may stand beside each other where there is no inference; `pairing` what pairs were worth, where sides ran in the same units.
+    `difference` is judged alone and None without inference; `p_adjusted` and `verdict` hold in the family of all rows. `more` is the
+    number of further units of `units.level` on each side for a decision, None if none up to 10,000 would suffice or there is no
+    margin, and `more_seconds` their duration by the record of both sides, None if unknown. `floor` is the noise floor of the bench,
+    if it was calibrated; `is_described` says whether both means may be shown side by side without inference; `pairing` is the gain
+    from pairing, if sides ran in the same units.
     """
 
     treatment: str
@@ -59,7 +58,7 @@ class ComparisonRow:
 
     @property
     def claim(self) -> Claim | None:
-        """What `p_adjusted` is evidence for: the likelier of both claims; None where there is no test."""
+        """The claim that `p_adjusted` is evidence for, the likelier of the two; None without a test."""
         one = self.difference
         if one is None or self.p_adjusted is None:
             return None
@@ -69,7 +68,7 @@ class ComparisonRow:
 
     @property
     def direction(self) -> Direction | None:
-        """Whether the second side is better or worse, where the verdict is different and the metric says which way is better."""
+        """Whether the second side is better or worse, if the verdict is different and the metric has a preferred direction."""
         if self.verdict != "different" or self.difference is None or self.metric.better is None:
             return None
         rises = self.difference.welch.estimate > 0
@@ -78,7 +77,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class OneSided:
-    """What only one side has, and which: it is named, and not compared. A cell is a metric of a treatment."""
+    """Things that only one side has; they are named, and not compared. A cell is a metric of a treatment."""
 
     kind: Literal["treatment", "metric", "cell"]
     name: str
@@ -87,7 +86,7 @@ class OneSided:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Side `b` against side `a`. Verdicts hold together at `confidence` percent by the method `correction`."""
+    """Side `b` compared with side `a`. Verdicts hold jointly at `confidence` percent by the method `correction`."""
 
     a: str
     b: str
@@ -96,12 +95,12 @@ class Comparison:
     confidence: float
     correction: str
     notes: Mapping[str, tuple[str, ...]]
-    """What is to be known of the trials, by side."""
+    """Caveats about the trials, by side."""
     environments: tuple[EnvironmentDifference, ...] = ()
-    """What differs between the environments of both sides, where both are recorded."""
+    """Differences between the environments of both sides, if both are recorded."""
 
     @property
     def counts(self) -> dict[Word, int]:
-        """How many rows end in which word."""
+        """Count the rows by the word they end in."""
         words: tuple[Word, ...] = ("different", "equivalent", "undecided", "no inference")
         return {word: sum(row.verdict == word for row in self.rows) for word in words}

@@ -1,4 +1,4 @@
-"""Which treatments and metrics of two sides belong together."""
+"""Matching of the treatments and metrics of two sides."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 
 Selection = Mapping[str, Sequence[str]]
-"""Names of factors to the levels that are wanted, as texts."""
+"""Names of factors mapped to the selected levels, as text."""
 
 
 def selected(trials: TrialSet, selection: Selection, name: str | None = None) -> TrialSet:
-    """The treatments at these levels; a factor that is held at one level disappears from their names.
+    """Select the treatments at these levels; a factor fixed at one level disappears from their names.
 
     Raises
     ------
     AnalysisError
-        A factor or level is not there, or no treatment is left.
+        A factor or level does not exist, or no treatment is left.
     """
     _check(trials, selection)
     held = {factor for factor, levels in selection.items() if len(set(levels)) == 1}
@@ -44,7 +44,7 @@ def selected(trials: TrialSet, selection: Selection, name: str | None = None) ->
 
 
 def with_metrics(trials: TrialSet, wanted: Sequence[str]) -> TrialSet:
-    """Those of the wanted metrics that a side has; all, where none is named.
+    """Select the named metrics that a side has; all if none is named.
 
     Raises
     ------
@@ -64,12 +64,12 @@ def with_metrics(trials: TrialSet, wanted: Sequence[str]) -> TrialSet:
 
 
 def text_of(selection: Selection) -> str:
-    """A selection as it is written on the command line."""
+    """Write a selection as on the command line."""
     return " ".join(f"{factor}={','.join(levels)}" for factor, levels in selection.items())
 
 
 def treatment_name(levels: Mapping[str, Level]) -> str:
-    """The name of a treatment from its levels; "-" where there is none."""
+    """Return the name of a treatment from its levels; "-" if there are none."""
     return " ".join(f"{name}={level_text(level)}" for name, level in levels.items()) or "-"
 
 
@@ -90,15 +90,15 @@ def _check(trials: TrialSet, selection: Selection) -> None:
 
 
 def matched(a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet, tuple[OneSided, ...]]:
-    """Both sides under common names of treatments, and what only one of them has.
+    """Rename the treatments of both sides to common names, and return what only one side has.
 
-    Treatments belong together when their levels do, in whatever order the factors stand. Two sides of one treatment each are
-    compared whatever these are called.
+    Treatments match if their levels do, whatever the order of the factors. Two sides with one treatment each are compared whatever
+    their names.
 
     Raises
     ------
     AnalysisError
-        The sides have no treatment, or no metric, in common.
+        The sides have no treatment or no metric in common.
     """
     a, b = with_joined_boots(_canonical(a), _canonical(b))
     if len(a.treatments) == len(b.treatments) == 1 and a.treatments.keys() != b.treatments.keys():
