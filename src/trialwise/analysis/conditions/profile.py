@@ -1,4 +1,4 @@
-"""The seasonal profile of condition data: which periods there are, and the span that a series should cover."""
+"""The seasonal profile of condition data: its periods, and the span that a series should cover."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _CORRECTIONS = {
 class Component:
     """A seasonal component.
 
-    `strength` is the share of the variance of the rank-normal scores that the period and its harmonics explain
-    beside the others (paper: the autocorrelation at the peak); `p_value` is corrected as `correction` says, None
-    in the paper's method, which has no test.
+    `strength` is the share of the variance of the rank-normal scores that the period and its harmonics explain, adjusted for the
+    others (paper: the autocorrelation at the peak); `p_value` is corrected by `correction`, None in the paper's method, which has no
+    test.
     """
 
     seconds: float
@@ -49,8 +49,8 @@ class Component:
 class Shift:
     """A time at which the level changes and stays changed.
 
-    `seconds` after the first value; `moment` in ISO 8601, None where times are no dates; `before` and `after` are medians
-    between the neighbouring shifts, in the unit of the values; `p_value` is of a shift or block so likely in noise.
+    `seconds` after the first value; `moment` in ISO 8601, None if times are not dates; `before` and `after` are medians between the
+    neighbouring shifts, in the unit of the values; `p_value` is the probability of such a shift or block in noise.
     """
 
     seconds: float
@@ -63,7 +63,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A slow change of level over the whole record, beside its shifts: from first to last, and whether it bends."""
+    """A slow change of level over the whole record, adjusted for its shifts: from first to last, and whether it bends."""
 
     change: float
     bent: bool
@@ -72,7 +72,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Untested:
-    """A period that people's habits may have and that the data can neither show nor exclude, and what would."""
+    """A period of human routines that the data can neither show nor exclude, and what would."""
 
     name: str
     seconds: float
@@ -81,7 +81,7 @@ class Untested:
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """The autocorrelation: coefficients at lags in seconds, the pairs behind each, the threshold 1.95/√n."""
+    """The autocorrelation: coefficients at lags in seconds, the number of pairs behind each, the threshold 1.95/√n."""
 
     lags: tuple[float, ...]
     coefficients: tuple[float, ...]
@@ -94,11 +94,11 @@ class Lags:
 class Profile:
     """The seasonal profile of a table, as `trialwise profile --json` prints it.
 
-    All times are in seconds. `n` counts the different times with a value, `missing` the values that are missing,
-    `repeated` those that share their time with another; `spacing` is the median distance of neighbouring values,
-    `longest_gap` the longest. `start` and `end` are ISO 8601, None where times are no dates. `span_line` is the line
-    for the section `[design]` of an experiment file; None, as `span`, where nothing asks for one. `confidence` is
-    in percent. `level` says how shifts and drift were looked for, empty in the paper's method, which looks for none.
+    All times are in seconds. `n` counts the distinct times with a value, `missing` the missing values, `repeated` the values that
+    share their time with another; `spacing` is the median distance of neighbouring values, `longest_gap` the longest. `start` and
+    `end` are ISO 8601, None if times are not dates. `span_line` is the line for the section `[design]` of an experiment file; None,
+    like `span`, if nothing requires one. `confidence` is in percent. `level` says how shifts and drift were searched for, empty in
+    the paper's method, which does not.
     """
 
     format: Literal["trialwise.profile/1"]
@@ -135,7 +135,7 @@ def profile_of(table: ConditionTable, *, method: Method = "default", confidence:
     Raises
     ------
     AnalysisError
-        Fewer than two different times have a value.
+        Fewer than two distinct times have a value.
     """
     times = np.empty(0) if table.times is None else table.times
     try:
@@ -209,7 +209,7 @@ def _component(period: st.Period) -> Component:
 
 
 def length_words(seconds: float) -> str:
-    """A length in the largest unit that it holds at least once: "7 days", "1 day", "2.5 hours"."""
+    """Write a duration in the largest unit that fits at least once: "7 days", "1 day", "2.5 hours"."""
     for unit, size in _UNITS[1:]:
         if seconds >= size * 0.9995:
             return _counted(about(seconds / size), unit)
@@ -226,7 +226,7 @@ def _span_text(seconds: float) -> str:
 
 
 def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:
-    """The calendar periods without a verdict; constant data and the paper's method test none."""
+    """Return the calendar periods without a verdict; constant data and the paper's method test none."""
     if found.method == "paper" or not found.autocorrelation.lags.size:
         return ()
     return tuple(
@@ -256,7 +256,7 @@ def _how(method: Method) -> str:
 
 
 def _sentences(note: str) -> tuple[str, ...]:
-    """The remarks of the statistic, one by one."""
+    """Split the note of the statistic into remarks."""
     return tuple(part if part.endswith(".") else f"{part}." for part in note.split(". ") if part)
 
 

@@ -1,4 +1,4 @@
-"""Tables of measurements over time: which column is the time, which the value, and what stands in them."""
+"""Tables of measurements over time: their columns of times and values, and the contents."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConditionTable:
-    """Values over time as a file has them.
+    """Values over time as recorded in a file.
 
-    `times` are in seconds, since 1970 where `dated`, and None where no column of times was named or found; `values` are
-    NaN where one is missing; `trials` says which trial each row belongs to, None where all are one.
+    `times` are in seconds, since 1970 if `dated`, and None if no column of times was named or found; missing `values` are NaN;
+    `trials` gives the trial of each row, None if all are one.
     """
 
     path: Path
@@ -47,15 +47,15 @@ def read_conditions(
     needs_time: bool = True,
     dialect: Dialect | None = None,
 ) -> ConditionTable:
-    """Read a column of values and one of times from a CSV or a Parquet file; rows without a time are left out.
+    """Read a column of values and one of times from a CSV or a Parquet file; rows without a time are dropped.
 
-    Without names, the time is the only column of dates (else the only numeric one that is called so: time,
-    timestamp, `t [ms]` …), the value the only other numeric one.
+    Without names, the time is the only column of dates (else the only numeric column with a name such as time, timestamp, `t [ms]`
+    …), and the value is the only other numeric column.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, has no such column, or holds something that is no time or no number.
+        The file cannot be read, lacks a column, or contains an entry that is not a time or not a number.
     TrialwiseError
         There are several columns to choose from (exit code 2).
     """

@@ -20,7 +20,7 @@ from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
 
 def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
-    """Carry one metric through the three timescales."""
+    """Analyse one metric on the three timescales."""
     trials = trial_metrics(metric, observations, method)
     groups = _by_series(trials)
     kpis = tuple(
@@ -54,7 +54,7 @@ def _distribution(
 def trial_metrics(
     metric: Metric, observations: Sequence[Observation], method: Method
 ) -> tuple[TrialMetric, ...]:
-    """`trial_metric` of each observation; many at once where nothing but the measure is asked for."""
+    """Compute `trial_metric` of each observation; many at once if only the measure is needed."""
     values = _values_at_once(metric, observations)
     if values is None:
         return tuple(trial_metric(metric, observation, method) for observation in observations)
@@ -64,7 +64,7 @@ def trial_metrics(
 
 
 def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> list[float] | None:
-    """None where a convergence is tested, or a trial may have no value."""
+    """Compute values at once; None if a convergence is tested, or a trial may have no value."""
     if metric.convergence is not None or any(one.times is not None for one in observations):
         return None
     try:
@@ -77,7 +77,7 @@ def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> list
 
 
 def trial_metric(metric: Metric, observation: Observation, method: Method) -> TrialMetric:
-    """Reduce the samples of one trial to its metric, after the convergence test where one is asked for."""
+    """Reduce the samples of one trial to its metric, after the convergence test if requested."""
     value, converged, convergence, reason = None, None, None, None
     try:
         result = st.trial_metric(
@@ -120,7 +120,7 @@ def _trial(
 
 
 def convergence_requirements(metric: Metric) -> dict[str, object] | None:
-    """What `st.trial_metric` is asked for; None where convergence is not tested."""
+    """Return the options for `st.trial_metric`; None if convergence is not tested."""
     if metric.convergence is None:
         return None
     return {
@@ -131,7 +131,7 @@ def convergence_requirements(metric: Metric) -> dict[str, object] | None:
 
 
 def _by_series(trials: Sequence[TrialMetric]) -> dict[tuple[str, str], list[TrialMetric]]:
-    """Trials with a value by (treatment, series), in the order in which they ran."""
+    """Group the trials with a value by (treatment, series), in the order in which they ran."""
     groups: dict[tuple[str, str], list[TrialMetric]] = {}
     for trial in trials:
         groups.setdefault((trial.treatment, trial.series), [])
@@ -188,7 +188,7 @@ def _values(members: Sequence[TrialMetric]) -> list[float]:
 def _scores(
     metric: Metric, kpis: Sequence[SeriesKpi], trials: Sequence[TrialMetric], method: Method
 ) -> list[SeriesVariability]:
-    """The scores of all KPIs; without any, of the values themselves, each of which is the KPI of a series."""
+    """Compute the scores of all KPIs; without KPIs, of the values, each as the KPI of a series."""
     score = metric.variability
     if score is None:
         return []
