@@ -1,1 +1,1 @@
-"""Which factors of an experiment matter, alone and together, and by how much."""
+"""Effects of the factors of an experiment, alone and in interaction, and their sizes."""

@@ -1,4 +1,4 @@
-"""Which factors matter: terms, simple effects and comparisons of all metrics and parts, each family corrected once."""
+"""Analysis of factors: terms, simple effects and comparisons of all metrics and parts, each family corrected once."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ _NO_AVERAGE = "it depends on the other factors, and not all of their levels ran:
 
 @dataclass(frozen=True, slots=True)
 class EffectsOptions:
-    """How to analyse and judge.
+    """Options of the analysis and its verdicts.
 
-    `confidence` (percent) is that of intervals and of each family of tests. `margins` are by metric; `margin` is that of the others,
-    before what the experiment says. `base` names the level of a factor that its others are compared with, by default the first.
+    `confidence` (percent) applies to intervals and to each family of tests. `margins` are by metric; `margin` applies to the others
+    and takes precedence over the experiment's. `base` names the level of a factor that its others are compared with, by default the
+    first.
     """
 
     method: AnovaMethod = "welch"
@@ -70,7 +71,7 @@ class _Started:
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """One part with its terms; simple effects and comparisons follow from them."""
+    """One part with its terms, the basis of simple effects and comparisons."""
 
     started: _Started
     terms: tuple[TermEffect, ...]
@@ -86,7 +87,7 @@ def analyse_effects(
     Raises
     ------
     AnalysisError
-        A factor or level of the options is not there.
+        A factor or level of the options does not exist.
     """
     options = options or EffectsOptions()
     base = _bases(given, options)
@@ -128,7 +129,7 @@ def analyse_effects(
 def _default_bases(
     base: Mapping[str, str], options: EffectsOptions, results: Sequence[MetricEffects]
 ) -> Iterator[str]:
-    """Say which level the others are compared with where nobody has chosen it."""
+    """Say which level the others are compared with if none was chosen."""
     compared = {row.factor for one in results for row in one.comparisons}
     first = [
         f"{name}={level}" for name, level in base.items() if name in compared and name not in options.base
@@ -292,7 +293,7 @@ def _result(
 
 
 def _partial(found: st.Anova | None) -> Iterator[str]:
-    """What empty cells leave of interactions."""
+    """Say which parts of interactions remain estimable with empty cells."""
     return (f"{row.term}: {row.partial}" for row in (found.rows if found else ()) if row.partial)
 
 
@@ -303,7 +304,7 @@ def _verdict(
     *,
     judged_by_margin: bool,
 ) -> EffectsVerdict | Literal["no inference"]:
-    """By the margin where there is one: of every level, and where an interaction matters of every level at each of the others."""
+    """Judge by the margin if there is one: every level, and if an interaction matters, every level at each of the others."""
     if found is None:
         return "no inference"
     if not judged_by_margin:

@@ -1,4 +1,4 @@
-"""Each level of a factor against its base: alone at every level of the others, and averaged equally over them."""
+"""Comparison of each level of a factor with its base: separately at every level of the others, and averaged equally over them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNIT = "unit"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A comparison before its family is judged; without a difference, `reason` says why."""
+    """A comparison before its family is judged; `reason` says why there is no difference."""
 
     factor: str
     base: str
@@ -32,22 +32,22 @@ class Compared:
     means: tuple[float, float]
     difference: st.Difference | None
     seconds: float | None
-    """Of one more unit on each side."""
+    """Duration of one more unit on each side."""
     reason: str
     uneven: bool = False
-    """Whether treatments of a side have not as many values as each other; `n` are then those of the smallest."""
+    """True if treatments of a side have different numbers of values; `n` are then the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How sides are judged."""
+    """Options for judging sides."""
 
     confidence: float
     margin: Extent | None
 
 
 def averaged(part: Part, bases: Mapping[str, str], level: Level, judging: Judging) -> Iterator[Compared]:
-    """Each factor's levels against its base, averaged equally over the levels of the others."""
+    """Compare each factor's levels with its base, averaged equally over the levels of the others."""
     for factor, levels in part.levels.items():
         base = _base(levels, bases.get(factor))
         for other in levels:
@@ -59,9 +59,9 @@ def averaged(part: Part, bases: Mapping[str, str], level: Level, judging: Judgin
 def alone(
     part: Part, factor: str, others: Sequence[str], bases: Mapping[str, str], level: Level, judging: Judging
 ) -> Iterator[Compared]:
-    """A factor's levels against its base at each combination of levels of others.
+    """Compare a factor's levels with its base at each combination of levels of `others`.
 
-    A factor that is neither stands averaged.
+    Any remaining factor is averaged over.
     """
     levels = part.levels[factor]
     base = _base(levels, bases.get(factor))
@@ -84,17 +84,17 @@ def _base(levels: Sequence[str], wanted: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The values of one side by unit, those of units that ran at every level of the other factors."""
+    """The values of one side by unit, for units that ran at every level of the other factors."""
 
     values: Mapping[str, float]
     seconds: float | None
     mean: float
     refusal: str
-    """Why they are no averages; empty where they are."""
+    """Why they are not averages; empty if they are."""
     cells: Mapping[str, Sequence[float]]
-    """The values of each treatment, where units hold one treatment only; else empty."""
+    """The values of each treatment if units hold one treatment only; otherwise empty."""
     unequal: bool
-    """Whether treatments have not as many of these values as each other."""
+    """True if treatments have different numbers of these values."""
 
 
 def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
@@ -124,7 +124,7 @@ def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
 def _by_cell(
     by_unit: pl.DataFrame, factor: str, one: str, others: Sequence[str]
 ) -> dict[str, Sequence[float]]:
-    """The values of each treatment of a side, under the treatment's name."""
+    """Return the values of each treatment of a side, by treatment name."""
     columns = [column_of(name) for name in others]
     found: dict[str, Sequence[float]] = {}
     for levels, rows in by_unit.group_by(columns, maintain_order=True):
@@ -134,14 +134,14 @@ def _by_cell(
 
 
 def _are_apart(part: Part, level: Level) -> bool:
-    """Whether each unit of the level holds one treatment only, as a trial does, and a process that its trials share."""
+    """Return True if each unit of the level has one treatment only, like a trial, or a process that its trials share."""
     columns = [column_of(name) for name in part.factors]
     held = part.trials.group_by(level).agg(pl.struct(columns).n_unique().alias("treatments"))
     return not (held["treatments"] > 1).any()
 
 
 def _numbered(trials: pl.DataFrame, cells: Sequence[str], side: str, level: Level) -> pl.DataFrame:
-    """The first units of all cells as one, the second ones as another, and so on: in rounds, or series, these ran together."""
+    """Join the first units of all cells into one, the second ones into another, and so on; in rounds or series these ran together."""
     if trials["started"].null_count() == 0:
         trials = trials.sort("started", maintain_order=True)
     place = pl.int_range(pl.len())
@@ -150,14 +150,14 @@ def _numbered(trials: pl.DataFrame, cells: Sequence[str], side: str, level: Leve
 
 
 def _mean_of_cells(trials: pl.DataFrame, cells: Sequence[str]) -> float:
-    """Every cell counts the same, however many trials it has."""
+    """Return the mean with equal weight for every cell, whatever its number of trials."""
     means = trials.group_by(cells).agg(pl.col("value").mean()) if cells else trials
     mean = means["value"].mean()
     return mean if isinstance(mean, float) else nan
 
 
 def _seconds(trials: pl.DataFrame, number: int) -> float | None:
-    """How long one more unit of a side takes: as many trials as units hold now, each as long as the median."""
+    """Return the duration of one more unit of a side: the present number of trials per unit times the median trial."""
     median = trials["seconds"].median()
     return median * trials.height / number if isinstance(median, float) else None
 
@@ -222,7 +222,7 @@ def _fewest(side: _Side) -> int:
 def _of_cells(
     first: _Side, second: _Side, level: Level, judging: Judging
 ) -> tuple[st.Difference | None, str]:
-    """The difference of two means of treatments' means, where treatments have not as many values each."""
+    """Compare two means of treatment means, for treatments with different numbers of values."""
     a, b = (side.cells for side in (first, second))
     single = [name for side in (a, b) for name, values in side.items() if len(values) < 2]
     if single:
@@ -245,7 +245,7 @@ def _of_cells(
 
 
 def judged(one: Compared, member: st.FamilyMember | None) -> LevelComparison:
-    """A comparison as its family lets it be judged."""
+    """Build a comparison with the verdict of its family."""
     found = one.difference
     more = member.bill if member else None
     bounds = (found.welch.estimate, found.welch.low, found.welch.high) if found else (nan, nan, nan)

@@ -1,4 +1,4 @@
-"""Trials and samples of an experiment directory, with the order of levels and the base that the experiment names."""
+"""Trials and samples of an experiment directory, with the order of levels and the base given in the experiment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trialwise.store.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class EffectsInput:
-    """What an analysis of effects starts from; `series` only where the samples inside trials were asked for."""
+    """Input of an analysis of effects; `series` only if the samples inside trials were requested."""
 
     trials: TrialSet
     orders: Mapping[str, Sequence[str]]
-    """The levels of each factor in the order in which they are shown."""
+    """The levels of each factor in display order."""
     base: Mapping[str, str]
     series: tuple[SampleSeries, ...]
 
@@ -35,12 +35,12 @@ def read_effects_directory(
     *,
     samples: bool,
 ) -> EffectsInput:
-    """Read the finished trials of some metrics, or of all, and with `samples` all samples of each.
+    """Read the finished trials of some or all metrics, and with `samples` all samples of each.
 
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, or no trial has a value.
+        A metric is not in the experiment, or no trial has a value.
     """
     trials = read_trial_set(experiment, directory, ledger, wanted)
     store = StoreObservations(experiment, directory, ledger) if samples else None

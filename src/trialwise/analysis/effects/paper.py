@@ -1,4 +1,4 @@
-"""The OML study's procedure, step by step: samples of trials as observations."""
+"""The OML study's procedure, step by step, with samples of trials as observations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TRIALS = (
 
 @dataclass(frozen=True, slots=True)
 class PaperOptions:
-    """What the paper leaves open: whether series are resampled, in which parts it is done, and how often is permuted."""
+    """Options that the paper leaves open: whether series are resampled, by which parts, and the number of permutations."""
 
     by: tuple[str, ...] = ()
     resample: bool = False
@@ -53,14 +53,14 @@ class PaperOptions:
 def paper_effects(given: FactorTrials, series: Sequence[SampleSeries], options: PaperOptions) -> PaperEffects:
     """Follow section 3.1 of the OML study for every metric in every part.
 
-    Turning points of each trial's samples; with `resample` each series is drawn anew with replacement; Breusch-Pagan over
-    treatments; Shapiro-Wilk for each treatment; an ordinary analysis of variance where none of them rejects at 5 %, else one by
+    The steps are: turning points of each trial's samples; with `resample`, resampling of each series with replacement; Breusch-Pagan
+    over treatments; Shapiro-Wilk for each treatment; an ordinary analysis of variance if none of them rejects at 5 %, else one by
     permutation of the samples (Anderson 2001); Tukey's differences of all treatments.
 
     Raises
     ------
     AnalysisError
-        A factor of `by` is not there.
+        A factor of `by` does not exist.
     """
     samples = {(one.metric, one.treatment, one.trial): one for one in series}
     results = tuple(
@@ -89,7 +89,7 @@ class _Series:
 
 
 def _of_part(part: Part, series: Mapping[tuple[str, str, str], SampleSeries]) -> list[_Series]:
-    """The series of a part's trials, in the order of the levels of the factors."""
+    """Return the series of a part's trials, in the order of the levels of the factors."""
     columns = [column_of(name) for name in part.factors]
     rows = (
         part.trials.sort("started", maintain_order=True)
@@ -106,7 +106,7 @@ def _of_part(part: Part, series: Mapping[tuple[str, str, str], SampleSeries]) ->
 
 
 def _joined(series: Sequence[_Series]) -> list[_Series]:
-    """Where trials have one value each, those of a treatment are its series."""
+    """Join the values of a treatment into one series if trials have one value each."""
     together: dict[tuple[str, ...], list[SampleSeries]] = {}
     for each in series:
         together.setdefault(each.levels, []).append(each.one)
@@ -165,7 +165,7 @@ def _analysed(part: Part, columns: Columns, options: PaperOptions, facts: _Facts
     unit, n, n_trials, turns, cells = facts
     factors = list(part.factors)
     assumed = st.assumptions(columns, VALUE, factors, method="paper")
-    # Above 5000 values Shapiro and Wilk's p-value is not known; such treatments do not make the choice.
+    # Above 5000 values Shapiro and Wilk's p-value is unknown; such treatments do not affect the choice.
     normal = not any(cell.p_value < _LEVEL for cell in assumed.normality)
     found = st.anova(
         columns,
@@ -226,14 +226,14 @@ def _terms(found: st.Anova) -> Iterator[PaperTerm]:
 
 
 def stars(p_value: float) -> str:
-    """The paper's marks of significance."""
+    """Return the paper's significance stars."""
     if isnan(p_value):
         return ""
     return next((mark for level, mark in _STARS if p_value <= level), "")
 
 
 def _overall(results: Sequence[PaperMetric]) -> EffectsVerdict:
-    """Never "no factor matters": what is not significant may be there all the same."""
+    """Return the overall verdict, never "no factor matters": an effect that is not significant may still exist."""
     return "factors matter" if any(one.verdict == "factors matter" for one in results) else "undecided"
 
 

@@ -1,4 +1,4 @@
-"""What the OML study's procedure says, step by step: frozen records."""
+"""Frozen records of the OML study's procedure, step by step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trialwise.analysis.effects.results import CellMean, EffectsVerdict, PairDif
 
 @dataclass(frozen=True, slots=True)
 class SeriesTurns:
-    """The turning-point test of the samples of one trial; null below three samples and where all are equal."""
+    """The turning-point test of the samples of one trial; null below three samples and if all are equal."""
 
     levels: tuple[str, ...]
     trial: str
@@ -23,7 +23,7 @@ class SeriesTurns:
 
 @dataclass(frozen=True, slots=True)
 class CellShapiro:
-    """Shapiro and Wilk's test of the samples of one treatment; null below 3 and above 5000, and where all are equal."""
+    """Shapiro and Wilk's test of the samples of one treatment; null below 3 and above 5000, and if all are equal."""
 
     levels: tuple[str, ...]
     n: int
@@ -48,27 +48,27 @@ class PaperTerm:
 
 @dataclass(frozen=True, slots=True)
 class PaperMetric:
-    """One metric, in one part of the data: samples are taken as observations."""
+    """One metric, in one part of the data, with samples as observations."""
 
     metric: str
     unit: str
     part: Mapping[str, str]
     factors: tuple[str, ...]
     n: int
-    """Samples."""
+    """Number of samples."""
     n_trials: int
     refusal: str
     cells: tuple[CellMean, ...]
-    """Means of samples; their bounds take samples for repetitions."""
+    """Means of samples; their bounds treat samples as repetitions."""
     turns: tuple[SeriesTurns, ...]
     resampled: bool
     breusch_pagan: float
-    """As Breusch and Pagan (1979) have it."""
+    """Breusch and Pagan's (1979) original form."""
     breusch_pagan_df: int
     breusch_pagan_p: float
     shapiro: tuple[CellShapiro, ...]
     normal: bool
-    """Whether no treatment's test rejects at 5 %: then the analysis is an ordinary one, else by permutation."""
+    """True if no treatment's test rejects at 5 %: the analysis is then ordinary, else by permutation."""
     method: str
     permutations: int | None
     terms: tuple[PaperTerm, ...]
@@ -88,14 +88,14 @@ class PaperEffects:
     format: str
     source: str
     method: str
-    """paper."""
+    """Always paper."""
     confidence: float
     by: tuple[str, ...]
     verdict: EffectsVerdict
     sentence: str
     worth: str
-    """What an analysis of samples is worth, or that trials are the observations."""
+    """The value of an analysis of samples, or a note that trials are the observations."""
     warning: str
-    """About resampling; empty where none was asked for."""
+    """About resampling; empty if not requested."""
     results: tuple[PaperMetric, ...]
     notes: tuple[str, ...]

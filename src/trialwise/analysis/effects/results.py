@@ -1,4 +1,4 @@
-"""What an analysis of effects says: frozen records, which text, tables, figures and files for machines read alike."""
+"""Frozen records of an analysis of effects, read by text, tables, figures and files for machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EffectsVerdict = Literal["factors matter", "no factor matters", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class TermEffect:
-    """A main effect or an interaction; numbers are null where `reason` says why there are none."""
+    """A main effect or an interaction; numbers are null if `reason` says why there are none."""
 
     term: str
     factors: tuple[str, ...]
@@ -27,7 +27,7 @@ class TermEffect:
     p_adjusted: float
     """Corrected over the family of all terms of all parts and metrics."""
     matters: bool
-    """Whether `p_adjusted` is at most 1 - confidence."""
+    """True if `p_adjusted` is at most 1 - confidence."""
     effect_size: float
     effect_low: float
     effect_high: float
@@ -36,7 +36,7 @@ class TermEffect:
 
 @dataclass(frozen=True, slots=True)
 class CellMean:
-    """A treatment with its mean and the interval of the mean by its own spread; no bounds below two values."""
+    """A treatment with its mean and the interval from its own spread; no bounds below two values."""
 
     levels: tuple[str, ...]
     n: int
@@ -68,11 +68,11 @@ class LevelEffect:
 
 @dataclass(frozen=True, slots=True)
 class LevelComparison:
-    """A level of a factor against its base: second minus first.
+    """A level of a factor compared with its base: second minus first.
 
-    At one level of each other factor (`at`), or averaged equally over them (`at` is empty). `percent` and its bounds are of the
-    first mean; `more` is the bill: further units of each side for a 90 % chance to decide, null where none up to 10,000 does, and
-    `more_seconds` how long they take, null where nobody knows.
+    At one level of each other factor (`at`), or averaged equally over them (`at` is empty). `percent` and its bounds are relative to
+    the first mean; `more` is the number of further units on each side for a 90 % chance to decide, null if none up to 10,000
+    suffices, and `more_seconds` their duration, null if unknown.
     """
 
     factor: str
@@ -88,25 +88,25 @@ class LevelComparison:
     percent_low: float
     percent_high: float
     shift: float
-    """Hodges and Lehmann's."""
+    """Hodges and Lehmann's estimate."""
     shift_low: float
     shift_high: float
     margin: float | None
     p_different: float
     p_equivalent: float | None
     p_adjusted: float | None
-    """Of the likelier claim, over the family of all comparisons; null where there is no inference."""
+    """Of the likelier claim, over the family of all comparisons; null without inference."""
     verdict: Verdict | Literal["no inference"]
     more: int | None
     more_seconds: float | None
     paired: bool
     reason: str
     method: str
-    """Of the interval and of both tests; empty where there is no inference."""
+    """Of the interval and of both tests; empty without inference."""
     df: float
     """Degrees of freedom of the difference."""
     uneven: bool
-    """Whether treatments of a side have not as many values as each other; `n` are then those of the smallest."""
+    """True if treatments of a side have different numbers of values; `n` are then the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class PairDifference:
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """What the values of one treatment say of the assumptions; null where there are too few, or all are equal."""
+    """Facts about the assumptions from the values of one treatment; null if there are too few, or all are equal."""
 
     levels: tuple[str, ...]
     n: int
@@ -136,7 +136,7 @@ class CellFacts:
 
 @dataclass(frozen=True, slots=True)
 class AssumptionFacts:
-    """Shown, and never used to choose a method or to withhold a result."""
+    """Displayed, but never used to choose a method or to withhold a result."""
 
     cells: tuple[CellFacts, ...]
     breusch_pagan: float
@@ -149,8 +149,8 @@ class AssumptionFacts:
 class MetricEffects:
     """One metric, in one part of the data (all, or one level of each factor of `by`).
 
-    Where `refusal` says why, there is no inference, and only `cells` are there. `level` is the level of inference: each of its
-    units gives one value for each treatment that it ran, the mean of its trials.
+    If `refusal` is not empty, it says why there is no inference, and only `cells` are present. `level` is the level of inference:
+    each of its units contributes one value for each treatment that it ran, the mean of its trials.
     """
 
     metric: str
@@ -159,7 +159,7 @@ class MetricEffects:
     factors: tuple[str, ...]
     level: Level
     n: int
-    """Values."""
+    """Number of values."""
     n_trials: int
     refusal: str
     method: str
@@ -175,7 +175,7 @@ class MetricEffects:
     simple_method: str
     comparisons: tuple[LevelComparison, ...]
     pairs: tuple[PairDifference, ...]
-    """All pairs of treatments, where a term matters."""
+    """All pairs of treatments, if a term matters."""
     pairs_method: str
     assumptions: AssumptionFacts | None
     verdict: EffectsVerdict | Literal["no inference"]
@@ -184,7 +184,7 @@ class MetricEffects:
 
 @dataclass(frozen=True, slots=True)
 class EffectsAnalysis:
-    """Which factors matter; `format` names this form and its version."""
+    """The factors that matter; `format` names this format and its version."""
 
     format: str
     source: str
@@ -192,7 +192,7 @@ class EffectsAnalysis:
     confidence: float
     """In percent: of each interval, and of each family of tests."""
     margins: Mapping[str, str]
-    """By metric, as they were given."""
+    """By metric, as given."""
     by: tuple[str, ...]
     base: Mapping[str, str]
     """The level of each factor that its others are compared with."""

@@ -1,4 +1,4 @@
-"""What an analysis of effects says in words."""
+"""Sentences of an analysis of effects."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from trialwise.experiment.model import Extent
 
 
 def margin_text(margin: Extent) -> str:
-    """A margin as it is written in an experiment file."""
+    """Write a margin as in an experiment file."""
     return f"{margin.value:g} %" if margin.relative else f"{margin.value:g}"
 
 
 def at_text(at: Mapping[str, str]) -> str:
-    """Levels that are held: "load=high rate=10"."""
+    """Write the fixed levels: "load=high rate=10"."""
     return " ".join(f"{name}={level}" for name, level in at.items())
 
 
 def part_text(one: MetricEffects | PaperMetric) -> str:
-    """The metric, and the part of the data."""
+    """Name the metric, and the part of the data."""
     held = at_text(one.part)
     return f"{one.metric} at {held}" if held else one.metric
 
 
 def family(tests: int, results: Sequence[MetricEffects]) -> str:
-    """Over what the p-values of the terms are corrected."""
+    """Name the family over which the p-values of the terms are corrected."""
     if not tests:
         return "none: there is no inference"
     metrics, parts = len({one.metric for one in results}), len({tuple(one.part.items()) for one in results})
@@ -35,7 +35,7 @@ def family(tests: int, results: Sequence[MetricEffects]) -> str:
 
 
 def verdict(word: EffectsVerdict, results: Sequence[MetricEffects], *, judged_by_margin: bool) -> str:
-    """The answer, in one sentence; `judged_by_margin` tells whether a margin was given for any metric."""
+    """Return the answer in one sentence; `judged_by_margin` is True if any metric has a margin."""
     there = [one for one in results if one.verdict == "factors matter"]
     if there:
         return "; ".join(f"{part_text(one)}: {_what_matters(one)}" for one in there[:4]) + (

@@ -24,10 +24,9 @@ _TRIAL, _TIME, _METRIC = "\0trial", "\0time", "metric"
 
 @dataclass(frozen=True, slots=True)
 class EffectColumns:
-    """Which column is what. Without `trial` each row is a trial; with it rows are samples, which `measure` reduces.
+    """The roles of columns. Without `trial` each row is a trial; with it rows are samples, which `measure` reduces.
 
-    `time` says in which order trials, or samples, stand; without it they stand as the rows do. `metrics` are those wanted of
-    a column called metric.
+    `time` orders trials or samples; without it they are in row order. `metrics` are the selected ones from a column called metric.
     """
 
     factors: tuple[str, ...]
@@ -40,7 +39,7 @@ class EffectColumns:
 
 @dataclass(frozen=True, slots=True)
 class SampleSeries:
-    """The samples of one trial for one metric, in order of time."""
+    """The samples of one trial for one metric, in time order."""
 
     metric: str
     treatment: str
@@ -51,12 +50,12 @@ class SampleSeries:
 def read_effects_table(
     path: Path, columns: EffectColumns, dialect: Dialect | None = None
 ) -> tuple[TrialSet, tuple[SampleSeries, ...]]:
-    """Read trials, and the samples of each: of a table whose rows are trials, each has one.
+    """Read trials, and the samples of each; if rows are trials, each has one.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, lacks a column, or a value is no number.
+        The file cannot be read, lacks a column, or a value is not a number.
     """
     single = [name for name in (columns.trial, columns.time) if name is not None]
     raw = read_table(path, dialect, [*columns.factors, *columns.values, *single])
@@ -82,11 +81,11 @@ def _check_roles(path: Path, columns: EffectColumns) -> None:
 
 
 def _with_factors(table: Table, columns: EffectColumns) -> tuple[Table, list[str]]:
-    """The rows of the wanted metrics that have a level of every factor and a time, in the order of time."""
+    """Return the rows of the selected metrics that have a level of every factor and a time, in time order."""
     frame, notes = _of_metrics(table, columns), list(table.notes)
     names = {name: pl.col(name).cast(pl.String).str.strip_chars() for name in columns.factors}
     frame = frame.with_columns(text.alias(name) for name, text in names.items())
-    # "none" is the level of many a factor, and no missing one.
+    # "none" is a valid level of many factors, not a missing one.
     missing = pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns.factors)
     lost = frame.filter(missing)
     if lost.height:
@@ -127,7 +126,7 @@ def _rows(number: int) -> str:
 
 
 def _repeated(whole: pl.DataFrame, columns: EffectColumns) -> list[str]:
-    """Rows that are copies; with no column that tells rows apart they are as likely as equal values."""
+    """Yield notes on duplicate rows; without a column that identifies rows they may just be equal values."""
     roles = {*columns.factors, *columns.values, _METRIC, *([columns.trial] if columns.trial else [])}
     others = set(whole.columns) - roles
     number = whole.height - whole.n_unique()

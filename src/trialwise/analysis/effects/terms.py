@@ -1,4 +1,4 @@
-"""One metric, one part: its terms, treatments, simple effects, pairs and assumptions."""
+"""One metric and part: its terms, treatments, simple effects, pairs and assumptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Values:
 
 
 def values_of(part: Part, level: Level | None, method: AnovaMethod, confidence: float) -> Values:
-    """Take the values at the level of inference, and say what stands in the way of an analysis."""
+    """Take the values at the level of inference, and say what prevents an analysis."""
     chosen, table = at_level(part, level)
     names = [column_of(name) for name in part.factors]
     cells = tuple(cell_means(table, names, confidence))
@@ -51,7 +51,7 @@ def values_of(part: Part, level: Level | None, method: AnovaMethod, confidence: 
     refusal = _refusal(part, chosen, cells)
     single = [cell for cell in cells if cell.n == 1]
     if not refusal and method == "welch" and single:
-        # A spread of its own takes two: what is left is analysed, as if these had not run.
+        # A spread takes two values, so treatments with fewer are dropped as if they had not run.
         said = "; ".join(named(part.factors, cell.levels) for cell in single[:3])
         more = f" and {len(single) - 3} more" if len(single) > 3 else ""
         notes.append(
@@ -68,7 +68,7 @@ def values_of(part: Part, level: Level | None, method: AnovaMethod, confidence: 
 
 
 def _tails(part: Part, level: Level, table: pl.DataFrame) -> Iterator[str]:
-    """Treatments of which one value, or skewness, makes intervals and tests of means hold less often than they say."""
+    """Yield warnings on treatments in which one value, or skewness, makes intervals and tests of means unreliable."""
     names = [column_of(name) for name in part.factors]
     values = {named(part.factors, levels): each for levels, each in _by_cell(table, names)}
     return tail_notes(part.metric, values, what=level)
@@ -99,12 +99,12 @@ def _one_level(part: Part, table: pl.DataFrame) -> str:
 
 
 def named(factors: Sequence[str], levels: Sequence[str]) -> str:
-    """A treatment in words."""
+    """Describe a treatment in words."""
     return " ".join(f"{factor}={level}" for factor, level in zip(factors, levels, strict=True))
 
 
 def cell_means(table: pl.DataFrame, names: list[str], confidence: float) -> Iterator[CellMean]:
-    """The mean of each treatment, of a column called value."""
+    """Compute the mean of each treatment, from a column called value."""
     for levels, values in _by_cell(table, names):
         if len(values) < 2:
             yield CellMean(levels, len(values), float(np.mean(values)), nan, nan, nan)
@@ -114,7 +114,7 @@ def cell_means(table: pl.DataFrame, names: list[str], confidence: float) -> Iter
 
 
 def term_rows(found: st.Anova, adjusted: Mapping[str, float], confidence: float) -> Iterator[TermEffect]:
-    """The terms with their p-values corrected over the family."""
+    """Return the terms with their p-values corrected over the family."""
     for row in found.rows:
         p_adjusted = adjusted.get(row.term, nan)
         yield TermEffect(
@@ -136,7 +136,7 @@ def term_rows(found: st.Anova, adjusted: Mapping[str, float], confidence: float)
 
 
 def interactions_that_matter(terms: Sequence[TermEffect]) -> list[tuple[str, ...]]:
-    """The factors of each interaction that matters and is not part of a larger one that does."""
+    """Return the factors of each interaction that matters and is not part of a larger one that does."""
     there = [term.factors for term in terms if term.matters and len(term.factors) > 1]
     return [one for one in there if not any(set(one) < set(other) for other in there)]
 
@@ -150,7 +150,7 @@ def simple_rows(
     seed: int,
     confidence: float,
 ) -> Iterator[LevelEffect]:
-    """Each factor of an interaction at each level of the others, those of `first` before the others."""
+    """Test each factor of an interaction at each level of the others, those of `first` before the others."""
     for factors in together:
         for factor in sorted(factors, key=lambda name: name not in first):
             others = [name for name in factors if name != factor]
@@ -180,7 +180,7 @@ def _level_effect(factor: str, at: Mapping[str, str], one: st.SimpleEffect, conf
 def pair_rows(
     columns: Columns, factors: Sequence[str], method: AnovaMethod, confidence: float
 ) -> tuple[tuple[PairDifference, ...], str, str]:
-    """All pairs of treatments, with the method and what could not be judged."""
+    """Compare all pairs of treatments; return the method and what could not be judged, too."""
     equal = "tukey" if method == "ordinary" else "games_howell"
     try:
         found = st.posthoc(columns, VALUE, list(factors), method=equal, confidence=confidence)
@@ -198,7 +198,7 @@ def _levels(name: object) -> tuple[str, ...]:
 
 
 def assumption_facts(part: Part, columns: Columns) -> AssumptionFacts | None:
-    """Shapiro and Wilk, Breusch and Pagan of the values; turning points of each treatment's trials in order of time."""
+    """Apply Shapiro-Wilk and Breusch-Pagan to the values, and the turning-point test to each treatment's trials in time order."""
     try:
         found = st.assumptions(columns, VALUE, list(part.factors))
     except StatisticsError:

@@ -1,4 +1,4 @@
-"""Trials sorted by factors: the values at the level of inference, part by part."""
+"""Trials sorted by factors, with the values at the level of inference, part by part."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from trialwise.experiment.placeholders import level_text
 
 @dataclass(frozen=True, slots=True)
 class FactorTrials:
-    """The trials of an experiment with a column of text for each factor, `levels` in the order in which they are shown."""
+    """The trials of an experiment with a text column for each factor; `levels` are in display order."""
 
     trials: TrialSet
     levels: Mapping[str, tuple[str, ...]]
     table: pl.DataFrame
-    """Columns of `trial_set.SCHEMA`, and a column of each factor."""
+    """Columns of `trial_set.SCHEMA`, plus one column per factor."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The trials of one metric at one level of each factor that is held."""
+    """The trials of one metric at one level of each fixed factor."""
 
     metric: str
     held: Mapping[str, str]
     factors: tuple[str, ...]
-    """Those with two levels or more here."""
+    """Factors with at least two levels here."""
     levels: Mapping[str, tuple[str, ...]]
     trials: pl.DataFrame
     notes: tuple[str, ...]
 
 
 def factor_trials(trials: TrialSet, orders: Mapping[str, Sequence[str]] | None = None) -> FactorTrials:
-    """Give each trial its levels as text; factors with one level are left out and named.
+    """Give each trial its levels as text; factors with one level are dropped and named.
 
-    `orders` says in which order levels are shown; numbers rise otherwise, and other levels stand as they come.
+    `orders` sets the display order of levels; otherwise numbers ascend, and other levels keep their order of appearance.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def factor_trials(trials: TrialSet, orders: Mapping[str, Sequence[str]] | None =
 
 
 def column_of(factor: str) -> str:
-    """The name of a factor's column; a factor may be called like another column."""
+    """Return the name of a factor's column; a factor may have the name of another column."""
     return f"factor {factor}"
 
 
@@ -96,12 +96,12 @@ def _ordered(found: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def parts(given: FactorTrials, by: Sequence[str]) -> Iterator[Part]:
-    """Each metric at each combination of levels of the factors of `by` that has trials.
+    """Yield each metric at each combination of levels of the factors of `by` that has trials.
 
     Raises
     ------
     AnalysisError
-        A factor of `by` is not there, or none is left.
+        A factor of `by` does not exist, or no factor is left.
     """
     for name in by:
         if name not in given.levels:
@@ -141,9 +141,9 @@ def _part(
 
 
 def at_level(part: Part, level: Level | None) -> tuple[Level, pl.DataFrame]:
-    """The level of inference and the values there: one for each unit and treatment, the mean of the unit's trials.
+    """Return the level of inference and its values: one per unit and treatment, the mean of the unit's trials.
 
-    Rows stand in the order of the levels of the factors.
+    Rows are in the order of the levels of the factors.
     """
     chosen = level or highest_that_varies(part.trials)
     columns = [column_of(name) for name in part.factors]
@@ -151,7 +151,7 @@ def at_level(part: Part, level: Level | None) -> tuple[Level, pl.DataFrame]:
 
 
 def by_levels(part: Part, table: pl.DataFrame) -> pl.DataFrame:
-    """Rows in the order of the levels of the factors, and as they stand within a treatment."""
+    """Sort rows by the levels of the factors, keeping their order within a treatment."""
     orders = [
         pl.col(column_of(name)).replace_strict(
             {text: place for place, text in enumerate(part.levels[name])}, return_dtype=pl.Int64
