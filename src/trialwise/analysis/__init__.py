@@ -1,1 +1,1 @@
-"""Analysis: statistics applied to a store. Reads facts, runs nothing, prints nothing."""
+"""Analysis: statistics applied to a store. It reads facts, runs nothing and prints nothing."""

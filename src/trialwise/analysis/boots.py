@@ -1,4 +1,4 @@
-"""Boots that are known by their moment alone, joined where they are the same within the error of that moment."""
+"""Boots known only by their time, joined if the times agree within their error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import polars as pl
 from trialwise.analysis.trial_set import Boot, TrialSet
 
 TOLERANCE = 30.0
-"""Seconds between two tellings of one boot: the kernel subtracts its uptime from a clock that is set and slewed meanwhile."""
+"""Maximum difference in seconds between two reports of one boot time; the kernel subtracts its uptime from an adjusted clock."""
 
 
 def with_joined_boots(*sets: TrialSet) -> tuple[TrialSet, ...]:
-    """Give boots of one host whose moments follow each other within `TOLERANCE` one name in all sets.
+    """Give boots of one host with successive times within `TOLERANCE` one name in all sets.
 
-    Only boots in `TrialSet.booted` are joined; a grid of moments would divide those on either side of its lines. A chain of
-    such moments is one boot, so that boots that cannot be told apart never count as several.
+    Only boots in `TrialSet.booted` are joined. A grid of times would split boots on either side of a grid line; a chain of such
+    times is one boot, so that indistinguishable boots never count as several.
     """
     booted = {label: boot for trials in sets for label, boot in trials.booted.items()}
     names = dict(_names(booted))
@@ -26,7 +26,7 @@ def with_joined_boots(*sets: TrialSet) -> tuple[TrialSet, ...]:
 
 
 def _names(booted: Mapping[str, Boot]) -> Iterator[tuple[str, str]]:
-    """The common name of each boot: that of the first in its chain."""
+    """Yield the common name of each boot, that of the first in its chain."""
     for host in {boot.host for boot in booted.values()}:
         own = sorted((boot.moment, label) for label, boot in booted.items() if boot.host == host)
         yield from _chained(own)

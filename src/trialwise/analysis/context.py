@@ -1,4 +1,4 @@
-"""What surrounds the numbers of an experiment: its plan, what factors were drawn from, the sessions, the logs."""
+"""The context of an experiment's numbers: its plan, the populations of sampled factors, the sessions, the logs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_ENVIRONMENT = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The design as it was carried out: the four parameters of the experiment in TriScale's Table 2, and the rest.
+    """The design as executed: the four parameters of the experiment in TriScale's Table 2, and the rest.
 
     `rounds` is the largest number of rounds planned in a series. Times are in seconds: `span` None for back to back,
     `runtime` as stated in the file, `median_runtime` as measured over finished trials.
@@ -50,7 +50,7 @@ class PlanSummary:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What the values of a drawn factor stand for: `size` listed values, or the range from `low` to `high`."""
+    """The population behind the values of a sampled factor: `size` listed values, or the range from `low` to `high`."""
 
     factor: str
     origin: str
@@ -62,7 +62,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """One run of the runner, and what it recorded of its environment; empty where that cannot be read."""
+    """One run of the runner, and its recorded environment; empty if that cannot be read."""
 
     record: Session
     environment: Mapping[str, object]
@@ -111,7 +111,7 @@ def _path_text(trial: PathTrial) -> str:
 
 
 def way_text(way: Groups) -> str:
-    """What packets meet in one direction of a path, in words."""
+    """Describe in words what packets meet in one direction of a path."""
     return ", ".join(f"{key} {text}" for group in way for key, text in group)
 
 
@@ -145,7 +145,7 @@ def _population(factor: DrawnFactor, rows: Sequence[TrialRow]) -> Population:
 
 
 def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[SessionFacts, ...]:
-    """The sessions of a ledger with the environment that each recorded."""
+    """Return the sessions of a ledger with the environment that each recorded."""
     return tuple(
         SessionFacts(session, _environment(directory.path, session.environment))
         for session in ledger.sessions()
@@ -161,7 +161,7 @@ def _environment(folder: Path, name: str) -> Mapping[str, object]:
 
 
 def log_tail(folder: Path, name: str) -> tuple[str, ...]:
-    """The last lines of a log in an experiment directory; none where it cannot be read, one line where it leads out of it."""
+    """Return the last lines of a log in an experiment directory; empty if unreadable, one line if it leads out of the directory."""
     try:
         with open_foreign(folder / name, within=folder) as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))

@@ -40,15 +40,15 @@ def analyse_directory(
     Parameters
     ----------
     facts
-        What is known of schemes and paths beside the directory, for experiments of kind path.
+        Facts about schemes and paths from outside the directory, for experiments of kind path.
     all_trials
         Show every trial of kind path over time, not only the first ones.
     workloads
-        What is known of the workloads of simulated trials, for control variates; None for none.
+        Facts about the workloads of simulated trials, for control variates; None for none.
     told
-        Told what is done, how much of it, and of how much.
+        Called with the current step, the amount done, and the total.
     overview
-        Leave out what the overview in the terminal does not show and takes long: sizes, durations and courses of `Estimation`.
+        Skip slow parts that the terminal overview does not show: sizes, durations and courses of `Estimation`.
     """
     store = StoreObservations(experiment, directory, ledger)
     counted = [row for row in store.rows if not row.warmup]
@@ -106,13 +106,13 @@ def _metrics(
 
 
 def _equal(experiment: Experiment, metrics: tuple[MetricAnalysis, ...]) -> Iterator[str]:
-    """What trials that all are equal say; of estimated metrics it stands beside the estimates."""
+    """Yield notes on trials that are all equal; for estimated metrics they are shown with the estimates."""
     estimated = {metric.name for metric in experiment.metrics if is_estimated(metric)}
     return notes_of(metrics, estimated, may_repeat=may_repeat(experiment))
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:
-    """The treatments in the order of the levels in the file, the last factor running fastest."""
+    """Return the treatments in the order of the levels in the file, the last factor changing fastest."""
 
     def place(row: TrialRow) -> list[int]:
         try:

@@ -1,4 +1,4 @@
-"""Empirical distributions of a metric with their confidence bands, one for each treatment and series (TriScale, Fig. 7)."""
+"""Empirical distributions of a metric with their confidence bands, one per treatment and series (TriScale, Fig. 7)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STEPS = 200
 class Distribution:
     """The empirical distribution of a treatment's metric in one series.
 
-    `values` ascend, and `shares` (0 to 1) say how much of the trials is at or below each; from more than 200
-    different values, 200 evenly spaced ones are kept. `band` is None, with a `note`, where there are too few trials.
+    `values` are ascending, and `shares` (0 to 1) give the share of trials at or below each; of more than 200 distinct values, 200
+    evenly spaced ones are kept. `band` is None, with a `note`, if there are too few trials.
     """
 
     treatment: str
@@ -32,7 +32,7 @@ class Distribution:
 
 
 def distribution(treatment: str, series: str, values: list[float], confidence: float) -> Distribution:
-    """The empirical distribution of one treatment in one series, with the band at `confidence` (percent)."""
+    """Compute the empirical distribution of one treatment in one series, with the band at `confidence` (percent)."""
     ordered, shares = empirical_steps(np.asarray(values, dtype=np.float64))
     band, note = None, None
     try:
@@ -44,7 +44,7 @@ def distribution(treatment: str, series: str, values: list[float], confidence: f
 
 
 def empirical_steps(values: Array) -> tuple[Array, Array]:
-    """The different values, ascending, and the share (0 to 1) at or below each; evenly thinned to 200 of them."""
+    """Return the distinct values, ascending, and the share (0 to 1) at or below each; evenly thinned to 200 of them."""
     ordered, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(len(values), 1)
     kept = _spread(len(ordered))

@@ -1,4 +1,4 @@
-"""What differs between the environments in which two sets of trials ran."""
+"""Differences between the environments in which two sets of trials ran."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 Facts = Mapping[str, str]
-"""What is recorded of one environment, by dotted names such as "kernel.release"."""
+"""Recorded facts of one environment, by dotted names such as "kernel.release"."""
 
 _PASSING = frozenset(
     {
@@ -18,9 +18,9 @@ _PASSING = frozenset(
         "machine.clock_synchronised",
     }
 )
-"""Facts that differ from one minute, or boot, to the next."""
+"""Facts that change from one minute, or boot, to the next."""
 _FIRST = ("machine.", "processor.", "kernel.release", "kernel.version", "kernel.", "python", "git.")
-"""What tells machines apart comes first."""
+"""Prefixes that identify machines come first."""
 _MAX_FACTS = 2000
 _MAX_TEXT = 120
 _MAX_DEPTH = 6
@@ -28,7 +28,7 @@ _MAX_DEPTH = 6
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentDifference:
-    """A fact that is not the same on both sides: its values on either, none where it is not recorded there."""
+    """A fact that differs between the sides, with its values on each; none if not recorded there."""
 
     name: str
     a: tuple[str, ...]
@@ -36,7 +36,7 @@ class EnvironmentDifference:
 
 
 def facts_of(record: Mapping[str, object]) -> dict[str, str]:
-    """Flatten the record of an environment, as it stands in `environments/`, to at most 2000 facts of 120 characters."""
+    """Flatten the record of an environment, as stored in `environments/`, to at most 2000 facts of 120 characters."""
     found: dict[str, str] = {}
     for name, text in _flat("", record, _MAX_DEPTH):
         if len(found) >= _MAX_FACTS:
@@ -60,14 +60,14 @@ def _flat(name: str, value: object, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _records(value: object) -> list[Mapping[str, object]]:
-    """A list of records, such as of files; empty where it is anything else."""
+    """Return a list of records, such as of files; empty if it is anything else."""
     parts: list[object] = cast("list[object]", value) if isinstance(value, list) else []
     found = [cast("Mapping[str, object]", part) for part in parts if isinstance(part, Mapping)]
     return found if len(found) == len(parts) else []
 
 
 def differences(a: Sequence[Facts], b: Sequence[Facts]) -> tuple[EnvironmentDifference, ...]:
-    """Compare the environments of two sides: the facts whose values are not the same, those of the machine first."""
+    """Return the facts that differ between the environments of two sides, those of the machine first."""
     if not a or not b:
         return ()
     names = dict.fromkeys(name for facts in (*a, *b) for name in facts)

@@ -1,4 +1,4 @@
-"""Trials that all gave one number, and trials whose means rest on one of them: what is to be said of either."""
+"""Notes on trials that all gave one number, and on trials with a mean dominated by one of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_NAMED = 3
 
 
 def equal_words(n: int, *, repeats: bool) -> str:
-    """What so many equal trials are worth: one, where they repeat each other; else they say how rare others are at most."""
+    """Say what `n` equal trials show: a single trial if they repeat each other; otherwise a bound on the share of other values."""
     if repeats:
         return f"all {n} trials gave the same number and nothing in them is random: they say as much as one (n = 1 in effect)"
     unseen = st.proportion(0, n, confidence=100 - 2 * (100 - _CONFIDENCE)).high
@@ -31,13 +31,13 @@ def equal_words(n: int, *, repeats: bool) -> str:
 
 
 def may_repeat(experiment: Experiment) -> bool:
-    """Whether trials of the same treatment may be one and the same: simulated ones, of flows that are given."""
+    """Return True if trials of the same treatment may be identical: simulated ones with given flows."""
     trial = experiment.trial
     return experiment.is_simulated and (not isinstance(trial, SimulationTrial) or bool(trial.workload.flows))
 
 
 def repeating(metrics: Iterable[Values]) -> frozenset[str]:
-    """The treatments of which every metric is the same in all trials."""
+    """Return the treatments with equal trials in every metric."""
     varying: set[str] = set()
     known: set[str] = set()
     for values in metrics:
@@ -47,7 +47,7 @@ def repeating(metrics: Iterable[Values]) -> frozenset[str]:
 
 
 def equal_notes(metric: str, values: Values, repeats: frozenset[str]) -> Iterator[str]:
-    """A sentence for all treatments of which all trials, two or more, gave the same number."""
+    """Yield one sentence on all treatments with two or more trials that all gave the same number."""
     equal: dict[tuple[int, bool], list[str]] = {}
     for treatment, each in values.items():
         if len(each) > 1 and not np.ptp(each):
@@ -59,7 +59,7 @@ def equal_notes(metric: str, values: Values, repeats: frozenset[str]) -> Iterato
 def notes_of(
     metrics: Sequence[MetricAnalysis], told: Container[str] = (), *, may_repeat: bool = False
 ) -> Iterator[str]:
-    """The sentences of `equal_notes` on analysed metrics, but those that are told elsewhere."""
+    """Yield the sentences of `equal_notes` on analysed metrics, except those told elsewhere."""
     values = {one.metric.name: _by_treatment(one) for one in metrics}
     repeats = repeating(values.values()) if may_repeat else frozenset[str]()
     for name, each in values.items():
@@ -76,7 +76,7 @@ def _by_treatment(found: MetricAnalysis) -> dict[str, list[float]]:
 
 
 def tail_notes(metric: str, values: Values, *, what: str = "trial") -> Iterator[str]:
-    """A sentence for each treatment whose trials (or `what` the values are of) have a heavy tail, for the first few of them."""
+    """Yield a sentence for each of the first few treatments with heavy-tailed values; `what` names their unit."""
     found = {treatment: st.tail_note(each, what=what) for treatment, each in values.items() if len(each) > 1}
     heavy = [(treatment, note) for treatment, note in found.items() if note]
     yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MAX_NAMED])

@@ -1,4 +1,4 @@
-"""One value for each trial and metric, and what the trial nests in: what comparisons, effects and calibrations are made from."""
+"""One value per trial and metric, and what the trial nests in: what comparisons, effects and calibrations are made from."""
 
 from __future__ import annotations
 
