@@ -1,4 +1,4 @@
-"""The duration from which an estimand is within its tolerance, what that costs, and what would lift it where none can be given."""
+"""The duration from which an estimand is within its tolerance, what that costs, and the remedy where none can be given."""
 
 from __future__ import annotations
 

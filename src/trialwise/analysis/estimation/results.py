@@ -165,7 +165,7 @@ class DurationAdvice:
 
     `needed` is the duration in seconds from which the estimand of the metric is within `tolerance` percent of that of the stable
     phase, `trials_needed` how many such trials are as precise as these `trials`; None where these trials do not say, and `reason`
-    says why and what would lift that. `sentences` say what is small-sample bias and what is not.
+    says why and the remedy. `sentences` say what is small-sample bias and what is not.
     """
 
     metric: str

@@ -93,7 +93,7 @@ class Transient:
 def edges_of(
     metric: Metric, flows: FlowRecords, chosen: npt.NDArray[np.bool_], phases: Phases
 ) -> Edges | str:
-    """The stable phase of a metric's flows, or why there is none and what would lift that."""
+    """The stable phase of a metric's flows, or why there is none and the remedy."""
     duration, warmup = phases.duration, phases.warmup_end
     if warmup is None:
         return (

@@ -65,7 +65,7 @@ class Course:
 class OrderSummary:
     """An analysis of order with what is drawn beside it.
 
-    `refusal` says why the order cannot be judged and what would lift that; empty where it can. `units` are by metric.
+    `refusal` says why the order cannot be judged and the remedy; empty where it can. `units` are by metric.
     """
 
     found: OrderAnalysis | None
@@ -83,7 +83,7 @@ def view_of(
 
 
 def refusal(table: pl.DataFrame, found: OrderAnalysis) -> str:
-    """Why the order cannot be judged and what would lift that, in a sentence; empty where something was tested."""
+    """Why the order cannot be judged and the remedy, in a sentence; empty where something was tested."""
     if any(one.p_value is not None for one in found.treatments) or any(
         group.tested for group in found.carry_over
     ):

@@ -67,7 +67,7 @@ class RuntimeAdvice:
     `runtime` (start-up included) and `startup` suit every pilot; they are in `unit`. `runtime_line` and `warmup_line`
     belong into the section `[trial]` of an experiment file, rounded up; None where there is none. `decided_by` is the
     place in `pilots` of the one that needs most, None without a runtime. `reason` says what decided, or why there is
-    no runtime and what would lift that. `skipped` names trials that say nothing and why.
+    no runtime and the remedy. `skipped` names trials that say nothing and why.
 
     Of simulated trials there are no `pilots` but `durations`, one for each metric and treatment: `runtime` is the duration of
     their workload, `startup` the longest warm-up, which it includes, and `decided_by` a place in `durations`.

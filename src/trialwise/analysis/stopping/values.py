@@ -1,4 +1,4 @@
-"""One value for each trial and metric of an experiment that runs, by rounds, and what is made of them."""
+"""One value per trial and metric of an experiment that runs, by rounds, and what is made of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Column(Generic[_Unit]):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The first units of a metric and treatment: one number for each, or, where many trials are taken together, all that each gave.
+    """The first units of a metric and treatment: one number per, or, where many trials are taken together, all that each gave.
 
     `rounds` are those of trials, `missing` those of valid trials without a value. Another `revision` than before says that earlier
     units have changed, not only that more have come.
