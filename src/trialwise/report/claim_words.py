@@ -1,4 +1,4 @@
-"""Words that the sentences of claims are put together from."""
+"""Words from which the sentences of claims are assembled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.report.numbers import Number, counted, ordinal, percent
 
 
 def cautions(members: Sequence[SeriesKpi]) -> list[Piece]:
-    """Sentences of what each KPI has noted, and of tests of independence that could not be made."""
+    """Write sentences on each KPI's notes, and on tests of independence that could not be made."""
     notes = dict.fromkeys(member.note for member in members if member.note)
     found: list[Piece] = [f" Note: {sentence(note)}" for note in notes]
     untested = [
@@ -26,24 +26,24 @@ def cautions(members: Sequence[SeriesKpi]) -> list[Piece]:
 
 
 def link(place: int, count: int) -> str:
-    """What stands before an item of a list: nothing, a comma, or "and"."""
+    """Return what precedes an item of a list: nothing, a comma, or "and"."""
     return "" if place == 0 else " and " if place == count - 1 else ", "
 
 
 def are(counts: Sequence[int]) -> str:
-    """How many trials or series there are, as "are 3 to 5"."""
+    """Write the number of trials or series, as "are 3 to 5"."""
     low, high = min(counts), max(counts)
     return f"{'is' if high == 1 else 'are'} {high}" if low == high else f"are {low} to {high}"
 
 
 def which_series(members: Sequence[SeriesKpi]) -> str:
-    """The one series of these KPIs, or how many there are."""
+    """Name the one series of these KPIs, or count them."""
     labels = dict.fromkeys(kpi.series for kpi in members)
     return f"series {next(iter(labels))}" if len(labels) == 1 else f"{len(members)} series of trials"
 
 
 def of_several(treatments: Sequence[str]) -> list[Piece]:
-    """The treatments by name, or how many they are where that would be a long list."""
+    """Name the treatments, or count them if the list would be long."""
     names = [name for name in dict.fromkeys(treatments) if name != "-"]
     if len(names) > _NAMED:
         return [f" of {len(names)} treatments (named in the table)"]
@@ -54,35 +54,35 @@ def of_several(treatments: Sequence[str]) -> list[Piece]:
 
 
 _NAMED = 4
-"""More treatments than this are counted instead."""
+"""Maximum number of treatments named; more are counted."""
 
 
 def of_treatment(treatment: str) -> tuple[Piece, ...]:
-    """A treatment by name; nothing where the table has no treatments."""
+    """Name a treatment; nothing if the table has no treatments."""
     return () if treatment == "-" else (" of ", Name(treatment))
 
 
 def percentile_text(kpi: Kpi | None) -> str:
-    """The bound that a KPI is; None is one that was given."""
+    """Describe the bound that a KPI is; None stands for a given one."""
     if kpi is None:
         return "the given KPI"
     return f"the {ordinal(kpi.percentile)} ({kpi.bound} bound)"
 
 
 def macro_words(kpi: Kpi | None) -> tuple[str, ...]:
-    """What tells the macros of one objective from those of another."""
+    """Return what distinguishes the macros of one objective from those of another."""
     if kpi is None:
         return ("given",)
     return f"p{kpi.percentile:.10g}", f"at{kpi.confidence:.10g}", kpi.bound
 
 
 def noun_for(count: int, noun: str) -> str:
-    """A noun after its count."""
+    """Return a noun in the form that follows its count."""
     return noun if count == 1 else f"{noun}s"
 
 
 def range_text(percentile: float) -> str:
-    """The part of all series that a variability score is about."""
+    """Describe the share of all series that a variability score covers."""
     low = min(percentile, 100 - percentile)
     if low == 50:
         return "the median series"
@@ -90,23 +90,23 @@ def range_text(percentile: float) -> str:
 
 
 def verb_for(percentile: float) -> str:
-    """The verb after `range_text`."""
+    """Return the verb after `range_text`."""
     return "has" if percentile == 50 else "have"
 
 
 def sentence(text: str) -> str:
-    """A remark as a sentence, with its full stop."""
+    """Write a remark as a sentence, with its full stop."""
     kept = text.strip().rstrip(".;")
     return f"{kept}." if kept else ""
 
 
 def reason_text(note: str | None) -> str:
-    """Why something is descriptive only, without saying so again."""
+    """Say why something is only descriptive, without repeating that it is."""
     return (note or "see the tables").replace("descriptive only: ", "")
 
 
 def populations_text(analysis: Analysis) -> str:
-    """What drawn factors let a claim extend to; empty where there are none."""
+    """Say which populations the sampled factors let a claim extend to; empty if there are none."""
     parts = [
         _population_text(place.factor, place.size, place.origin, place.low, place.high)
         for place in analysis.populations
@@ -124,7 +124,7 @@ def _population_text(
 
 
 def series_dates(analysis: Analysis) -> dict[str, str]:
-    """The days (UTC) on which each series ran, as ", 2026-11-21" or ", 2026-11-21 to 2026-11-28"."""
+    """Return the days (UTC) on which each series ran, as ", 2026-11-21" or ", 2026-11-21 to 2026-11-28"."""
     starts: dict[str, list[float]] = {}
     for found in analysis.metrics:
         for trial in found.trials:
@@ -143,7 +143,7 @@ def _days(first: float, last: float) -> str:
 
 
 def counts_remark(analysis: Analysis) -> Claim:
-    """How many trials were planned, and what became of them."""
+    """Say how many trials were planned, and what became of them."""
     counts = analysis.counts
     if analysis.plan is None:
         trials = f" {noun_for(analysis.planned, 'trial')}."

@@ -1,4 +1,4 @@
-"""Sentences of an analysis: what holds for trials to come, what is only described, what is refused."""
+"""Write the sentences of an analysis: what holds for further trials, what is only described, what is refused."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from trialwise.report.numbers import Basis, Number, counted, ordinal, percent
 
 
 def claims(analysis: Analysis) -> tuple[Claim, ...]:
-    """All sentences: first what holds for trials to come, metric by metric, then what happened on the way."""
+    """Return all sentences: first what holds for further trials, metric by metric, then what happened on the way."""
     writer = _Writer(analysis)
     return (*writer.about_metrics(), *writer.remarks())
 
 
 _MAX_SINGLE = 12
-"""Single trials that are spoken of one by one."""
+"""Maximum number of single trials that get a sentence each."""
 
 
 class _Writer:
-    """Writes the sentences of one analysis; hands out the names of macros, each once."""
+    """Writes the sentences of one analysis, and gives each macro a unique name."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -66,7 +66,7 @@ class _Writer:
             yield self._only_estimated()
 
     def remarks(self) -> Iterable[Claim]:
-        """Counts of trials, changes of the environment, and what the analysis noted."""
+        """Write counts of trials, changes of the environment, and the notes of the analysis."""
         yield counts_remark(self._analysis)
         for note in self._analysis.notes:
             yield Claim("remark", (sentence(note),))
@@ -74,7 +74,7 @@ class _Writer:
     # Single trials
 
     def _single(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
-        """What each trial gave, where a treatment has but one in a series, made of samples: nothing else speaks of them."""
+        """Report each trial if a treatment has only one per series, made of samples: nothing else mentions them."""
         counts = Counter((trial.treatment, trial.series) for trial in found.trials)
         if len(found.trials) > _MAX_SINGLE or max(counts.values(), default=2) > 1:
             return
@@ -111,7 +111,7 @@ class _Writer:
     # KPIs
 
     def _about_kpis(self, found: MetricAnalysis, objective: Kpi, at: str) -> Iterable[Claim]:
-        """One sentence for the series of a treatment that hold, one for those that are descriptive, one for all that lack trials."""
+        """Write one sentence for a treatment's series that hold, one for those that are descriptive, one for all that lack trials."""
         held: dict[str, list[tuple[SeriesKpi, str]]] = {}
         described: dict[str, list[tuple[SeriesKpi, str]]] = {}
         short: list[SeriesKpi] = []
@@ -135,7 +135,7 @@ class _Writer:
             yield self._short(found, short)
 
     def _value(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Number, Number]:
-        """The bound, and the number of trials that it rests on."""
+        """Return the bound, and the number of trials that it rests on."""
         if kpi.result is None:
             raise ValueError("a KPI without a result has no value")
         objective = kpi.objective
@@ -186,7 +186,7 @@ class _Writer:
         return _claim("descriptive", pieces, found, kpi)
 
     def _values(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Iterable[Piece]:
-        """The bound in each series, with what it rests on."""
+        """Write the bound in each series, with what it rests on."""
         for place, (member, at) in enumerate(members):
             value, count = self._value(found, member, at)
             yield from (link(place, len(members)), value, " (n = ", count, f" {noun_for(member.n, 'trial')}")
@@ -201,7 +201,7 @@ class _Writer:
         return _claim("refusal", pieces, found, kpi)
 
     def _short(self, found: MetricAnalysis, members: Sequence[SeriesKpi]) -> Claim:
-        """All series that have too few trials for one objective, in one sentence."""
+        """Write one sentence on all series that have too few trials for an objective."""
         objective = members[0].objective
         counts = [kpi.n for kpi in members]
         needed = max(kpi.result.needed for kpi in members if kpi.result)
@@ -319,7 +319,7 @@ def _claim(
 
 
 def _only_estimated(analysis: Analysis) -> tuple[str, ...]:
-    """The metrics of which no KPI is asked, and estimates are there."""
+    """Return the metrics that have estimates and no KPI in the experiment file."""
     known = {one.metric for one in analysis.estimation.estimates} if analysis.estimation else set[str]()
     return tuple(
         found.metric.name

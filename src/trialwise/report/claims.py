@@ -1,4 +1,4 @@
-"""What a claim is: a sentence that can be pasted into a paper, with its numbers as data."""
+"""Claims: sentences that can be pasted into a paper, with their numbers as data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Piece = str | Number | Name
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence. `standing` says what it is worth: a claim about further trials, a description of these, a refusal.
+    """A sentence. `standing` classifies it: a claim about further trials, a description of these, a refusal.
 
     Sentences of one `topic` answer one objective.
     """
@@ -56,7 +56,7 @@ def in_order(
     found: MetricAnalysis,
     items: Sequence[SeriesKpi] | Sequence[SeriesVariability] | Sequence[SeriesIndependence],
 ) -> list[int]:
-    """The places of items by objective, treatment and series, as the experiment file has them."""
+    """Return the indices of items by objective, treatment and series, in the order of the experiment file."""
     treatments = {name: place for place, name in enumerate(analysis.treatments)}
     series = {name: place for place, name in enumerate(analysis.series)}
     objectives = {kpi: place for place, kpi in enumerate(found.metric.kpis)}
@@ -74,14 +74,14 @@ def in_order(
 
 
 def scored(found: MetricAnalysis) -> tuple[Kpi | None, ...]:
-    """What variability scores are of: the KPIs; None where the values themselves are KPIs."""
+    """Return what variability scores are computed from: the KPIs, or None if the values themselves are KPIs."""
     if found.metric.variability is None:
         return ()
     return found.metric.kpis or (None,)
 
 
 def objective_text(kpi: Kpi | None) -> str:
-    """A KPI as its objective states it: "25th percentile, lower bound, 95 %"; of None, that it was given."""
+    """Write a KPI as its objective states it: "25th percentile, lower bound, 95 %"; None means that it was given."""
     if kpi is None:
         return "as given, one for each series"
     return f"{ordinal(kpi.percentile)}, {kpi.bound} bound, {percent(kpi.confidence)}"

@@ -1,4 +1,4 @@
-"""A comparison as test cases: JUnit XML that continuous integration shows."""
+"""Write a comparison as test cases: JUnit XML for continuous integration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.report.render.junit import Case, junit_xml
 
 
 def comparison_junit(found: Comparison, moment: datetime) -> str:
-    """Each row as a test case: one that is different for the worse is a failure, one without a verdict is skipped."""
+    """Write each row as a test case: one that is different for the worse fails, one without a verdict is skipped."""
     known = {"a": found.a, "b": found.b, "method": words.method_of(found)}
     return junit_xml("trialwise compare", [*map(_case, found.rows)], known, words.counts_of(found), moment)
 

@@ -1,4 +1,4 @@
-"""What a comparison says in words: for the terminal, Markdown, LaTeX and test reports alike."""
+"""The wording of a comparison, shared by the terminal, Markdown, LaTeX and test reports."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CHANCE = "for a 90 % chance to decide"
 
 
 DESCRIPTIVE = "(these trials alone)"
-"""Beside a number that says nothing about other trials."""
+"""Follows a number that says nothing about other trials."""
 _MAX_ENVIRONMENT = 20
 P_FOR = "p for"
-"""Heading of p-values, which stand beside the claim that each is evidence for."""
+"""Heading of p-values; each cell names the claim that its p-value supports."""
 
 
 def row_names(found: Comparison) -> tuple[str, dict[str, str]]:
-    """As `labels` of all rows; a row that holds all trials of both sides is named after the sides."""
+    """Return `labels` of all rows; a row that holds all trials of both sides is named after the sides."""
     title, names = labels([row.treatment for row in found.rows])
     return title, {
         name: f"{found.b} against {found.a}" if name == "-" else text for name, text in names.items()
@@ -32,7 +32,7 @@ def row_names(found: Comparison) -> tuple[str, dict[str, str]]:
 
 
 def labels(treatments: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """What tells treatments apart, and what they are called: of a single factor that all have, the levels alone."""
+    """Return what tells treatments apart, and their labels: if all have a single common factor, its levels alone."""
     names = dict.fromkeys(treatments)
     factors = {name.partition("=")[0] for name in names}
     single = len(factors) == 1 and all("=" in name and " " not in name.partition("=")[0] for name in names)
@@ -46,12 +46,12 @@ def _second_factor(name: str) -> bool:
 
 
 def verdict_of(row: ComparisonRow) -> str:
-    """The word, and where it is different the direction if the metric has one."""
+    """Return the verdict's word; for "different", its direction if the metric has one."""
     return f"{row.verdict}, {row.direction}" if row.direction else row.verdict
 
 
 def counts_of(found: Comparison) -> str:
-    """How many rows end in which word."""
+    """Count the rows by verdict."""
     parts = [f"{number} {_COUNTED.get(word, word)}" for word, number in found.counts.items() if number]
     worse = sum(row.direction == "worse" for row in found.rows)
     better = sum(row.direction == "better" for row in found.rows)
@@ -62,7 +62,7 @@ def counts_of(found: Comparison) -> str:
 
 
 def method_of(found: Comparison) -> str:
-    """What the numbers rest on."""
+    """Describe what the numbers rest on."""
     methods = [row.difference.method for row in found.rows if row.difference]
     told = "; ".join(dict.fromkeys(part for method in methods for part in method.split("; "))) or "no test"
     return (
@@ -74,7 +74,7 @@ def method_of(found: Comparison) -> str:
 
 
 def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
-    """The rows of each metric, those with inference first: they say by which margin it is judged."""
+    """Group the rows by metric, those with inference first: they give the margin by which the metric is judged."""
     groups: dict[str, list[ComparisonRow]] = {}
     for row in found.rows:
         groups.setdefault(row.metric.name, []).append(row)
@@ -82,7 +82,7 @@ def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
 
 
 def scales_of(rows: Sequence[ComparisonRow]) -> dict[str, Scale]:
-    """The unit in which the rows of each metric stand under one another, by its name."""
+    """Return the unit in which the rows of each metric are listed, by the metric's name."""
     means: dict[str, list[float | None]] = {}
     for row in rows:
         means.setdefault(row.metric.name, []).extend(row.summary.means)
@@ -91,23 +91,23 @@ def scales_of(rows: Sequence[ComparisonRow]) -> dict[str, Scale]:
 
 
 def title_of(row: ComparisonRow, shown: Scale) -> str:
-    """The metric of a row with its unit, estimand and direction, and by which margin it is judged."""
+    """Name a row's metric with its unit, estimand, direction and margin."""
     better = f", {row.metric.better} is better" if row.metric.better else ""
     return f"{metric_of(row, shown)}{better}; {margin_of(row, shown)}"
 
 
 def metric_of(row: ComparisonRow, shown: Scale) -> str:
-    """The metric of a row with the unit that is shown, and its estimand by name."""
+    """Name a row's metric with the displayed unit, and its estimand."""
     return named_metric(row.metric.name, row.metric.what, shown)
 
 
 def named_metric(metric: str, what: str, shown: Scale) -> str:
-    """A metric with its unit, and its estimand (`what`) where there are several to be told apart."""
+    """Name a metric with its unit, and its estimand (`what`) if there are several."""
     return f"{metric}{shown.heading}: {what}" if what else f"{metric}{shown.heading}"
 
 
 def margin_of(row: ComparisonRow, shown: Scale | None = None) -> str:
-    """δ as it was given, in the unit of the metric unless another is to be shown."""
+    """Write δ as it was given, in the metric's unit unless another is to be shown."""
     one = row.difference
     if one is None or one.margin is None:
         return "no margin" if one else "no inference"
@@ -117,12 +117,12 @@ def margin_of(row: ComparisonRow, shown: Scale | None = None) -> str:
 
 
 def margin_in_units(row: ComparisonRow) -> str:
-    """δ in the unit of the metric."""
+    """Write δ in the metric's unit."""
     return write(row.difference.margin) if row.difference else ABSENT
 
 
 def n_of(row: ComparisonRow) -> str:
-    """How many units of which level on each side."""
+    """Write the number of units on each side, and their level."""
     a, b = len(row.units.a), len(row.units.b)
     if row.units.paired:
         return f"{a} shared {plural(row.units.level) if a != 1 else row.units.level}"
@@ -130,7 +130,7 @@ def n_of(row: ComparisonRow) -> str:
 
 
 def floor_of(row: ComparisonRow, shown: Scale) -> str:
-    """The noise floor of the bench, with the number of units on each side that it was found with."""
+    """Write the noise floor of the bench, with the number of units on each side used to find it."""
     if row.floor is None:
         return ABSENT
     share = "" if row.floor.percent is None else f" = {about(row.floor.percent)} %"
@@ -138,12 +138,12 @@ def floor_of(row: ComparisonRow, shown: Scale) -> str:
 
 
 def p_of(value: float | None) -> str:
-    """A p-value, a dash where there is none."""
+    """Write a p-value, or a dash if there is none."""
     return p_value(value)
 
 
 def claim_p_of(row: ComparisonRow) -> str:
-    """The p-value beside the claim that it is evidence for: "beyond δ: 0.33"."""
+    """Write the p-value after the claim that it supports: "beyond δ: 0.33"."""
     if row.claim is None:
         return ABSENT
     return f"{row.claim.replace('the margin', 'δ')}: {p_of(row.p_adjusted)}"
@@ -152,7 +152,7 @@ def claim_p_of(row: ComparisonRow) -> str:
 def interval_of(
     estimate: float | None, low: float | None, high: float | None, shown: Scale | None = None
 ) -> str:
-    """An estimate with its bounds, which are rounded outward."""
+    """Write an estimate with its bounds, which are rounded outward."""
     in_unit = shown or Scale("")
     if low is None or high is None:
         return f"{in_unit.write(estimate)} (too few)"
@@ -160,9 +160,9 @@ def interval_of(
 
 
 def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:
-    """The difference of the means with its interval, in the unit of the metric unless another is to be shown.
+    """Write the difference of the means with its interval, in the metric's unit unless another is to be shown.
 
-    Without inference it is that of these trials alone.
+    Without inference, the difference describes these trials alone.
     """
     if row.difference is None:
         a, b = row.summary.means
@@ -172,7 +172,10 @@ def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:
 
 
 def ratio_of(row: ComparisonRow) -> str:
-    """The ratio with Fieller's interval; where that has no bounds, A's mean may be 0. Without inference that of the means alone."""
+    """Write the ratio with Fieller's interval; if that has no bounds, A's mean may be 0.
+
+    Without inference, write only that of the means.
+    """
     if row.difference is not None:
         return _ratio(row.difference.ratio)
     a, b = row.summary.means
@@ -186,7 +189,7 @@ def _ratio(ratio: st.Ratio) -> str:
 
 
 def change_of(row: ComparisonRow) -> str:
-    """The change in percent with its interval; without inference that of the means alone."""
+    """Write the change in percent with its interval; without inference, only that of the means."""
     if row.difference is None:
         written = signed(row.summary.percent_difference if row.is_described else None)
         return ABSENT if written == ABSENT else f"{written} % {DESCRIPTIVE}"
@@ -198,7 +201,7 @@ def change_of(row: ComparisonRow) -> str:
 
 
 def open_words(row: ComparisonRow) -> str | None:
-    """Why a row has no verdict, and what would give it one; None where it has."""
+    """Say why a row has no verdict, and what would give it one; None if it has one."""
     why = _why_open(row)
     bill = bill_of(row) if row.verdict == "undecided" else None
     return f"{why}; {bill} {CHANCE}" if why and bill else why
@@ -216,7 +219,7 @@ def _why_open(row: ComparisonRow) -> str | None:
 
 
 def lifted(row: ComparisonRow) -> str:
-    """Which option takes what is above as fixed, where a level above trials stands in the way."""
+    """Name the option that treats higher levels as fixed, if a level above trials prevents a verdict."""
     a, b = row.units.counts["trial"]
     if row.units.level == "trial" or min(a, b) < 2:
         return ""
@@ -224,14 +227,14 @@ def lifted(row: ComparisonRow) -> str:
 
 
 def short_bill(row: ComparisonRow) -> str:
-    """The bill as it stands in a cell: how many more units on each side, and how long."""
+    """Write the cost to decide for a cell: how many more units on each side, and how long they take."""
     if not row.more:
         return ""
     return f"{row.more:,}" + (f", {duration_text(row.more_seconds)}" if row.more_seconds else "")
 
 
 def bill_of(row: ComparisonRow) -> str | None:
-    """How many more units, and how long they take; None where there is no bill."""
+    """Write how many more units are needed, and how long they take; None if that is unknown."""
     if not row.more:
         return None
     unit = row.units.level if row.more == 1 else plural(row.units.level)
@@ -241,7 +244,7 @@ def bill_of(row: ComparisonRow) -> str | None:
 
 
 def open_rows(found: Comparison) -> Iterator[tuple[str, str]]:
-    """Names of rows without a verdict, and why, without the bill; those with the same words stand together."""
+    """Yield the names of rows without a verdict, and why, without the cost to decide; rows with the same reason are joined."""
     _, names = row_names(found)
     several = len({row.metric.name for row in found.rows}) > 1
     groups: dict[str, list[str]] = {}
@@ -255,7 +258,7 @@ def open_rows(found: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def lacking(found: Comparison) -> Iterator[str]:
-    """What only one side has."""
+    """Yield what only one side has."""
     for side in dict.fromkeys(one.side for one in found.one_sided):
         for kind, several in (("treatment", "treatments"), ("metric", "metrics"), ("cell", "cells")):
             own = [one.name for one in found.one_sided if (one.side, one.kind) == (side, kind)]
@@ -265,7 +268,7 @@ def lacking(found: Comparison) -> Iterator[str]:
 
 
 def environment_lines(found: Comparison) -> Iterator[str]:
-    """What differs between the environments of both sides, where a row has no inference."""
+    """Yield the differences between both sides' environments, if a row has no inference."""
     if all(row.difference is not None for row in found.rows):
         return
     for one in found.environments[:_MAX_ENVIRONMENT]:
@@ -276,7 +279,7 @@ def environment_lines(found: Comparison) -> Iterator[str]:
 
 
 def remarks(found: Comparison) -> Iterator[str]:
-    """What is to be known of the trials of either side."""
+    """Yield what readers should know about the trials of either side."""
     of: dict[str, list[str]] = {}
     for side, notes in found.notes.items():
         for note in notes:
@@ -288,7 +291,7 @@ def remarks(found: Comparison) -> Iterator[str]:
 
 
 def _pairing(found: Comparison) -> Iterator[str]:
-    """What pairs were worth in each metric: so many times fewer units."""
+    """Say by what factor pairing reduced the units needed, for each metric."""
     _, names = row_names(found)
     for metric in dict.fromkeys(row.metric.name for row in found.rows):
         gains = {

@@ -1,7 +1,7 @@
-"""What a result is made of before anything is rendered: an answer, evidence, the method; blocks of text and tables of typed cells.
+"""A result before rendering: an answer, evidence, the method; blocks of text and tables of typed cells.
 
-A document holds numbers, names and words apart. The renderers of `trialwise.report.render` turn it into a terminal's lines, HTML,
-Markdown, LaTeX and JUnit; rounding, escaping, wrapping and "and N more" happen there alone.
+A document holds numbers, names and words apart. The renderers of `trialwise.report.render` turn it into terminal lines, HTML,
+Markdown, LaTeX and JUnit; rounding, escaping, wrapping and "and N more" happen only there.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from trialwise.report.numbers import ABSENT, Estimate, Number
 
 Item = TypeVar("Item")
 Standing = Literal["claim", "descriptive", "refusal", "remark", "warning"]
-"""What a sentence is worth: it holds for further trials, describes these, claims nothing, is to be known, or warns."""
+"""What a sentence is: true of further trials, a description of these, a refusal, something to know, or a warning."""
 Outcome = Literal["good", "bad", "open", "plain"]
-"""What an answer means for who asked: may pass, may not, is not decided, or is neither good nor bad."""
+"""What an answer means for a gate: pass, fail, undecided, or neither good nor bad."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that a user or a file gave, set apart from the words around it."""
+    """A name given by a user or a file, set apart from the words around it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is typed: a command, an option, a key of the experiment file."""
+    """Something to type: a command, an option, a key of the experiment file."""
 
     text: str
 
@@ -39,7 +39,7 @@ Text = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judgement in words, with what it means."""
+    """A judgement as text, with its outcome."""
 
     outcome: Outcome
     text: Text
@@ -50,7 +50,7 @@ Cell = Piece | Text | Verdict
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; one of numbers is set flush right, one of remarks is left out by media that are narrow."""
+    """A column; numbers are right-aligned, and narrow media leave remarks out."""
 
     title: str
     is_numeric: bool = False
@@ -66,7 +66,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence by itself, `is_aside` one that belongs to what stands above it."""
+    """A separate sentence; `is_aside` marks one that belongs to what is above it."""
 
     text: Text
     standing: Standing = "remark"
@@ -75,7 +75,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Sentences of one kind, of which at most so many are shown unless all are asked for."""
+    """Sentences of one kind, of which at most `most` are shown unless all are requested."""
 
     lines: tuple[Text, ...]
     most: int | None = 30
@@ -83,9 +83,9 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `key` is its name in files and links. Of more than `most` rows the first are shown unless all are asked for.
+    """A table; `key` is its name in files and links. Of more than `most` rows, the first are shown unless all are requested.
 
-    `facts` are sentences below it that say what its columns are.
+    `facts` are sentences below it that explain its columns.
     """
 
     key: str
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def without_remarks(self) -> Table:
-        """The table without its columns of remarks."""
+        """Return the table without its columns of remarks."""
         kept = [place for place, column in enumerate(self.columns) if not column.is_remark]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
@@ -105,7 +105,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lines to be copied as they are, such as those of an experiment file; or a picture of characters."""
+    """Lines to copy verbatim, such as those of an experiment file, or a picture in characters."""
 
     lines: tuple[str, ...]
     caption: Text = ()
@@ -114,7 +114,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is folded where a medium can fold, unless it `is_open`; `summary` says in brief what is in it."""
+    """Content that is folded where a medium can fold, unless it `is_open`; `summary` says in brief what it holds."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -124,10 +124,10 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
+    """A figure: `spec` is Vega-Lite, `caption` says what it shows, `alternative` is its text for people who cannot see it.
 
-    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none. `file` is its
-    name in print without an ending, empty where it is not printed by itself.
+    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it scrolls, 0 for none. `file` is its
+    name in print without an ending, empty if it is not printed by itself.
     """
 
     key: str
@@ -150,7 +150,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A file inside a page: its name, what it holds, and its text."""
+    """A file inside a page: its name, its description, and its text."""
 
     name: str
     what: str
@@ -159,9 +159,9 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A part of a long document that one can go to; `answer` is what it comes to.
+    """A part of a long document that can be linked to; `answer` is its conclusion.
 
-    `place` is the attribute in HTML that says where a number of it stands in its JSON document; empty where there is none.
+    `place` is the HTML attribute that locates its numbers in their JSON document; empty if there is none.
     """
 
     key: str
@@ -185,12 +185,12 @@ class Document:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks, in the order in which they are read."""
+        """All blocks, in reading order."""
         return (*self.evidence, *self.method)
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All tables, also those that are folded."""
+        """All tables, including folded ones."""
         return tuple(block for block in _unfolded(self.blocks) if isinstance(block, Table))
 
     @property
@@ -201,11 +201,11 @@ class Document:
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:
-        """The chapters, in their order."""
+        """The chapters, in order."""
         return tuple(block for block in self.blocks if isinstance(block, Chapter))
 
     def as_chapter(self, title: str, place: str = "data-path") -> Chapter:
-        """The document as a chapter of a longer one."""
+        """Return the document as a chapter of a longer one."""
         return Chapter(self.key, title, self.blocks, self.answer, place)
 
 
@@ -225,9 +225,9 @@ def table_of(
     numeric: Collection[int] = (),
     remarks: Collection[int] = (),
 ) -> Table:
-    """A table of which every row is shown; `numeric` and `remarks` are the places of columns of these kinds.
+    """Make a table that shows every row; `numeric` and `remarks` are the indices of columns of these kinds.
 
-    A column of remarks in which there are none is left out.
+    An empty column of remarks is left out.
     """
     members = list(rows)
     silent = {place for place in remarks if all(row[place] in ("", ABSENT) for row in members)}
@@ -241,7 +241,7 @@ def table_of(
 
 
 def plain(piece: Cell) -> str:
-    """A cell or a text in characters, without any markup; foreign characters stay as they are."""
+    """Return a cell or a text as plain characters, without markup; foreign characters stay as they are."""
     if isinstance(piece, str):
         return piece
     if isinstance(piece, Number):
@@ -254,7 +254,7 @@ def plain(piece: Cell) -> str:
 
 
 def joined(texts: Iterable[Cell], between: str = ", ") -> Text:
-    """Texts one after the other, with words between them."""
+    """Join texts, with `between` between them."""
     found: list[Piece] = []
     for text in texts:
         found += [between] if found else []
@@ -263,13 +263,13 @@ def joined(texts: Iterable[Cell], between: str = ", ") -> Text:
 
 
 def pieces(cell: Cell) -> Text:
-    """A cell as a text."""
+    """Return a cell as a text."""
     if isinstance(cell, Verdict):
         return cell.text
     return cell if isinstance(cell, tuple) else (cell,)
 
 
 def shown_of(items: tuple[Item, ...], most: int | None, *, full: bool) -> tuple[tuple[Item, ...], int]:
-    """The items that are shown, and how many are not."""
+    """Return the items shown, and the number of those that are not."""
     kept = items if full or most is None else items[:most]
     return kept, len(items) - len(kept)

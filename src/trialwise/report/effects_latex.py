@@ -17,7 +17,7 @@ _LEGEND = r"Significance level: $\star$ 0.05, $\star\star$ 0.01, $\star\star\sta
 
 
 def effects_latex(found: EffectsAnalysis | PaperEffects) -> str:
-    """The terms with a block for each part and columns for each metric, then the pairs that differ."""
+    """Write the terms with a block for each part and columns for each metric, then the pairs that differ."""
     several = [one for one in found.results if one.terms]
     lines = ["% Written by `trialwise effects --latex`; needs \\usepackage{booktabs}."]
     lines += [f"% {found.source}: {found.method}, {percent(found.confidence)}"]

@@ -1,4 +1,4 @@
-"""A sentence for each estimate of simulated trials, with its numbers as macros for LaTeX."""
+"""Write a sentence for each estimate of simulated trials, with its numbers as LaTeX macros."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trialwise.statistics import MeanInterval
 
 
 def estimate_claims(found: Estimation, macros: MacroNames) -> Iterator[Claim]:
-    """For each metric and treatment a sentence on its own estimand, on the other one and on control variates, where there are such.
+    """Yield for each metric and treatment a sentence on its own estimand, and on the other one and on control variates if present.
 
     Parameters
     ----------
     macros
-        Hands out names that no other number has.
+        Gives unique names.
     """
     for place, one in enumerate(found.estimates):
         at = f"/estimation/estimates/{place}"
@@ -51,7 +51,7 @@ def _estimand(one: MetricEstimate, found: Estimate, at: str, macros: MacroNames)
 
 
 def _note(text: str) -> str:
-    """What is to be known of a number, as a sentence of its own after it; nothing where that is nothing."""
+    """Write a note on a number as a separate sentence after it; nothing if there is no note."""
     return f" Note: {text}." if text else ""
 
 
@@ -62,7 +62,7 @@ def _about(one: MetricEstimate, found: Estimate) -> list[Piece]:
 def _with_bounds(
     side: Estimate | MeanInterval, at: str, unit: str, basis: Basis, name: str, macros: MacroNames
 ) -> list[Piece]:
-    """An estimate and its interval, up to where the bracket goes on."""
+    """Write an estimate and its interval, leaving the bracket open."""
     return [
         Number(side.estimate, f"{at}/estimate", unit, "nearest", basis, name),
         f" ({percent(side.confidence)} interval ",

@@ -1,4 +1,4 @@
-"""Tables of what is estimated from simulated trials; both estimands stand in one row, so that they are not taken for one another."""
+"""Tables of estimates from simulated trials; both estimands share a row, so that they are not confused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SHORT = {"pooled": "pooled", "per_trial": "per trial", "model_based": "model-ba
 
 
 def estimation_tables(found: Estimation, names: Mapping[str, str]) -> list[Table]:
-    """Estimates, control variates, and slowdown by flow size; tables without rows are left out."""
+    """Return the tables of estimates, control variates, and slowdown by flow size; tables without rows are left out."""
     tables = [estimate_table(found, names), control_table(found, names), size_table(found, names)]
     return [table for table in tables if table.rows]
 
 
 def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
-    """A row for each metric and treatment; `names` are what treatments are called."""
+    """Return a row for each metric and treatment; `names` are the treatments' labels."""
     scales = estimate_scales(found)
     return table_of(
         key="estimates",
@@ -48,7 +48,7 @@ def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
 
 
 def estimate_scales(found: Estimation) -> dict[str, Scale]:
-    """The unit in which the estimates of each metric stand side by side, by its name."""
+    """Return the unit in which the estimates of each metric are listed, by the metric's name."""
     values: dict[str, list[float | None]] = {}
     units: dict[str, str] = {}
     for one in found.estimates:
@@ -86,14 +86,14 @@ def _row(
 
 
 def interval_words(found: Estimate | MeanInterval, shown: Scale) -> str:
-    """An estimate with its bounds, rounded outward; a bound that cannot be had is a dash."""
+    """Write an estimate with its bounds, rounded outward; an unavailable bound is a dash."""
     return (
         f"{shown.write(found.estimate)} ({shown.write(found.low, 'down')} to {shown.write(found.high, 'up')})"
     )
 
 
 def other_words(found: Estimate | None, shown: Scale) -> str:
-    """The other estimand with its name, or that it is refused."""
+    """Write the other estimand with its name, or that it is refused."""
     if found is None:
         return ABSENT
     if found.estimate is None:
@@ -102,7 +102,7 @@ def other_words(found: Estimate | None, shown: Scale) -> str:
 
 
 def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
-    """Both intervals of each estimate that has control variates, and what these were worth."""
+    """Return both intervals of each estimate that has control variates, and what the controls gained."""
     scales = estimate_scales(found)
     rows = [
         _control_row(
@@ -158,7 +158,7 @@ def _control_row(
 
 
 def size_table(found: Estimation, names: Mapping[str, str]) -> Table:
-    """Slowdown of the flows of each class of sizes."""
+    """Return the slowdown of the flows of each size class."""
     rows: list[tuple[Cell, ...]] = []
     for place, one in enumerate(found.sizes):
         numbers: list[Cell] = []

@@ -1,4 +1,4 @@
-"""What `analyze` says of estimates in the terminal."""
+"""Estimates as `analyze` prints them in the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMERIC = {"trials", "samples", "design effect"}
 
 
 def estimate_blocks(found: Estimation, names: Mapping[str, str]) -> Iterator[tuple[Table, tuple[str, ...]]]:
-    """For each metric a table, whose caption has the estimand by name, and why something is refused."""
+    """Yield a table for each metric, whose caption names the estimand, with the reasons for refusals."""
     by_metric: dict[str, list[MetricEstimate]] = {}
     for one in found.estimates:
         by_metric.setdefault(one.metric, []).append(one)
@@ -34,7 +34,7 @@ def estimate_blocks(found: Estimation, names: Mapping[str, str]) -> Iterator[tup
 
 
 def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: Scale) -> Table:
-    """A row for each treatment; columns in which nobody has anything are left out."""
+    """Return a row for each treatment; empty columns are left out."""
     first, rows = members[0].own, [_cells(one, names, shown) for one in members]
     kept = [place for place in range(len(_COLUMNS)) if any(row[place] != ABSENT for row in rows)]
     convention = f", {first.convention.replace('_', ' ')}" if first.convention else ""
@@ -62,7 +62,7 @@ def _cells(one: MetricEstimate, names: Mapping[str, str], shown: Scale) -> tuple
 
 
 def controlled_words(one: MetricEstimate, shown: Scale) -> str:
-    """The interval with control variates, its gain, and which of both is to be used where it is not this one."""
+    """Write the interval with control variates, its gain, and which of both to use if not this one."""
     if one.controlled is None:
         return ABSENT
     result = one.controlled.result
@@ -71,7 +71,7 @@ def controlled_words(one: MetricEstimate, shown: Scale) -> str:
 
 
 def _notes(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:
-    """What is to be known of estimates, each once; of whom where it is not of all."""
+    """Yield notes on estimates, each once, naming the estimates unless it applies to all."""
     said: dict[str, list[str]] = {}
     for one in members:
         other = f"the other estimand: {one.other.note}" if one.other and one.other.note else ""
@@ -82,7 +82,7 @@ def _notes(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Itera
 
 
 def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:
-    """What speaks against intervals with control variates, each once; of whom where it is not of all."""
+    """Yield warnings about intervals with control variates, each once, naming the estimates unless it applies to all."""
     said: dict[str, list[str]] = {}
     for one in members:
         for warning in one.controlled.result.warnings if one.controlled else ():
@@ -93,7 +93,7 @@ def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> It
 
 
 def duration_lines(all_advice: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:
-    """What the duration of trials does to each quantile, in words."""
+    """Describe how the duration of trials affects each quantile."""
     for one in all_advice:
         name = names.get(one.treatment, one.treatment)
         phases = (

@@ -1,4 +1,4 @@
-"""Documents as pages: one HTML file each, with data, script and look inside, that opens from disk without a network."""
+"""Write documents as pages: one HTML file each, with data, script and style inside, which opens from disk without a network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trialwise.visible import visible_lines
 _ACTS = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u(007f|00[89][0-9a-f]|061c|200[ef]|202[89a-e]|206[6-9]|feff|fff[9ab])"
 )
-"""In JSON, the escape of a character that a page would act on: control, bidirectional, a line end that ends expressions."""
+"""Escapes in JSON of characters that a page would act on: control, bidirectional, and line ends that end expressions."""
 _NUMBERS = "The numbers are those of `{}`; each carries its place in that document (attribute {})."
 
 
@@ -39,7 +39,7 @@ def html_report(
 ) -> str:
     """Write the report; the same arguments give the same text.
 
-    `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which stands in the page as a file.
+    `pairs` is a CSV table of all pairs of treatments that `verdicts` compares; the page includes it as a file.
     """
     sheets: dict[str, Sheet] = {}
     document = reports.document(analysis, sheets, order, verdicts, pairs)
@@ -59,7 +59,7 @@ def html_report(
 
 
 def order_page(view: OrderSummary) -> str:
-    """The page of `trialwise order`: the chapter of the report by itself."""
+    """Return the page of `trialwise order`: the report's chapter by itself."""
     sheets: dict[str, Sheet] = {}
     source = view.found.source if view.found else ""
     return page(
@@ -84,7 +84,7 @@ def page(
 ) -> str:
     """Write a document as a page; `sheets` hold the data of its figures.
 
-    `lead` are lines below the heading (default: the title), `numbers` says in which document the numbers stand.
+    `lead` are lines below the heading (default: the title), `numbers` names the document that contains the numbers.
     """
     return (
         _environment()
@@ -108,14 +108,14 @@ def page(
 
 
 def script_json(value: object) -> Markup:
-    """JSON that cannot end the script element it stands in."""
+    """Write JSON that cannot end the script element around it."""
     text = _ACTS.sub(r"\1\\\\u\2", json.dumps(value, allow_nan=False, separators=(",", ":")))
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 no < is left
 
 
 @cache
 def bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
+    """Return Vega, Vega-Lite and vega-embed as one script."""
     import vl_convert
 
     snippet = None  # the whole bundle
@@ -123,12 +123,12 @@ def bundle() -> str:
 
 
 def _asset(name: str) -> str:
-    """The text of a file beside the template."""
+    """Return the text of a file beside the template."""
     return resources.files("trialwise.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _harmless(value: object) -> object:
-    """A value of the template, foreign characters that a page would act on as escapes."""
+    """Escape foreign characters that a page would act on in a value of the template."""
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,7 +1,7 @@
 r"""Numbers and tables for LaTeX: one `\newcommand` for each number of a claim or an estimate, and tables with booktabs.
 
-`numbers.tex` needs nothing but `\input`; `tables.tex` needs the package booktabs. The names of macros are in `macros`;
-each macro stands beside the sentence that it comes from.
+`numbers.tex` needs only `\input`; `tables.tex` needs the package booktabs. The names of macros are in `macros`;
+each macro is listed beside the sentence that it comes from.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trialwise.report.tables import kpi_tables
 def latex_files(
     analysis: Analysis, order: OrderSummary | None = None, verdicts: VerdictSummary | None = None
 ) -> dict[str, str]:
-    """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
+    """Return the texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
     sentences = _sentences(analysis)
     return {
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
@@ -42,7 +42,7 @@ def latex_files(
 
 
 def _sentences(analysis: Analysis) -> tuple[Claim, ...]:
-    """Those of the report, then one for each estimate."""
+    """Return the report's sentences, then one for each estimate."""
     found = claims(analysis)
     if analysis.estimation is None:
         return found
@@ -82,7 +82,7 @@ def _macros(sentences: Iterable[Claim]) -> Iterator[str]:
 
 
 def _comment(claim: Claim) -> str:
-    """The sentence with its numbers in the unit of the metric, as the macros have them."""
+    """Write the sentence with its numbers in the metric's unit, as the macros have them."""
     plain = (piece.with_unit if isinstance(piece, Number) else _marked(piece) for piece in claim.pieces)
     return " ".join("".join(plain).split())
 

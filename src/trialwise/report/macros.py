@@ -1,7 +1,7 @@
-r"""Names of LaTeX macros: letters only, one for each number, never the same twice.
+r"""Names of LaTeX macros: letters only, one for each number, all different.
 
-`\tw` and the words in CamelCase; a digit is spelled out (`6` is `Six`), a point is `Point`, all else that is no
-ASCII letter parts words. Where two texts give one name, the later ones end in `VariantB`, `VariantC` …
+A name is `\tw` and the words in CamelCase; digits are spelled out (`6` is `Six`), a point is `Point`, and any other character
+that is not an ASCII letter separates words. If two texts give one name, later ones end in `VariantB`, `VariantC` …
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _WORDS = re.compile(r"[A-Za-z]+|\d")
 
 
 class MacroNames:
-    """Hands out names of macros, each once, so that the order of asking decides who is a variant."""
+    """Gives unique names to macros; the order of requests decides which are variants."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
 
     def name(self, *words: str) -> str:
-        """A name from the words that nobody has yet."""
+        """Return an unused name made from the words."""
         base = macro_name(*words)
         name, variant = base, 1
         while name in self._taken:
@@ -32,7 +32,7 @@ class MacroNames:
 
 
 def macro_name(*words: str) -> str:
-    """The words as one name, without the backslash."""
+    """Return the words as one name, without the backslash."""
     text = " ".join(words)
     found: list[str] = _WORDS.findall(_NUMBER.sub(" point ", text))
     camel = "".join(_DIGITS[int(word)] if word.isdigit() else word[0].upper() + word[1:] for word in found)
@@ -44,7 +44,7 @@ def macro_name(*words: str) -> str:
 
 
 def _letters(number: int) -> str:
-    """1 is B, 25 is Z, 26 is BA: numbers in letters."""
+    """Write numbers in letters: 1 is B, 25 is Z, 26 is BA."""
     text = ""
     while number:
         number, digit = divmod(number, 26)

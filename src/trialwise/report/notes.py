@@ -1,4 +1,4 @@
-"""What the methods are and where they come from, for the end of a report."""
+"""The methods and their sources, for the end of a report."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairne
 def method_notes(
     analysis: Analysis, order: OrderSummary | None = None, verdicts: VerdictSummary | None = None
 ) -> tuple[Note, ...]:
-    """The notes on the methods that this analysis, the verdicts on treatments, and the analysis of the order used."""
+    """Return the notes on the methods that this analysis, its verdicts and its analysis of order used."""
     paper = analysis.method == "paper"
     notes = [_independence_paper() if paper else _independence(), _band()]
     if any(found.metric.variability for found in analysis.metrics):
@@ -105,7 +105,7 @@ def method_notes(
 
 
 def _estimates(found: Estimation) -> Iterator[Note]:
-    """The notes on what is estimated from many trials; on control variates where some were taken."""
+    """Yield the notes on estimates from many trials, and on control variates if any were used."""
     yield Note(
         "Estimates",
         "Pooled: of all samples of all trials, which are clusters of samples. The interval of a percentile holds every value whose "
@@ -125,13 +125,13 @@ def _estimates(found: Estimation) -> Iterator[Note]:
 
 
 def verdict_notes(view: VerdictSummary) -> tuple[Note, ...]:
-    """The notes on how treatments were compared and ranked; none where they were not."""
+    """Return the notes on how treatments were compared and ranked; none if they were not."""
     compared = view.comparison is not None and any(row.difference for row in view.comparison.rows)
     return (*([_verdicts()] if compared else []), *([_ranks()] if view.ranking else []))
 
 
 def order_notes(view: OrderSummary) -> tuple[Note, ...]:
-    """The notes on how the order was judged; none where it was not."""
+    """Return the notes on how the order was judged; none if it was not."""
     if view.found is None or view.refusal:
         return ()
     notes: list[Note] = []

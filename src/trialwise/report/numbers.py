@@ -1,4 +1,4 @@
-"""Numbers as reports write them: one rounding for text, HTML and LaTeX, and where each stands in the JSON document."""
+"""Numbers in reports: one rounding for text, HTML and LaTeX, and each number's place in the JSON document."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ __all__ = [
 ]  # fmt: skip
 
 Kind = Literal["number", "given", "count", "p_value", "duration"]
-"""What is written: a value to so many digits, one that the user gave as it was given, a count with its thousands apart, a p-value,
-seconds as people say them."""
+"""How a number is written: a value to some digits, one as the user gave it, a count with thousands separated, a p-value, or seconds
+as
+people say them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a number rests on: how many trials or series, the confidence (percent), the method."""
+    """What a number rests on: the number of trials or series, the confidence (percent), the method."""
 
     n: int
     level: float
@@ -46,7 +48,7 @@ class Basis:
 
     @property
     def text(self) -> str:
-        """The basis in words."""
+        """Describe the basis."""
         return f"n = {self.n}, {percent(self.level)}, {self.method}"
 
 
@@ -55,8 +57,8 @@ class Number:
     """A number of a report.
 
     `pointer` is its place in the JSON document (RFC 6901). A lower bound is rounded down and an upper bound up, so
-    that what is printed holds as well. `macro` is its name in LaTeX, empty where it has none. `power`: what is printed is
-    the value times 10 to the power of minus that, in `unit`. `sign` writes a plus before what is above 0.
+    that the printed statement holds as well. `macro` is its name in LaTeX, empty if it has none. `power`: the printed number is
+    the value divided by 10 to this power, in `unit`. `sign` writes a plus before positive numbers.
     """
 
     value: float | None
@@ -72,22 +74,22 @@ class Number:
 
     @property
     def text(self) -> str:
-        """The number as it is printed, without its unit."""
+        """Return the number as printed, without its unit."""
         return written(self)
 
     @property
     def with_unit(self) -> str:
-        """The number and its unit; no unit where there is no number."""
+        """Return the number and its unit; no unit if there is no number."""
         text = self.text
         return text if text == ABSENT else f"{text} {self.unit}".strip()
 
     def scaled(self, unit: str, power: int) -> Number:
-        """The same number as it is printed in another unit, which is 10 to the power of `power` of its own."""
+        """Return the same number in another unit, which is 10 to the power of `power` of its own."""
         return replace(self, unit=unit, power=power)
 
 
 def written(number: Number) -> str:
-    """Write a number, without its unit: the one function of documents that makes digits."""
+    """Write a number, without its unit; the only function of documents that makes digits."""
     value = number.value
     if value is None or not isfinite(value):
         return ABSENT
@@ -107,9 +109,9 @@ def written(number: Number) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate with its bounds, which stand in one cell: "+16 % (+0.2 to +35)".
+    """An estimate with its bounds, in one cell: "+16 % (+0.2 to +35)".
 
-    The numbers have one unit, power and sign. `unbounded` are the words where there are no bounds.
+    The numbers have one unit, power and sign. `unbounded` is printed if there are no bounds.
     """
 
     value: Number
@@ -119,19 +121,19 @@ class Estimate:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The estimate and its bounds as they are printed, without their unit."""
+        """Return the estimate and its bounds as printed, without their unit."""
         shown = self.value
         return with_bounds(shown.value, self.low.value, self.high.value, power=shown.power, sign=shown.sign)
 
     @property
     def before(self) -> str:
-        """The estimate with its unit."""
+        """Return the estimate with its unit."""
         value, _, _ = self.texts
         return value if value == ABSENT else f"{value} {self.value.unit}".strip()
 
     @property
     def inside(self) -> str:
-        """The bounds, or why there are none; empty where there is no estimate either."""
+        """Return the bounds, or why there are none; empty if there is no estimate either."""
         value, low, high = self.texts
         if low == high == ABSENT:
             return "" if value == ABSENT else self.unbounded
@@ -139,12 +141,12 @@ class Estimate:
 
     @property
     def text(self) -> str:
-        """The whole cell."""
+        """Return the whole cell."""
         return f"{self.before} ({self.inside})" if self.inside else self.before
 
 
 def p_text(value: float | None, pointer: str = "") -> tuple[str, Number]:
-    """A p-value in a sentence, with the sign before it: "p = 0.012", "p < 0.0001"."""
+    """Write a p-value in a sentence, with the sign before it: "p = 0.012", "p < 0.0001"."""
     number = Number(value, pointer, kind="p_value")
     return ("p " if number.text.startswith("<") else "p = ", number)
 
@@ -160,7 +162,7 @@ def estimate(
     pointers: tuple[str, str, str] = ("", "", ""),
     unbounded: str = "no bounds",
 ) -> Estimate:
-    """An estimate with its bounds: the lower one rounds down, the upper one up. `pointers` are the places of the three in JSON."""
+    """Make an estimate whose lower bound rounds down and whose upper bound rounds up. `pointers` locate the three in the JSON."""
     one, two, three = (
         Number(each, pointer, unit, rounding, power=power, sign=sign)
         for each, pointer, rounding in zip(
@@ -192,12 +194,12 @@ class Bounded(Protocol):
 def estimate_of(
     found: Bounded | None, at: str, unit: str = "", *, power: int = 0, sign: bool = False
 ) -> Estimate:
-    """A result that stands at `at` in the JSON document, with its bounds; a dash where there is none."""
+    """Convert a result at `at` in the JSON document, with its bounds; a dash if there is none."""
     places = (f"{at}/estimate", f"{at}/low", f"{at}/high")
     ends = (None, None, None) if found is None else (found.estimate, found.low, found.high)
     return estimate(*ends, unit, power=power, sign=sign, pointers=places)
 
 
 def given(value: float, unit: str = "%") -> Number:
-    """A number that the user gave, such as a level, as it was given."""
+    """Make a number that is printed as the user gave it, such as a level."""
     return Number(value, unit=unit, kind="given")

@@ -1,4 +1,4 @@
-"""An analysis of order as a table for LaTeX, in the form of the paper's Tables 3 to 5."""
+"""An analysis of order as a LaTeX table, in the form of the paper's Tables 3 to 5."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trialwise.report.render.latex import escaped
 
 
 def order_latex(found: OrderAnalysis) -> str:
-    """A table with booktabs in the form of the paper's Tables 3 to 5, with η² beside."""
+    """Write a table with booktabs in the form of the paper's Tables 3 to 5, with η² added."""
     lines = [
         "% Written by `trialwise order --latex`; needs \\usepackage{booktabs}.",
         f"% {counted(len(found.treatments), 'comparison')}, {CORRECTIONS[found.correction]}, alpha = {found.alpha:g}",

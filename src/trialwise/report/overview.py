@@ -1,4 +1,4 @@
-"""The overview of an analysis for a terminal: one small table for each objective, and why something is not claimed."""
+"""The overview of an analysis for a terminal: one small table for each objective, and the reasons for missing claims."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trialwise.report.tables import metric_scale
 from trialwise.report.units import Scale
 
 MAX_SERIES = 6
-"""With more series than this, an overview would be wider than a terminal; the full tables serve then."""
+"""With more series, an overview would be wider than a terminal; use the full tables instead."""
 
 
 def overview_tables(analysis: Analysis) -> list[Table]:
-    """One table for each KPI of each metric: treatments down, series across, the variability score last.
+    """Return one table for each KPI of each metric: treatments down, series across, the variability score last.
 
-    A number that is descriptive only carries a tilde; a KPI that cannot be had is a dash.
+    A tilde marks a number that is only descriptive; an unavailable KPI is a dash.
     """
     return [
         _overview(analysis, found, kpi)
@@ -31,7 +31,7 @@ def overview_tables(analysis: Analysis) -> list[Table]:
 
 
 def reasons(analysis: Analysis) -> list[str]:
-    """Why some numbers are descriptive only or missing: each reason once, with those whom it concerns."""
+    """Say why some numbers are only descriptive or missing: each reason once, with what it applies to."""
     names = labels(analysis)
     found: dict[str, list[str]] = {}
     for metric in analysis.metrics:

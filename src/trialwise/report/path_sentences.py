@@ -1,4 +1,4 @@
-"""Sentences of an experiment over paths: what ran, and which trials are not valid and why."""
+"""Sentences on an experiment over paths: what ran, which trials are invalid and why."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.numbers import counted
 
 _MOST = 3
-"""More different reasons than this are left to the table of failures."""
+"""Maximum number of reasons listed; more are left to the table of failures."""
 
 
 def path_lead(path: PathAnalysis) -> str:
-    """What ran, in one sentence."""
+    """Say in one sentence what ran."""
     if not path.flows:  # recorded by others, who do not say
         each = f"Runs of {path.runtime:g} s: " if path.runtime else ""
         return f"{each}{counted(sum(found.trials for found in path.treatments), 'valid trial')}."
@@ -29,7 +29,7 @@ def _way(uplink: str, downlink: str) -> str:
 
 
 def invalid_sentences(analysis: Analysis) -> Iterator[str]:
-    """Which trials are not valid, each reason with its numbers; one sentence where there are many reasons."""
+    """Say which trials are invalid, each reason with its numbers; one sentence if there are many reasons."""
     reasons: dict[str, list[int]] = {}
     for failure in analysis.failures:
         if failure.status == "invalid":

@@ -16,7 +16,7 @@ _MEANINGS = {"throughput": "throughput", "delay": "95th percentile of the one-wa
 
 
 def path_tables(analysis: Analysis) -> list[Table]:
-    """All tables of an experiment over paths, in the order of their weight; none for other kinds."""
+    """Return all tables of an experiment over paths, in order of importance; none for other kinds."""
     path = analysis.path
     if path is None:
         return []
@@ -25,7 +25,7 @@ def path_tables(analysis: Analysis) -> list[Table]:
 
 
 def path_paper_tables(analysis: Analysis) -> list[Table]:
-    """The tables that go into a paper: the results of flows, one table for each quantity, and of the plane."""
+    """Return the tables for a paper: the results of flows, one table for each quantity, and of the plane."""
     path = analysis.path
     if path is None:
         return []
@@ -62,7 +62,7 @@ def _and(words: list[str]) -> str:
 
 
 def path_overview(path: PathAnalysis) -> Table:
-    """Medians alone, narrow enough for a terminal."""
+    """Return medians alone, narrow enough for a terminal."""
     rows = tuple(
         _overview_row(found.treatment, flow, f"/path/treatments/{at}/flows/{place}")
         for at, found in enumerate(path.treatments)

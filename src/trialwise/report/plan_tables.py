@@ -1,4 +1,4 @@
-"""Tables of what was asked for and how it was carried out: objectives, design, environment, failures."""
+"""Tables of what was requested and how it was carried out: objectives, design, environment, failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trialwise.store.records import Session
 
 
 def objective_table(analysis: Analysis) -> Table:
-    """The parameters of each metric, as in TriScale's Table 2."""
+    """Return the parameters of each metric, as in TriScale's Table 2."""
     return table_of(
         key="objectives",
         caption="Objectives of each metric (TriScale, Table 2)",
@@ -62,7 +62,7 @@ def _objectives(analysis: Analysis, index: int) -> Iterator[tuple[Cell, ...]]:
 
 
 def design_table(analysis: Analysis) -> Table | None:
-    """The parameters of the experiment; None for a table of measurements, which has none."""
+    """Return the parameters of the experiment; None for a table of measurements, which has none."""
     plan = analysis.plan
     if plan is None:
         return None
@@ -96,7 +96,7 @@ def _further(plan: PlanSummary) -> Iterator[tuple[Cell, ...]]:
 
 
 def population_table(analysis: Analysis) -> Table | None:
-    """What the drawn factors were drawn from; None without such factors."""
+    """Return the populations of the sampled factors; None without such factors."""
     rows: list[tuple[Cell, ...]] = []
     for place, found in enumerate(analysis.populations):
         at = f"/populations/{place}"
@@ -116,7 +116,7 @@ def population_table(analysis: Analysis) -> Table | None:
 
 
 def session_table(analysis: Analysis) -> Table | None:
-    """The runs of the runner; None for a table of measurements."""
+    """Return the runs of the runner; None for a table of measurements."""
     rows = tuple(
         _session(session.record, f"/sessions/{place}/record")
         for place, session in enumerate(analysis.sessions)
@@ -148,7 +148,7 @@ def _session(session: Session, at: str) -> tuple[Cell, ...]:
 
 
 def environment_tables(analysis: Analysis) -> list[Table]:
-    """The environment that each session recorded."""
+    """Return the environment recorded by each session."""
     return [
         table_of(
             f"environment-{session.record.number}",
@@ -162,7 +162,7 @@ def environment_tables(analysis: Analysis) -> list[Table]:
 
 
 def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as lines: `cpu.model`, `cpu.cores`."""
+    """Flatten nested facts: `cpu.model`, `cpu.cores`."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def trials_text(analysis: Analysis) -> str:
-    """How many trials there are: of those that were planned, where some have not run."""
+    """Write the number of trials, and of those planned if some have not run."""
     waiting = analysis.counts.get("planned", 0)
     if not waiting:
         return counted(analysis.planned, "trial")
@@ -181,7 +181,7 @@ def trials_text(analysis: Analysis) -> str:
 
 
 def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
-    """The attempts that gave no result, only the first `most`; None where all gave one."""
+    """Return the attempts without a result, only the first `most`; None if all gave one."""
     rows = tuple(
         (
             str(found.number) if found.attempt == 1 else f"{found.number} (attempt {found.attempt})",

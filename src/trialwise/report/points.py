@@ -1,4 +1,4 @@
-"""The points of figures, as rows: interactive and printed figures draw the same ones. Nothing is computed here."""
+"""The data of figures, as rows: interactive and printed figures draw the same ones. Computes nothing."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Row = dict[str, Value]
 ALL = "all trials"
 _FEW = 60
 _CHARACTER = 0.008
-"""Width of a character of a label, as a share of a figure's."""
+"""Width of a label's character, as a share of the figure's width."""
 
 
 def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
-    """The treatments that have trials, in the order of the file."""
+    """Return the treatments that have trials, in the order of the file."""
     there = {trial.treatment for trial in found.trials}
     return [name for name in analysis.treatments if name in there]
 
 
 def labels(analysis: Analysis) -> dict[str, str]:
-    """What figures call each treatment: its levels alone, or its whole name where levels do not tell them apart."""
+    """Return each treatment's label in figures: its levels alone, or its whole name if levels are ambiguous."""
     factors = factor_names(analysis)
     firsts: dict[str, TrialMetric] = {}
     for found in analysis.metrics:
@@ -50,23 +50,23 @@ def labels(analysis: Analysis) -> dict[str, str]:
 
 
 def factor_names(analysis: Analysis) -> list[str]:
-    """The factors that make the treatments."""
+    """Return the factors that make the treatments."""
     drawn = {population.factor for population in analysis.populations}
     trial = next((trial for found in analysis.metrics for trial in found.trials), None)
     return [name for name in trial.factors if name not in drawn] if trial else []
 
 
 def labelled(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
-    """The rows with treatments as figures call them."""
+    """Replace treatments in the rows by their labels."""
     return [{**row, "treatment": names[str(row["treatment"])]} if "treatment" in row else row for row in rows]
 
 
 _IN_UNIT = ("value", "estimate", "bound", "low", "high", "lower", "upper", "score")
-"""The fields that are in the unit of the metric."""
+"""The fields in the metric's unit."""
 
 
 def in_unit(rows: Sequence[Row], shown: Scale, fields: Sequence[str] = _IN_UNIT) -> list[Row]:
-    """The rows with some of their fields in the unit in which they are shown."""
+    """Convert some fields of the rows to the displayed unit."""
     if not shown.power:
         return list(rows)
     return [
@@ -79,7 +79,7 @@ def in_unit(rows: Sequence[Row], shown: Scale, fields: Sequence[str] = _IN_UNIT)
 
 
 def failure_rows(failures: Sequence[TrialFailure]) -> list[Row]:
-    """One row for each attempt that failed, was abandoned or is invalid."""
+    """Return one row for each attempt that failed, was abandoned or is invalid."""
     return [
         {
             "trial": failure.number,
@@ -93,9 +93,9 @@ def failure_rows(failures: Sequence[TrialFailure]) -> list[Row]:
 
 
 def series_starts(found: MetricAnalysis) -> list[Row]:
-    """Where each series begins in the order of trials, from the second on, with its label where that has room.
+    """Return where each series from the second on begins in the order of trials, with its label if there is room.
 
-    None where the trials of a series do not stand together: then the order is not that of series, as in a table that is sorted by
+    None if the trials of a series are not contiguous: then the order is not that of series, as in a table sorted by
     treatment.
     """
     by_number = sorted((trial.number, trial.series) for trial in found.trials)
@@ -115,7 +115,7 @@ def series_starts(found: MetricAnalysis) -> list[Row]:
 
 
 def order_words(analysis: Analysis) -> tuple[str, str]:
-    """What the axis of trials in order is called, and what can be seen along it."""
+    """Return the title of the axis of trials in order, and what can be seen along it."""
     if analysis.plan is not None:
         return "trial, in the order of the plan", "Look for drift, steps and outliers."
     return (
@@ -125,7 +125,7 @@ def order_words(analysis: Analysis) -> tuple[str, str]:
 
 
 def kpi_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
-    """One row for each treatment and series: the bound, and the two-sided interval of the percentile."""
+    """Return one row for each treatment and series: the bound, and the two-sided interval of the percentile."""
     rows: list[Row] = []
     for kpi in found.kpis:
         if kpi.objective == objective and kpi.result is not None:
@@ -145,7 +145,7 @@ def kpi_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
 
 
 def score_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
-    """One row for each treatment with a variability score of this KPI."""
+    """Return one row for each treatment with a variability score of this KPI."""
     return [
         {
             "treatment": score.treatment,
@@ -161,7 +161,7 @@ def score_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
 
 
 def step_rows(found: MetricAnalysis) -> list[Row]:
-    """The steps of the empirical distributions; each begins at a share of 0."""
+    """Return the steps of the empirical distributions; each begins at a share of 0."""
     rows: list[Row] = []
     for known in found.distributions:
         values, shares = known.values.tolist(), known.shares.tolist()
@@ -173,9 +173,9 @@ def step_rows(found: MetricAnalysis) -> list[Row]:
 
 
 def band_rows(found: MetricAnalysis) -> list[Row]:
-    """The bands of the distributions: simultaneous (`low`, `high`) and one-sided (`lower`, `upper`) by percentile.
+    """Return the bands of the distributions: simultaneous (`low`, `high`) and one-sided (`lower`, `upper`) by percentile.
 
-    Where the simultaneous band has no bound it goes on without end; it is drawn to the smallest or largest value.
+    An unbounded part of the simultaneous band is drawn to the smallest or largest value.
     """
     return list(_band_rows(found))
 
@@ -201,7 +201,7 @@ def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
 
 
 def pooled_rows(analysis: Analysis, found: MetricAnalysis) -> list[Row]:
-    """One row for each treatment and number of trials: the pooled estimate so far, with its interval."""
+    """Return one row for each treatment and number of trials: the pooled estimate so far, with its interval."""
     return [
         {
             "treatment": course.treatment,
@@ -218,7 +218,7 @@ def pooled_rows(analysis: Analysis, found: MetricAnalysis) -> list[Row]:
 
 
 def pooled_step_rows(analysis: Analysis, found: MetricAnalysis) -> list[Row]:
-    """The steps of the empirical distributions of all samples; each begins at a share of 0."""
+    """Return the steps of the empirical distributions of all samples; each begins at a share of 0."""
     return [
         {"treatment": course.treatment, "value": value, "share": share}
         for course in _courses(analysis, found)
@@ -238,7 +238,7 @@ def _bound(value: float | None) -> float | None:
 
 
 def picked(rows: Sequence[Row], *fields: str) -> list[Row]:
-    """The rows that have all of the fields, with these fields and their names alone."""
+    """Return the rows that have all of the fields, reduced to these fields and their names."""
     kept = ("treatment", "series", *fields)
     return [
         {name: row[name] for name in kept} for row in rows if all(row[name] is not None for name in fields)
@@ -246,7 +246,7 @@ def picked(rows: Sequence[Row], *fields: str) -> list[Row]:
 
 
 def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
-    """The autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
+    """Return the autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
     return [
         {
             "treatment": test.treatment,
@@ -264,25 +264,25 @@ def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
 
 
 def correlation_range(rows: Sequence[Row]) -> tuple[float, float]:
-    """Return the ends of an axis of coefficients: -1 to 1, and further where few trials have thresholds beyond."""
+    """Return the ends of an axis of coefficients: -1 to 1, and further if few trials have thresholds beyond."""
     most = max((float(row["threshold"] or 0) for row in rows), default=0.0)
     end = 1.0 if most <= 1 else 1.05 * most
     return -end, end
 
 
 def trace_name(trace: TrialTrace, names: Mapping[str, str]) -> str:
-    """How a trial is called where one can be chosen."""
+    """Return a trial's label in a selection list."""
     verdict = {True: "converged", False: "not converged", None: "no test"}[trace.converged]
     return f"trial {trace.number}: {names[trace.treatment]}, series {trace.series} ({verdict})"
 
 
 def has_few_samples(trace: TrialTrace) -> bool:
-    """Whether each sample stands alone in a figure, so that a mark as fine as those of a cloud would hardly be seen."""
+    """Return True if samples stand alone in a figure, where marks as fine as those of a cloud would hardly be visible."""
     return len(trace.times) <= _FEW
 
 
 def stretch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
-    """The raw samples, or the extremes of stretches of them."""
+    """Return the raw samples, or the extremes of stretches of them."""
     return [
         {"trial": trace_name(trace, names), "time": time, "low": low, "high": high}
         for trace in traces
@@ -291,7 +291,7 @@ def stretch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list
 
 
 def batch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
-    """The measure of each batch or window of the convergence test."""
+    """Return the measure of each batch or window of the convergence test."""
     return [
         {"trial": trace_name(trace, names), "time": time, "value": value}
         for trace in traces
@@ -300,7 +300,7 @@ def batch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[R
 
 
 def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
-    """The fitted line, and the steepest lines through its middle that the tolerance allows."""
+    """Return the fitted line, and the steepest lines through its middle that the tolerance allows."""
     rows: list[Row] = []
     for trace in traces:
         if trace.line is None:
@@ -321,7 +321,7 @@ def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Ro
 
 
 def warmup_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
-    """Where the start-up that was cut ends."""
+    """Return the end of the start-up that was cut."""
     return [
         {"trial": trace_name(trace, names), "time": trace.warmup_end}
         for trace in traces

@@ -1,4 +1,4 @@
-"""The figures of a whole analysis for print, and the printed report."""
+"""Print the figures of a whole analysis, and the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trialwise.report.render.typst import pdf
 
 Kind = Literal["pdf", "svg"]
 DOCUMENT = "report.pdf"
-"""The printed report, of experiments that `paper.has_document` names."""
+"""The printed report, for experiments that `paper.has_document` names."""
 
 
 def print_figures(
@@ -36,15 +36,15 @@ def print_figures(
     order: OrderSummary | None = None,
     verdicts: VerdictSummary | None = None,
 ) -> list[Path]:
-    """Write the figures of all metrics, of the verdicts and of the order, into a folder, which is made; return what was written.
+    """Write the figures of all metrics, of the verdicts and of the order into a folder, which is created; return the paths.
 
-    An experiment over paths has those of its planes and delays too, a simulation those of its estimates, and both as PDF the whole
+    An experiment over paths adds figures of its planes and delays, a simulation figures of its estimates, and both, as PDF, the whole
     report in one document.
 
     Raises
     ------
     OSError
-        The folder cannot be made or written.
+        The folder cannot be created or written.
     """
     sheets: dict[str, Sheet] = {}
     written = write_all(_all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
@@ -56,12 +56,12 @@ def print_figures(
 
 
 def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Path]:
-    """Write every figure of order there is something for (as pdf or svg), and say which.
+    """Write every figure of order that has something to show (as pdf or svg); return the paths.
 
     Raises
     ------
     OSError
-        The folder cannot be made or written.
+        The folder cannot be created or written.
     """
     sheets: dict[str, Sheet] = {}
     figures = (figure for group in order_figures(view, {}, sheets) for figure in group.figures)

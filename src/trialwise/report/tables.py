@@ -1,4 +1,4 @@
-"""The tables of a report, free of any output format: text, HTML and LaTeX render the same cells."""
+"""The tables of a report, in no particular format: text, HTML and LaTeX render the same cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trialwise.report.units import Scale, scale
 
 
 def result_tables(analysis: Analysis) -> list[Table]:
-    """KPIs, variability scores and independence tests, metric by metric; tables without rows are left out."""
+    """Return KPIs, variability scores and independence tests, metric by metric; tables without rows are left out."""
     independence = {table.key: table for table in independence_tables(analysis)}
     tables: list[Table] = []
     for place, found in enumerate(analysis.metrics):
@@ -31,7 +31,7 @@ def result_tables(analysis: Analysis) -> list[Table]:
 
 
 def kpi_tables(analysis: Analysis, place: int) -> list[Table]:
-    """The tables of a metric that go into a paper: KPIs and variability scores."""
+    """Return the tables of a metric for a paper: KPIs and variability scores."""
     found, at = analysis.metrics[place], f"/metrics/{place}"
     tables = [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
     tables += [_variability(analysis, found, kpi, at) for kpi in scored(found)]
@@ -39,7 +39,7 @@ def kpi_tables(analysis: Analysis, place: int) -> list[Table]:
 
 
 def independence_tables(analysis: Analysis) -> list[Table]:
-    """The independence tests of each metric."""
+    """Return the independence tests of each metric."""
     tables = [
         _independence(analysis, found, f"/metrics/{place}") for place, found in enumerate(analysis.metrics)
     ]
@@ -89,7 +89,7 @@ def _kpi_row(kpi: SeriesKpi, at: str, shown: Scale) -> tuple[Cell, ...]:
 
 
 def _standing(found: SeriesKpi | SeriesVariability) -> tuple[str, str]:
-    """What a number is worth, in a word and with the reason."""
+    """Return a word for a number's standing, and the reason."""
     value = found.result and (found.result.value if isinstance(found, SeriesKpi) else found.result.score)
     word = "none" if value is None else "descriptive" if found.descriptive else "holds"
     return word, (found.note or "").replace("descriptive only: ", "")
@@ -203,7 +203,7 @@ def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:
 
 
 def yes_no(verdict: bool | None) -> str:
-    """A verdict in a word; None is a test that could not decide."""
+    """Write a verdict as a word; None is a test that could not decide."""
     return "undecided" if verdict is None else "yes" if verdict else "no"
 
 
@@ -211,7 +211,7 @@ def yes_no(verdict: bool | None) -> str:
 
 
 def moment(seconds: float | None) -> str:
-    """A time since 1970 as date and time in UTC, a smaller one as seconds."""
+    """Write a time since 1970 as date and time in UTC, a smaller one as seconds."""
     if seconds is None:
         return ABSENT
     if seconds < 1e8:
@@ -220,10 +220,10 @@ def moment(seconds: float | None) -> str:
 
 
 def treatment_cell(name: str) -> Cell:
-    """The name of a treatment, a dash where there is but one."""
+    """Write the name of a treatment; a dash if there is only one."""
     return ABSENT if name == "-" else Name(name)
 
 
 def metric_scale(found: MetricAnalysis) -> Scale:
-    """The unit in which the values of a metric stand side by side."""
+    """Return the unit in which the values of a metric are listed."""
     return scale((trial.value for trial in found.trials), found.metric.unit)

@@ -18,9 +18,9 @@ _LABEL = 6
 
 
 def correlogram_lines(found: Lags, periods: Sequence[float], width: int = 76) -> Iterator[str]:
-    """The coefficient against the lag as bars, full beyond the threshold and light within; periods marked below.
+    """Plot the coefficient against the lag as bars, full beyond the threshold and light within; periods are marked below.
 
-    Where a column stands for several lags, it shows the coefficient that is farthest from 0.
+    A column that covers several lags shows the coefficient farthest from 0.
     """
     if not found.lags:
         return

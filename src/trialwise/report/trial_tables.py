@@ -1,4 +1,4 @@
-"""Tables with a row for each trial; of many trials they have the first ones, so that a page stays small."""
+"""Tables with a row for each trial; of many trials they show the first, so that a page stays small."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trialwise.report.tables import metric_scale, moment, treatment_cell, yes_no
 from trialwise.report.units import Scale
 
 MAX_ROWS = 200
-"""Of more trials, so many have a row: with seven metrics these take 0.2 MB of a page."""
+"""Maximum number of trials that have a row: with seven metrics these take 0.2 MB of a page."""
 
 
 def _cut(there: int, form: str, option: str) -> str:
-    """Where the other rows are, as the end of a caption; empty where all are in the table."""
+    """Say at the end of a caption where the other rows are; empty if all are in the table."""
     return (
         f": the first {MAX_ROWS} of {there:,}; trialwise analyze {option} has all as {form}"
         if there > MAX_ROWS
@@ -25,7 +25,7 @@ def _cut(there: int, form: str, option: str) -> str:
 
 
 def trial_table(analysis: Analysis) -> Table:
-    """One row for each of the first trials with the metrics beside each other, in the order of the plan."""
+    """Return one row for each of the first trials, with one column per metric, in the order of the plan."""
     places = [_by_trial(found) for found in analysis.metrics]
     scales = [metric_scale(found) for found in analysis.metrics]
     trials: dict[tuple[int, int], TrialMetric] = {}
@@ -88,7 +88,7 @@ def _trial_value(analysis: Analysis, shown: Scale, metric: int, place: int | Non
 
 
 def convergence_tables(analysis: Analysis) -> list[Table]:
-    """The convergence tests of the trials of each metric that asks for one."""
+    """Return the convergence tests of the trials of each metric that requests one."""
     tables = (_convergence(found, f"/metrics/{index}") for index, found in enumerate(analysis.metrics))
     return [table for table in tables if table.rows]
 

@@ -1,1 +1,1 @@
-"""Documents in each medium: one module for each, and the only places that escape, wrap, fold or cut short."""
+"""Renderers of documents: one module per medium, and the only places that escape, wrap, fold or shorten."""

@@ -1,4 +1,4 @@
-"""Tables in the terminal: cells under one another, changed in layout where they do not fit, and never cut."""
+"""Lay out tables in the terminal: a table that does not fit changes its layout and is never cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.visible import cell_width, visible
 _GAP = 2
 _INDENT = 2
 _MAX_WORD = 20
-"""Longer words without a digit are folded where a table is too wide; a number never is."""
+"""Longer words without a digit are folded if a table is too wide; a number never is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Grid:
     right: frozenset[int] = frozenset()
 
     def lines(self, width: int | None) -> Iterator[tuple[str, bool]]:
-        """Lay the table out in at most so many columns, None for any number; True marks the lines of a heading.
+        """Lay the table out in at most `width` columns, None for any number; True marks the lines of a heading.
 
-        What does not fit first folds its words, then stands in several tables under one another, each with the first columns that
-        tell its rows apart, and in the narrowest terminals every cell has a line of its own. No cell is left out or cut.
+        A table that does not fit first folds its words, then splits into stacked tables, each with the first columns that
+        identify its rows; in the narrowest terminals every cell has its own line. No cell is left out or cut.
         """
         room = None if width is None else max(width - _INDENT, 1)
         places = range(len(self.rows[0])) if self.rows else ()
@@ -44,13 +44,13 @@ class Grid:
 
     @property
     def _naming(self) -> int:
-        """The fewest columns, from the first on, that tell all rows apart; one where none do."""
+        """Return the smallest number of leading columns that identify all rows; one if no number does."""
         bodies = self.rows[1:]
         counts = range(1, len(self.rows[0]))
         return next((count for count in counts if len({row[:count] for row in bodies}) == len(bodies)), 1)
 
     def _widths(self, block: Sequence[int], room: int) -> dict[int, int]:
-        """Widths that sum up to the room at most: the least that each column takes, and what is left for columns of words."""
+        """Divide the room: each column gets its minimum width, and columns of words get the rest."""
         least, natural = _least(self.rows, self.right), _natural(self.rows, block)
         widths = {place: min(least[place], natural[place]) for place in block}
         left = room - _total(widths)
@@ -94,7 +94,7 @@ def _total(widths: dict[int, int]) -> int:
 
 
 def _least(rows: Sequence[Sequence[str]], right: Collection[int]) -> dict[int, int]:
-    """The narrowest that each column may become: its longest number, or word unless that is long."""
+    """Return each column's minimum width: its longest number, or its longest word unless that is long."""
     least: dict[int, int] = {}
     for place in range(len(rows[0])):
         bodies = [cell_width(row[place]) for row in rows[1:]] if place in right else []
@@ -109,7 +109,7 @@ def _word_width(word: str) -> int:
 
 
 def _blocks(least: dict[int, int], naming: int, room: int) -> list[list[int]] | None:
-    """The columns of each table under one another, the first `naming` in each; None where no other fits beside them."""
+    """Return the columns of each stacked table, the first `naming` in each; None if no other fits beside them."""
     names, others = list(least)[:naming], list(least)[naming:]
     beside = _total({each: least[each] for each in names}) + _GAP
     if any(beside + least[place] > room for place in others):
@@ -123,7 +123,7 @@ def _blocks(least: dict[int, int], naming: int, room: int) -> list[list[int]] | 
 
 
 def _folded(cell: str, width: int) -> list[str]:
-    """The cell in lines of at most so many columns, between words; words too long for a line in pieces."""
+    """Fold a cell into lines of at most `width` columns between words; split words too long for a line."""
     lines = [""]
     for word in cell.split(" ") if cell_width(cell) > width else [cell]:
         joined = f"{lines[-1]} {word}" if lines[-1] else word
@@ -153,7 +153,7 @@ _WORDS = re.compile("( *)([^ ]+)")
 
 
 def wrapped(text: str, width: int, hanging: int = 4) -> list[str]:
-    """The text in lines of at most so many columns, later ones further in; it breaks between words, and no word is cut.
+    """Wrap the text into lines of at most `width` columns, later ones indented; it breaks between words, and no word is cut.
 
     A no-break space holds two words together; gaps of several spaces, which align columns, stay within a line.
     """

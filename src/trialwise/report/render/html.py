@@ -1,4 +1,4 @@
-"""Documents in HTML: a section that a page takes in, with each number's place in the JSON document."""
+"""Render documents as HTML: a section for a page, with each number's place in the JSON document."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from trialwise.visible import visible, visible_lines
 
 _EMPTY = Markup("")
 _ROOM = ((80, Markup(' class="words long"')), (12, Markup(' class="words"')))
-"""What a cell of more letters is in a page."""
+"""Class of a page's cell with more characters than this."""
 _TALL = 30
-"""A table of more rows scrolls."""
+"""A table with more rows scrolls."""
 _TALLEST = 640
 """A figure that is higher, in pixels, scrolls."""
 _WORDS: dict[Standing, str] = {
@@ -47,11 +47,11 @@ _WORDS: dict[Standing, str] = {
     "descriptive": "descriptive only",
     "refusal": "no claim",
 }
-"""The sentences that stand as a list, each with a word for what it is worth."""
+"""Sentences that form a list, each with a word for its standing."""
 
 
 def html(document: Document, *, place: str = "data-path") -> Markup:
-    """Write a document as a section; `place` is the attribute that says where a number stands in its JSON document."""
+    """Write a document as a section; `place` is the attribute that locates a number in its JSON document."""
     page = _Page(place)
     body = page.answer(document.answer) + page.blocks(document.blocks)
     return Markup('<section id="{}">\n{}</section>\n').format(document.key, body)
@@ -65,7 +65,7 @@ class _Page:
         return Markup('<p class="verdict {}">{}</p>\n').format(verdict.outcome, self.text(verdict.text))
 
     def text(self, cell: Cell) -> Markup:
-        """A text or a cell; a verdict says by its class what it means."""
+        """Render a text or a cell; a verdict's class gives its outcome."""
         found = _EMPTY.join(html_text(piece, self.place) for piece in pieces(cell))
         return (
             Markup('<span class="{}">{}</span>').format(cell.outcome, found)
@@ -74,7 +74,7 @@ class _Page:
         )
 
     def blocks(self, blocks: Iterable[Block]) -> Markup:
-        """Blocks one below the other; sentences with a standing that follow one another are a list."""
+        """Render blocks in sequence; consecutive sentences with a standing become a list."""
         parts = (
             self.sentences(run)
             if is_judged
@@ -167,7 +167,7 @@ class _Page:
         return whole + _left_out("p", left_out) + _EMPTY.join(facts)
 
     def cell(self, cell: Cell, kind: Markup) -> Markup:
-        """A cell of a row; words and names of some length keep room in narrow pages."""
+        """Render a cell of a row; longer words and names keep room on narrow pages."""
         length = 0 if kind else len(plain(cell))
         room = next((words for least, words in _ROOM if length > least), kind)
         return Markup("<td{}>{}</td>").format(room, self.text(cell))
@@ -191,7 +191,7 @@ def _attached(file: Attached) -> Markup:
 
 
 def _figure(figure: Figure) -> Markup:
-    """The place where a script draws a figure, with what is read instead of it."""
+    """Render the place where a script draws a figure, with its text alternative."""
     title = unbroken(visible_lines(figure.title))
     height = figure.spec.get("height", 0)
     tall = Markup(" tall") if height > _TALLEST and not figure.least else _EMPTY
@@ -214,7 +214,7 @@ def _left_out(tag: str, count: int) -> Markup:
 
 
 def html_text(piece: Piece, place: str = "data-path") -> Markup:
-    """A piece of a text; numbers carry their place in the JSON document and how they were rounded and scaled."""
+    """Render a piece of a text; numbers carry their place in the JSON document, their rounding and their scale."""
     match piece:
         case Number():
             return _with_unit(piece, place)
@@ -255,7 +255,7 @@ def _number(number: Number, text: str, place: str) -> Markup:
 
 
 def _quoted(text: str) -> Markup:
-    """A text in which what stands between backticks is code."""
+    """Render a text in which backticks mark code."""
     words, *parts = (escape(unbroken(part)) for part in visible_lines(text).split("`"))
     return words + _EMPTY.join(_code(parts))
 
@@ -266,5 +266,5 @@ def _code(parts: Iterable[Markup]) -> Iterator[Markup]:
 
 
 def unbroken(text: str) -> str:
-    """A text whose percentages and counts do not break across lines."""
+    """Keep percentages and counts from breaking across lines."""
     return text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")

@@ -1,6 +1,6 @@
-"""Documents as test cases: JUnit XML that continuous integration shows.
+"""Render documents as test cases: JUnit XML for continuous integration.
 
-It keeps to the schemas of Apache Ant's JUnit task and of Jenkins' xUnit plugin (junit-10) at once.
+It conforms to the schemas of both Apache Ant's JUnit task and Jenkins' xUnit plugin (junit-10).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test case: one that is bad fails, and one that is open is skipped, both with a message."""
+    """A test case: a bad one fails, an open one is skipped, both with a message."""
 
     name: str
     group: str
@@ -29,7 +29,7 @@ class Case:
 
 
 def junit(document: Document, moment: datetime) -> str:
-    """Each row with a verdict as a test case; where there is none, the answer as the only one."""
+    """Write each row with a verdict as a test case; without any, the answer is the only one."""
     found = [case for table in document.tables for case in _cases(document.key, table)]
     whole = Case(document.key, f"trialwise.{document.key}", document.answer.outcome, plain(document.answer))
     method = " ".join(plain(text) for text in _method(document))
@@ -59,7 +59,7 @@ def _cases(key: str, table: Table) -> Iterator[Case]:
 def junit_xml(
     name: str, cases: Sequence[Case], properties: dict[str, str], output: str, moment: datetime
 ) -> str:
-    """Write a suite with so many cases."""
+    """Write a suite of these cases."""
     root = ET.Element("testsuites")
     suite = ET.SubElement(
         root,
@@ -96,5 +96,5 @@ def _case(suite: ET.Element, case: Case) -> None:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML does not know."""
+    """Remove the characters that XML does not allow."""
     return _FORBIDDEN.sub("?", text)

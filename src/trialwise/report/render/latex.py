@@ -1,4 +1,4 @@
-r"""Documents in LaTeX: one `\newcommand` for each number that has a name, sentences that use them, and tables with booktabs."""
+r"""Render documents as LaTeX: one `\newcommand` for each named number, sentences that use them, and tables with booktabs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
 
 
 def latex(document: Document) -> Mapping[str, str]:
-    """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name; nothing is left out for its length."""
+    """Return the texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name; nothing is shortened."""
     sentences = [document.answer.text, *_sentences(document.blocks)]
     return {
         "numbers.tex": "".join(f"{line}\n" for line in _macros(sentences)),
@@ -91,7 +91,7 @@ def _macros(sentences: Iterable[Text]) -> Iterator[str]:
 
 
 def latex_text(cell: Cell) -> str:
-    """A text or cell; a number that has a macro is that macro."""
+    """Render a text or cell; a number that has a macro becomes that macro."""
     return "".join(map(_piece, pieces(cell)))
 
 
@@ -110,13 +110,13 @@ def _piece(piece: Piece) -> str:
 
 
 def latex_table(table: Table) -> str:
-    """A table with booktabs, and the sentences below it."""
+    """Write a table with booktabs, and the sentences below it."""
     facts = (f"\\par {latex_text(text)}" for text in table.facts)
     return floating(table.key, latex_text(table.caption), [*_tabular_of(table), *facts])
 
 
 def latex_file(table: Table, command: str) -> str:
-    """A table without a float around it, for a file of its own; its caption is a comment."""
+    """Write a table without a float around it, for a separate file; its caption is a comment."""
     caption = " ".join(plain(table.caption).split()) or "no inference"
     begin = (f"% Written by `{command}`; needs \\usepackage{{booktabs}}.", f"% {visible(caption)}")
     return "".join(f"{line}\n" for line in (*begin, *_tabular_of(table)))
@@ -129,14 +129,14 @@ def _tabular_of(table: Table) -> Iterator[str]:
 
 
 def floating(key: str, caption: str, lines: Iterable[str]) -> str:
-    """Lines in a `table` environment with a caption, which is LaTeX already, and a label."""
+    """Wrap lines in a `table` environment with a caption, which is LaTeX already, and a label."""
     label = re.sub(r"[^A-Za-z0-9-]", "-", key)
     begin = [r"\begin{table}", rf"\caption{{{caption}}}\label{{tab:{label}}}"]
     return "\n".join([*begin, *lines, r"\end{table}"])
 
 
 def tabular(heads: Iterable[str], rows: Iterable[Sequence[str]], numeric: Collection[int]) -> Iterator[str]:
-    """The lines of a tabular with booktabs: headings are escaped, cells are LaTeX already; columns of `numeric` flush right."""
+    """Yield the lines of a booktabs tabular: headings are escaped, cells are already LaTeX; `numeric` columns are right-aligned."""
     titles = [escaped(head) for head in heads]
     yield rf"\begin{{tabular}}{{{''.join('r' if place in numeric else 'l' for place in range(len(titles)))}}}"
     yield r"\toprule"
@@ -152,7 +152,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def latex_number(text: str) -> str:
-    """A number as it is printed, in LaTeX; it works in text and in formulas."""
+    """Write a printed number in LaTeX; it works in text and in formulas."""
     if text == ABSENT:
         return "--"
     if exponent := _EXPONENT.match(text):
@@ -163,5 +163,5 @@ def latex_number(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text that LaTeX prints as it is; what the common fonts lack becomes a question mark."""
+    """Escape a text so that LaTeX prints it as it is; characters that common fonts lack become question marks."""
     return "".join(_SPECIAL.get(letter) or (letter if letter.isprintable() else "?") for letter in text)

@@ -1,4 +1,4 @@
-"""Documents in Markdown, as forges show it; foreign text as it is, without markup, mentions or links."""
+"""Render documents as Markdown for forges; foreign text appears as it is, without markup, mentions or links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trialwise.visible import visible
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]|#~!])")
 _LIVE = re.compile(r"@|://|www(?=\.)|#(?=\d)|GH-(?=\d)", re.IGNORECASE)
-"""What forges make of text, also of escaped text: mentions, links, references to issues (which notify those who follow them)."""
+"""What forges act on even in escaped text: mentions, links, references to issues (which notify their followers)."""
 _BEGINS_LIST = re.compile(r"^(\d*)([-+.)])")
 _ZERO_WIDTH_SPACE = "\u200b"
 _MARKS: dict[Outcome, str] = {"good": "✅ ", "bad": "❌ ", "open": "❔ ", "plain": ""}
@@ -108,13 +108,13 @@ def _caption(caption: Text) -> Iterator[str]:
 
 
 def _fenced(lines: Sequence[str]) -> Iterator[str]:
-    """Lines as they are, within a fence that none of them ends."""
+    """Yield lines verbatim, within a fence that none of them ends."""
     fence = "`" * max([3, *(len(run) + 1 for line in lines for run in re.findall("`+", line))])
     yield from (f"{fence}text", *lines, fence)
 
 
 def _item(text: Text) -> str:
-    """An item of a list; one that begins as a list of its own does is none."""
+    """Write a list item that cannot begin a nested list."""
     return f"- {_BEGINS_LIST.sub(_escaped_end, _inline(text).strip())}"
 
 
@@ -138,7 +138,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _inline(cell: Cell) -> str:
-    """A text or cell; words that stand side by side are escaped together, since markup also arises where two of them meet."""
+    """Render a text or cell; adjacent words are escaped together, since markup can also arise where two of them meet."""
     return "".join(
         "".join(markdown_code(plain(piece)) for piece in run)
         if is_code
@@ -152,7 +152,7 @@ def _is_code(piece: Piece) -> bool:
 
 
 def markdown_text(text: str) -> str:
-    """Return a text that Markdown shows as it is, also in the cell of a table, without mentions, links and references."""
+    """Return a text that Markdown shows as it is, even in a table cell, without mentions, links and references."""
     shown = _LIVE.sub(lambda found: found[0][:1] + _ZERO_WIDTH_SPACE + found[0][1:], visible(text))
     return _MARKUP.sub(r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 

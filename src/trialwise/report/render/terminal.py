@@ -1,4 +1,4 @@
-"""Documents in a terminal or a pipe."""
+"""Render documents for a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STANDINGS: dict[Standing, tuple[str, Style]] = {
     "warning": ("!", "open"),
 }
 _JOINT = "\u00a0"
-"""Holds a number and its unit together while lines are broken."""
+"""Keeps a number and its unit together while lines are broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ StyledLine = tuple[Span, ...]
 def terminal(
     document: Document, width: int | None, *, full: bool = False, rest: str = "all with --json"
 ) -> Iterator[StyledLine]:
-    """Lay a document out in at most so many columns; None is a pipe, which has no width and no marks.
+    """Lay a document out in at most `width` columns; None is a pipe, which has no width and no styles.
 
-    `rest` says where the lines are that a block leaves out unless `full`.
+    `rest` says where to find the lines that a block leaves out unless `full`.
     """
     page = _Page(width, rest, full=full)
     yield from page.answer(document.answer)
@@ -162,7 +162,7 @@ class _Page:
 
 
 def _is_apart(before: Block | None, block: Block) -> bool:
-    """Whether an empty line stands between a block and the one before it; an aside follows the answer or a sentence at once."""
+    """Return True if an empty line separates a block from the one before; an aside directly follows the answer or a sentence."""
     if isinstance(before, Heading):
         return False
     beside = isinstance(block, Note | Items)
@@ -172,7 +172,7 @@ def _is_apart(before: Block | None, block: Block) -> bool:
 
 
 def _written(cell: Cell) -> str:
-    """A cell or text with foreign characters as escapes; what a number is made of holds together."""
+    """Write a cell or text with foreign characters escaped; the parts of a number stay together."""
     return "".join(
         plain(piece).replace(" ", _JOINT) if isinstance(piece, Number) else _escaped(piece)
         for piece in pieces(cell)
@@ -184,6 +184,6 @@ def _escaped(piece: Cell) -> str:
 
 
 def _bounds_together(found: Estimate) -> str:
-    """An estimate that may break before its bounds, and nowhere else."""
+    """Write an estimate that may break only before its bounds."""
     inside = f" ({found.inside})".replace(" ", _JOINT).replace(_JOINT, " ", 1) if found.inside else ""
     return found.before.replace(" ", _JOINT) + inside

@@ -1,4 +1,4 @@
-"""Documents on paper: typst sets them as PDF from data, so that no foreign text is ever markup."""
+"""Render documents on paper: typst makes a PDF from data, so that foreign text is never markup."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from trialwise.visible import visible, visible_lines
 
 Data = dict[str, Any]
 _WIDE = 2 * NARROW + 28
-"""Pixels of a figure as wide as a page, beside which two others stand."""
+"""Pixels of a figure as wide as a page, which otherwise holds two figures side by side."""
 _MAX_ROWS, _MAX_WARNINGS = 200, 8
 
 
 def pdf(document: Document, sheets: Mapping[str, Sheet], title: str) -> bytes:
-    """Set a document on pages of A4; the same document gives the same bytes."""
+    """Typeset a document on A4 pages; the same document gives the same bytes."""
     source = resources.files("trialwise.report").joinpath("templates", "report.typ").read_text("utf-8")
     return typeset(source, typst_data(document, sheets, title))
 
 
 def typst_data(document: Document, sheets: Mapping[str, Sheet], title: str) -> Data:
-    """The document as `templates/report.typ` reads it."""
+    """Return the document in the form that `templates/report.typ` reads."""
     return {
         "title": visible(title),
         "answer": _runs(document.answer),
@@ -54,7 +54,7 @@ def typst_data(document: Document, sheets: Mapping[str, Sheet], title: str) -> D
 
 
 def _blocks(blocks: Iterable[Block], sheets: Mapping[str, Sheet]) -> Iterator[Data]:
-    """Blocks one below the other; of many warnings in a row the first ones."""
+    """Yield blocks in sequence, but only the first of many consecutive warnings."""
     for is_warning, run in groupby(blocks, _is_warning):
         members = list(run)
         for block in members[:_MAX_WARNINGS] if is_warning else members:
@@ -96,7 +96,7 @@ def _block(block: Block, sheets: Mapping[str, Sheet]) -> Iterator[Data]:
 
 
 def _runs(cell: Cell) -> list[list[str]]:
-    """A text as runs of one style each."""
+    """Split a text into runs of one style each."""
     return [
         ["code" if isinstance(piece, Name | Code) else "text", visible_lines(plain(piece))]
         for piece in pieces(cell)
@@ -107,7 +107,7 @@ def _runs(cell: Cell) -> list[list[str]]:
 
 
 def _table(table: Table) -> Data:
-    """A table whose remarks stand below it as footnotes that rows name by number, each of them once."""
+    """Return a table whose remarks become numbered footnotes below it, each printed once."""
     rows, hidden = shown_of(table.rows, _MAX_ROWS, full=False)
     remarked = [place for place, column in enumerate(table.columns) if column.is_remark]
     numbers: dict[str, int] = {}
@@ -153,7 +153,7 @@ def _file(figure: Figure) -> str:
 
 
 def _figure(members: list[Figure], sheets: Mapping[str, Sheet]) -> Data:
-    """A figure, or those of one file below one another."""
+    """Return a figure, or the stacked figures of one file."""
     first = members[0]
     return {
         "wide": first.whole,
