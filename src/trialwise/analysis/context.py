@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,6 @@ from typing import cast
 
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import DrawnFactor, Experiment, Level, Order
-from trialwise.experiment.simulation import SimulationTrial
-from trialwise.experiment.trials import CommandTrial, Groups, PathTrial, PythonTrial, Trial
 from trialwise.foreign_files import open_foreign, read_foreign
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -82,37 +79,10 @@ def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummar
         warmup_trials=design.warmup_trials,
         warmup=experiment.warmup,
         kind=trial.kind,
-        command=_what_runs(trial),
+        command=trial.summary,
         reset=experiment.reset.text if experiment.reset else None,
         factors={factor.name: factor.levels for factor in experiment.fixed_factors},
     )
-
-
-def _what_runs(trial: Trial) -> str:
-    match trial:
-        case CommandTrial():
-            return shlex.join(trial.command)
-        case PythonTrial():
-            return trial.call
-        case PathTrial():
-            schemes = ", ".join(dict.fromkeys(flow.scheme for flow in trial.flows))
-            what = "simulated flow(s)" if trial.engine == "simulated" else "flow(s)"
-            return f"{len(trial.flows)} {what} of {schemes} for {trial.runtime:g} s over {_path_text(trial)}"
-        case SimulationTrial():
-            asked = ", ".join(f"{name} {text}" for name, text in trial.workload.texts)
-            return f"{trial.scheme} over {trial.topology}, simulated: {asked}"
-
-
-def _path_text(trial: PathTrial) -> str:
-    if isinstance(trial.path, str):
-        return trial.path
-    ways = [way_text(way) for way in (trial.path.uplink, trial.path.downlink)]
-    return ways[0] if ways[0] == ways[1] else f"uplink {ways[0]}; downlink {ways[1]}"
-
-
-def way_text(way: Groups) -> str:
-    """Describe in words what packets meet in one direction of a path."""
-    return ", ".join(f"{key} {text}" for group in way for key, text in group)
 
 
 def _median_runtime(rows: Sequence[TrialRow]) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
-from trialwise.analysis.equal_trials import may_repeat, notes_of
+from trialwise.analysis.equal_trials import notes_of
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.estimation.estimating import Observed, estimate_directory
@@ -108,7 +108,7 @@ def _metrics(
 def _equal(experiment: Experiment, metrics: tuple[MetricAnalysis, ...]) -> Iterator[str]:
     """Yield notes on trials that are all equal; for estimated metrics they are shown with the estimates."""
     estimated = {metric.name for metric in experiment.metrics if is_estimated(metric)}
-    return notes_of(metrics, estimated, may_repeat=may_repeat(experiment))
+    return notes_of(metrics, estimated, may_repeat=experiment.trial.traits.repeats)
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:
@@ -158,6 +158,6 @@ def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> 
     notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
     notes += [text for text in (store.dropped,) if text]
     boots = {row.boot for row in store.rows if row.boot}
-    if len(boots) > 1 and not experiment.is_simulated:
+    if len(boots) > 1 and not experiment.trial.traits.computed:
         notes.append(f"the trials ran in {len(boots)} boots of the machine")
     return tuple(notes)

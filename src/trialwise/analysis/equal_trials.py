@@ -8,8 +8,6 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.experiment.model import Experiment
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.numbers import counted, write
 
 Values = Mapping[str, Sequence[float]]
@@ -28,12 +26,6 @@ def equal_words(n: int, *, repeats: bool) -> str:
         f"all {n} trials gave the same number: an interval of no width is none, and up to {write(unseen, 'up', digits=3)} % of trials "
         f"may give another number ({_CONFIDENCE:g} %)"
     )
-
-
-def may_repeat(experiment: Experiment) -> bool:
-    """Return True if trials of the same treatment may be identical: simulated ones with given flows."""
-    trial = experiment.trial
-    return experiment.is_simulated and (not isinstance(trial, SimulationTrial) or bool(trial.workload.flows))
 
 
 def repeating(metrics: Iterable[Values]) -> frozenset[str]:

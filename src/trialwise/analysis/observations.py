@@ -10,7 +10,6 @@ import numpy as np
 from trialwise.analysis.progress import Progress
 from trialwise.arrays import Array
 from trialwise.experiment.model import Experiment, Level, Metric
-from trialwise.experiment.sources import PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow
@@ -71,7 +70,7 @@ class StoreObservations:
 
     def started(self, row: TrialRow) -> float | None:
         """When a trial began, where that says anything of it."""
-        return None if self._experiment.is_simulated else row.started
+        return None if self._experiment.trial.traits.computed else row.started
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
         """The observations of all trials of a status that count, in plan order: the same list for metrics of one source."""
@@ -151,11 +150,11 @@ def _single(value: float | None) -> Array:
 def after_warmup(
     experiment: Experiment, metric: Metric, values: Array, times: Array | None
 ) -> tuple[Array, Array | None]:
-    """Leave out the start: of a path trial by its own clock, else counted from the first sample."""
+    """Leave out the start: by the clock of the trial where times are its own, else counted from the first sample."""
     warmup = experiment.warmup
     if times is None or warmup <= 0 or len(times) == 0:
         return values, times
-    origin = 0.0 if isinstance(metric.source, PathSource) else times.min()
+    origin = 0.0 if metric.source.own_clock else times.min()
     kept = times >= origin + warmup
     return values[kept], times[kept]
 

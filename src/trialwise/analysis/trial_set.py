@@ -12,7 +12,6 @@ import polars as pl
 from trialwise.analysis.conditions.timescales import trial_metrics
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
-from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.range import OTHER_UNIT, beyond_range
@@ -132,7 +131,7 @@ def read_trial_set(
     sessions = session_facts(directory, ledger)
     hosts = {facts.record.number: _host(facts) for facts in sessions}
     origin = ledger.fact("identity")
-    simulated = experiment.is_simulated
+    simulated = experiment.trial.traits.computed
     seconds = dict((_computing if simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
@@ -166,7 +165,7 @@ def read_trial_set(
         table=pl.DataFrame(cells, schema=SCHEMA, orient="row"),
         notes=tuple(notes),
         environments=() if simulated else tuple(_environments(sessions, store.rows)),
-        may_repeat=may_repeat(experiment),
+        may_repeat=experiment.trial.traits.repeats,
     )
 
 

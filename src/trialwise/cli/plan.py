@@ -15,7 +15,6 @@ from trialwise.errors import PlanError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.simulation import SimulationTrial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,7 +138,7 @@ def _tables(directory: Path) -> Mapping[tuple[str, str], Mapping[str, Column]]:
 
 def _expected_flows(summary: PlanSummary, experiment: Experiment) -> tuple[FlowsSummary, ...]:
     """How many flows simulated trials have in the mean; a treatment that cannot be simulated is refused."""
-    if not isinstance(experiment.trial, SimulationTrial):
+    if experiment.trial.traits.workload is None:
         return ()
     from trialwise.design.summary import FlowsSummary
     from trialwise.study import check_samples

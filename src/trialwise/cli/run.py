@@ -15,7 +15,6 @@ from trialwise.cli.spinner import DrawingWatch
 from trialwise.cli.text import show_document
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.rules import RULES
 
@@ -147,7 +146,7 @@ def _warn(console: Console, experiment: Experiment) -> None:
 
 def _cautions(experiment: Experiment) -> Iterable[str]:
     """Of simulated networks, each once; of a factor that is drawn for each round, `plan` knows the levels."""
-    if not isinstance(experiment.trial, SimulationTrial) or experiment.drawn_factors:
+    if experiment.trial.traits.workload is None or experiment.drawn_factors:
         return ()
     from trialwise.design.treatments import treatments
     from trialwise.trials.simulation import cautions_by_treatment

@@ -112,11 +112,10 @@ def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[R
     """The advice of a directory, and its pilots, of which simulated trials have none."""
     from trialwise import study
     from trialwise.analysis.runtime.pilots import pilots_of_directory
-    from trialwise.experiment.simulation import SimulationTrial
 
     experiment, directory, ledger = study.open_directory(data)
     try:
-        if isinstance(experiment.trial, SimulationTrial):
+        if experiment.trial.traits.workload is not None:
             return _of_simulation(experiment, directory, ledger, question, metric), []
         pilots, notes = pilots_of_directory(experiment, directory, ledger, question, metric)
     finally:

@@ -190,11 +190,11 @@ def _draw(plot: Path, source: Path, document: TiltDocument) -> None:
 def _tables(tilted: Experiment) -> Iterator[str]:
     """What is to be put into the experiment file."""
     from trialwise.experiment.simulation import SimulationTrial
+    from trialwise.experiment.tilts import tilt_table
     from trialwise.experiment.toml_writing import table_lines, toml_key
-    from trialwise.experiment.writing import tilt_table
+    from trialwise.experiment.traits import assumed
 
-    if not isinstance(tilted.trial, SimulationTrial):
-        raise TypeError(tilted.trial)
-    yield f'# to use it: --out FILE, or tilt = "{tilted.trial.workload.tilt}" in trial.workload and'
-    for name, tilt in tilted.trial.tilts:
+    trial = assumed(tilted.trial, SimulationTrial)
+    yield f'# to use it: --out FILE, or tilt = "{trial.workload.tilt}" in trial.workload and'
+    for name, tilt in trial.tilts:
         yield from table_lines(f"tilts.{toml_key(name)}", tilt_table(tilt))

@@ -9,12 +9,8 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.design.sizing import Sizing, whole_blocks
 from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.design.treatments import count_treatments
-from trialwise.experiment.model import Experiment, Metric, Order
-from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.model import Experiment, Order
 from trialwise.experiment.quantity import duration_text
-from trialwise.experiment.simulation import SimulationSource
-from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
-from trialwise.experiment.sources import PathSource, ReturnSource, StreamSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.rules import RULES
 
@@ -92,7 +88,7 @@ def _stopping(experiment: Experiment) -> Iterator[str]:
 
 
 def _shared_processes(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
-    if not experiment.shares_processes:
+    if not experiment.trial.traits.shares_processes:
         return
     if sizing.series == 1:
         yield (
@@ -108,40 +104,13 @@ def _shared_processes(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
 
 def _steadiness(experiment: Experiment) -> Iterator[str]:
     for metric in experiment.metrics:
-        if metric.convergence and not _gives_samples(metric):
+        if metric.convergence and not metric.source.gives_samples:
             yield (
                 f"{metric.name}: convergence cannot be tested, because a trial gives one number; "
                 "read many samples from each trial with csv or JSON lines"
             )
-    if experiment.warmup and not any(_has_times(metric) for metric in experiment.metrics):
+    if experiment.warmup and not any(metric.source.has_times for metric in experiment.metrics):
         yield "trial.warmup cuts nothing: no metric has samples with a time; add time to a metric with csv or json"
-
-
-def _gives_samples(metric: Metric) -> bool:
-    """Whether a trial may report more than one number."""
-    match metric.source:
-        case TextSource(pattern=pattern):
-            return pattern is None
-        case PathSource(quantity=quantity):
-            return QUANTITIES[quantity].samples != "one"
-        case SimulationSource(quantity=quantity):
-            return SIMULATION_QUANTITIES[quantity].samples != "one"
-        case ReturnSource() | StreamSource():
-            return True
-        case _:
-            return False
-
-
-def _has_times(metric: Metric) -> bool:
-    match metric.source:
-        case TextSource(time=time):
-            return time is not None
-        case PathSource(quantity=quantity):
-            return QUANTITIES[quantity].samples == "timed"
-        case ReturnSource() | StreamSource():
-            return True
-        case _:
-            return False
 
 
 def _blocks(experiment: Experiment, sizing: Sizing) -> Iterator[str]:

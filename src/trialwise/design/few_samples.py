@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Metric
-from trialwise.experiment.simulation import SimulationSource
 from trialwise.statistics import quantile_refusal
 
 
 def wants_enough_samples(metric: Metric) -> bool:
     """Whether trials of few samples are refused for this metric: a percentile of each simulated trial."""
-    each = metric.estimand == "per_trial" and isinstance(metric.source, SimulationSource)
+    each = metric.estimand == "per_trial" and metric.source.is_sample
     return each and metric.percentile is not None and metric.few_samples == "refuse"
 
 

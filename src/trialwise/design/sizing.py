@@ -10,7 +10,6 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.design.treatments import count_treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
-from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import stops_by_itself, stops_by_series
 from trialwise.statistics import samples_needed, series_needed
 
@@ -98,7 +97,7 @@ def _down_to_blocks(experiment: Experiment, rounds: int) -> int:
 def block_of(experiment: Experiment) -> int:
     """How many rounds belong together: of the order, and, where something says when to stop, of a Sobol sample."""
     ordered = rounds_in_block(experiment.design.order, count_treatments(experiment))
-    return lcm(ordered, SOBOL_BLOCK) if experiment.is_sobol and stops_by_itself(experiment) else ordered
+    return lcm(ordered, experiment.trial.traits.block) if stops_by_itself(experiment) else ordered
 
 
 def whole_blocks(experiment: Experiment, rounds: int) -> int:

@@ -15,7 +15,6 @@ from trialwise.errors import PlanError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Experiment, Extent, Looks, Stop
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.simulation import SOBOL_BLOCK, SimulationTrial
 from trialwise.experiment.stopping import (
     Goal,
     compared_metrics,
@@ -99,9 +98,9 @@ def fewest_of(goal: Goal) -> int:
 
 
 def pilot_rounds(experiment: Experiment) -> int:
-    """Rounds that say what to expect: one for the time; of simulated trials that are looked at as they come, the first look's."""
-    simulated = isinstance(experiment.trial, SimulationTrial) and experiment.design.stop == "plan"
-    if not simulated or not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):
+    """Rounds that say what to expect: one for the time; of cheap trials that are looked at as they come, the first look's."""
+    cheap = experiment.trial.traits.cheap and experiment.design.stop == "plan"
+    if not cheap or not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):
         return 1
     return _least(experiment, pilot_size(experiment), by_series=stops_by_series(experiment))
 
@@ -158,7 +157,8 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
     if rule.starts_at_pilot:
         return _whole(experiment, design.pilot * batch, by_series=by_series)
     looked = design.stop == "verdict" or any(is_monitored(goal, design) for goal in goals(experiment))
-    first = MIN_BLOCKS * SOBOL_BLOCK if experiment.is_sobol else 2 if by_series or not looked else rule.start
+    block = experiment.trial.traits.block
+    first = MIN_BLOCKS * block if block > 1 else 2 if by_series or not looked else rule.start
     return _whole(experiment, max([first * batch, *fewest]), by_series=by_series)
 
 

@@ -9,7 +9,6 @@ from typing import Literal
 from trialwise.design.sizing import Sizing
 from trialwise.design.treatments import treatments
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.trials import PathTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class TrialTimes:
 
 def stated_times(experiment: Experiment) -> TrialTimes | None:
     """The times that the experiment file states; None where it states none, or only those that are simulated."""
-    if experiment.runtime is None or (experiment.is_simulated and isinstance(experiment.trial, PathTrial)):
+    if experiment.runtime is None or experiment.trial.traits.simulates_runtime:
         return None
     names = [treatment.name for treatment in treatments(experiment)]
     reset = experiment.reset
@@ -43,7 +42,7 @@ def stated_times(experiment: Experiment) -> TrialTimes | None:
 def how_to_know(experiment: Experiment) -> str:
     """What tells how long trials take, where that is not known."""
     pilot = "run a pilot with --pilot"
-    return pilot if experiment.is_simulated else f'write runtime = "10s" into [trial], or {pilot}'
+    return pilot if experiment.trial.traits.computed else f'write runtime = "10s" into [trial], or {pilot}'
 
 
 def series_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:

@@ -12,6 +12,8 @@ from typing import Any, Literal, Union, cast
 
 import numpy as np
 
+from trialwise.experiment.traits import Source
+
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
@@ -79,6 +81,8 @@ def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa
         return dict(_SIMPLE[hint])
     if dataclasses.is_dataclass(hint):
         return _reference(cast("type", hint), definitions)
+    if hint is Source:
+        return _any_of([_schema(each, definitions) for each in Source.known])
     return _generic(hint, typing.get_origin(hint), typing.get_args(hint), definitions)
 
 

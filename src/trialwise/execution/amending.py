@@ -24,7 +24,7 @@ from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.experiment.trials import CommandTrial, PythonTrial
+from trialwise.experiment.traits import assumed
 from trialwise.measurement.keeping import read_kept
 from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
@@ -82,14 +82,14 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
     came, went = _levels(now, before), _levels(before, now)
     if (came or went) and not _may_change_treatments(now):
         return None
-    of_trials = list(_timeout_words(before, now))
+    of_trials = list(_trial_words(before, now, otherwise=True))
     of_trials += [f"factors.{name}: {level} is new" for name, level in came]
     of_trials += [f"factors.{name}: {level} is dropped" for name, level in went]
     kept = [metric for metric in now.metrics if metric.name in known]
     words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
     claims = [text for metric in kept for text in _claim_words(known[metric.name], metric)]
     words += claims
-    words += _keep_words(before, now)
+    words += _trial_words(before, now, otherwise=False)
     words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
     words += [f"metrics.{metric.name}: new" for metric in added]
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
@@ -153,8 +153,8 @@ _OF_METRICS = ("better", "unit", "limits", "convergence", "kpis", "variability")
 def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, Metric]) -> Experiment:
     """The file as it is now, but with the words of before where they may be changed."""
     trial = now.trial
-    if isinstance(trial, CommandTrial) and isinstance(before.trial, CommandTrial):
-        trial = replace(trial, timeout=before.trial.timeout, keep=before.trial.keep)
+    if trial.kind == before.trial.kind:
+        trial = replace(trial, **{name: getattr(before.trial, name) for name in trial.traits.amendable})
     metrics = tuple(
         replace(metric, **{name: getattr(known[metric.name], name) for name in _OF_METRICS})
         for metric in now.metrics
@@ -203,30 +203,26 @@ def _key(level: Level) -> tuple[type, Level]:
 
 def _may_change_treatments(experiment: Experiment) -> bool:
     """Trials need no files that were frozen for each treatment, and no rule looks at treatments to know when to stop."""
-    return isinstance(experiment.trial, CommandTrial | PythonTrial) and not stops_by_itself(experiment)
+    return experiment.trial.traits.changes_treatments and not stops_by_itself(experiment)
 
 
 def _is_kept(metric: Metric, experiment: Experiment) -> bool:
     """Return True if a metric is read from what is kept of every finished trial."""
-    source, trial = metric.source, experiment.trial
-    if not (isinstance(trial, CommandTrial) and isinstance(source, TextSource)):
-        return False
-    return source.path is None or bool(trial.keep)
+    return metric.source.read_from in experiment.trial.traits.kept
 
 
-def _timeout_words(before: Experiment, now: Experiment) -> Iterator[str]:
-    if not (isinstance(before.trial, CommandTrial) and isinstance(now.trial, CommandTrial)):
-        return
-    then, later = before.trial.timeout, now.trial.timeout
-    if then != later:
-        yield f"trial.timeout: {_duration(then)} → {_duration(later)}"
+def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Iterator[str]:
+    """Say which keys of the trial were changed, of those that make trials run `otherwise`, or of the others."""
+    for name, changes in now.trial.traits.amendable.items():
+        then, later = getattr(before.trial, name), getattr(now.trial, name)
+        if changes == otherwise and then != later:
+            yield f"trial.{name}: {_setting(then)} → {_setting(later)}"
 
 
-def _keep_words(before: Experiment, now: Experiment) -> Iterator[str]:
-    if isinstance(before.trial, CommandTrial) and isinstance(now.trial, CommandTrial):
-        then, later = before.trial.keep, now.trial.keep
-        if then != later:
-            yield f"trial.keep: {', '.join(then) or 'none'} → {', '.join(later) or 'none'}"
+def _setting(value: float | tuple[str, ...] | None) -> str:
+    """A duration, or texts."""
+    text = ", ".join(value) if isinstance(value, tuple) else _duration(value)
+    return text or "none"
 
 
 def _duration(seconds: float | None) -> str:
@@ -281,9 +277,7 @@ def _label_words(before: Experiment, now: Experiment) -> Iterator[tuple[str, str
 
 def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment) -> Samples:
     """Read a metric from what was kept of a trial."""
-    source = metric.source
-    if not isinstance(source, TextSource):
-        raise TypeError(source)
+    source = assumed(metric.source, TextSource)
     reported = _output(directory, row) if source.path is None else _file(directory, row, source, experiment)
     if isinstance(reported, str):
         raise PlanError(

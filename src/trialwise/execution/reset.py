@@ -332,7 +332,7 @@ def _check_directory(directory: FreshDirectory, folder: Path, results: Path) -> 
 
 
 def _check_namespace(experiment: Experiment, results: Path) -> None:
-    if experiment.trial.kind == "path":
+    if experiment.trial.traits.own_namespaces:
         raise PlanError(
             "reset.namespace: an emulated path has namespaces of its own, fresh in every trial",
             hint="leave it out",

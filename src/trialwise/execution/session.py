@@ -17,7 +17,6 @@ from trialwise.errors import StoreError
 from trialwise.execution.amending import amended_since
 from trialwise.execution.reset import reset_files
 from trialwise.experiment.model import Experiment, Level
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.build import own_build
 from trialwise.measurement.environment import GOVERNOR, Environment, capture
@@ -109,13 +108,8 @@ def local_watch(
     measures: bool = True,
 ) -> LocalWatch:
     """Watch this machine for an experiment whose trials have these factors."""
-    own = (
-        []
-        if isinstance(experiment.trial, SimulationTrial)
-        else [name for name, _ in experiment.trial.environment]
-    )
     named = chain(kind.programs(experiment, factors), reset_files(experiment, factors))
-    return LocalWatch(named, experiment.folder, own, measures=measures)
+    return LocalWatch(named, experiment.folder, experiment.trial.variables, measures=measures)
 
 
 class SessionKeeper:

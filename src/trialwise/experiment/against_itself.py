@@ -37,7 +37,7 @@ def against_itself(experiment: Experiment, trials: int | None = None) -> Experim
     if trials is not None:
         design = (
             dataclasses.replace(design, series=trials)
-            if experiment.shares_processes
+            if experiment.trial.traits.shares_processes
             else dataclasses.replace(design, series=1, rounds=trials)
         )
     return dataclasses.replace(

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trialwise.experiment import model, trials
+from trialwise.experiment import model
 from trialwise.experiment.defaults import design_defaults, put_in
 from trialwise.experiment.design import completed
+from trialwise.experiment.estimands import check_batches
 from trialwise.experiment.factors import build_factor, check_treatments
 from trialwise.experiment.file import document as doc
 from trialwise.experiment.file.positions import Key
@@ -17,13 +18,11 @@ from trialwise.experiment.instruments import how_to_switch_on, instruments_of
 from trialwise.experiment.machines import check_reset, check_workers
 from trialwise.experiment.metric_building import build_metric
 from trialwise.experiment.metrics import MetricTable
-from trialwise.experiment.path_building import path_trial
 from trialwise.experiment.placeholder_checking import check_placeholders
 from trialwise.experiment.problems import Problems, either, shown
 from trialwise.experiment.shared_process import check_shared_process
-from trialwise.experiment.simulation import SimulationTable
-from trialwise.experiment.simulation_building import check_blocks, check_tilted, simulation_trial
 from trialwise.experiment.stopping import check_stopping
+from trialwise.experiment.traits import Trial
 
 
 def build(
@@ -41,7 +40,7 @@ def build(
     check_treatments(factors, problems)
     check_placeholders(document, path, problems)
     trial = build_trial(document, problems)
-    metrics = tuple(build_metric(name, item, trial.kind, problems) for name, item in document.metrics.items())
+    metrics = tuple(build_metric(name, item, trial, problems) for name, item in document.metrics.items())
     experiment = made_of(
         model.Experiment,
         document.experiment,
@@ -54,23 +53,23 @@ def build(
         workers=document.workers,
         measurement=build_measurement(document),
         instrumentation=document.instrumentation,
-        runtime=document.trial.runtime,
-        warmup=0.0 if isinstance(document.trial, SimulationTable) else document.trial.warmup,
+        runtime=document.trial.stated_runtime,
+        warmup=document.trial.cut,
     )
     if experiment.reset is not None:
         check_reset(experiment.reset, problems)
     check_workers(experiment.workers, problems)
     check_instruments(document, problems)
     check_stopping(experiment, problems)
-    check_blocks(experiment, problems)
-    check_tilted(experiment, problems)
+    check_batches(experiment, problems)
+    trial.check(experiment, problems)
     check_shared_process(document, factors, problems)
     return experiment
 
 
 def _design(
     document: doc.Document,
-    trial: trials.Trial,
+    trial: Trial,
     metrics: Sequence[model.Metric],
     factors: Sequence[model.Factor],
     problems: Problems,
@@ -83,20 +82,13 @@ def _design(
     return put_in(design, ("design",), design_defaults(trial, design.stop, metrics), problems)
 
 
-def build_trial(document: doc.Document, problems: Problems) -> trials.Trial:
+def build_trial(document: doc.Document, problems: Problems) -> Trial:
     """The trial as the record of its kind; keys that go with another kind are noted."""
     for key, kinds in _keys_of_kinds(document):
-        if problems.given(key) and document.trial.kind not in kinds:
+        is_taken = document.trial.kind in kinds or key[-1] in document.trial.takes
+        if problems.given(key) and not is_taken:
             problems.add(key, f"goes with kind = {either(json.dumps(kind) for kind in kinds)}")
-    match document.trial:
-        case trials.PathTrialTable():
-            return path_trial(document.trial, document, problems)
-        case SimulationTable():
-            return simulation_trial(document.trial, document, problems)
-        case trials.PythonTable():
-            return made_of(trials.PythonTrial, document.trial)
-        case trials.CommandTable():
-            return made_of(trials.CommandTrial, document.trial)
+    return document.trial.record(document, problems)
 
 
 def _keys_of_kinds(document: doc.Document) -> Iterator[tuple[Key, tuple[str, ...]]]:

@@ -6,16 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from trialwise.experiment import model, simulation, sources
+from trialwise.experiment import model
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import Section, keys_of
-from trialwise.experiment.instruments import instrument_unit
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.quantities import QUANTITIES
-from trialwise.experiment.simulation import SimulationTrial
-from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.stopping import goals_of
-from trialwise.experiment.trials import Trial
+from trialwise.experiment.traits import Source, Trial
 from trialwise.rules import GEOMETRIC, TWO_STAGE
 
 Record = TypeVar("Record", bound=Section)
@@ -33,16 +29,11 @@ def design_defaults(
     trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[model.Metric]
 ) -> Defaults:
     """Those of [design]: simulated trials cost little, and where the precision of metrics alone ends them the rule is geometric."""
-    simulated = isinstance(trial, SimulationTrial)
     by_precision = stop == "plan" and {goal.kind for metric in metrics for goal in goals_of(metric)} == {
         "metric"
     }
-    looks = GEOMETRIC if simulated and by_precision else TWO_STAGE
-    return {"looks": looks.name, "max_trials": 10_000 if simulated else 1000}
-
-
-_OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
-"""Quantities of a simulated trial with one sample for each flow."""
+    looks = GEOMETRIC if trial.traits.cheap and by_precision else TWO_STAGE
+    return {"looks": looks.name, "max_trials": 10_000 if trial.traits.cheap else 1000}
 
 
 def metric_defaults(metric: model.Metric) -> Defaults:
@@ -52,18 +43,17 @@ def metric_defaults(metric: model.Metric) -> Defaults:
     gives one number, and percentiles are NumPy's, as TriScale has them.
     """
     source = metric.source
-    simulated = isinstance(source, simulation.SimulationSource)
-    pooled = simulated and source.quantity in _OF_FLOWS and metric.measure not in ("min", "max")
+    pooled = source.pools and metric.measure not in ("min", "max")
     return {
-        "better": own_direction(source),
+        "better": source.better,
         "estimand": "pooled" if pooled else "per_trial",
-        "convention": "nearest_rank" if simulated else "linear",
+        "convention": "nearest_rank" if source.is_sample else "linear",
     }
 
 
-def stop_defaults(source: sources.Source) -> Defaults:
+def stop_defaults(source: Source) -> Defaults:
     """Those of a metric's stop: of simulated trials CCEval's mean is to be known, else the median."""
-    return {"of": "mean" if isinstance(source, simulation.SimulationSource) else 50.0}
+    return {"of": "mean" if source.is_sample else 50.0}
 
 
 def default_bound(percentile: float, better: model.Better | None) -> model.Bound:
@@ -71,31 +61,3 @@ def default_bound(percentile: float, better: model.Better | None) -> model.Bound
     if percentile == 50:
         return "lower" if better == "higher" else "upper"
     return "lower" if percentile < 50 else "upper"
-
-
-def default_unit(source: sources.Source) -> str:
-    """The unit of what is read, where it is known."""
-    match source:
-        case sources.ResourceSource(resource):
-            return "B" if resource == "max_rss" else "s"
-        case sources.InstrumentSource(name):
-            return instrument_unit(name)
-        case sources.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].unit
-        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
-            return SIMULATION_QUANTITIES[quantity].unit
-        case _:
-            return ""
-
-
-def own_direction(source: sources.Source) -> model.Better | None:
-    """Which way is better by the nature of what is read; None where that is for the file to say."""
-    match source:
-        case sources.ResourceSource():
-            return "lower"
-        case sources.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].better
-        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
-            return SIMULATION_QUANTITIES[quantity].better
-        case _:
-            return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from trialwise.experiment import model, simulation, sources
+from trialwise.experiment import model
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
 
 def measure_text(metric: model.Metric) -> str:
@@ -19,16 +18,11 @@ def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
     The quantile of all samples and the mean of trials' quantiles are different numbers: whatever shows one of them names it.
     """
     what = measure_text(metric)
-    match metric.source:
-        case _ if estimand == "pooled":
-            return f"{what} of all samples"
-        case simulation.SimulationSource(quantity):
-            many = SIMULATION_QUANTITIES[quantity].samples == "many"
-            return f"mean over trials of each one's {what}" if many else "mean over trials"
-        case sources.PathSource("completion_time"):
-            return f"mean over trials of each one's {what}"
-        case _:
-            return ""
+    if estimand == "pooled":
+        return f"{what} of all samples"
+    if not metric.source.is_estimated:
+        return ""
+    return f"mean over trials of each one's {what}" if metric.source.gives_samples else "mean over trials"
 
 
 def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
@@ -48,3 +42,11 @@ def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
     for name, given in (("kpi", metric.kpis), ("convergence", metric.convergence)):
         if given:
             problems.add((*key, name), one_number, f"{each}, or leave {name} out")
+
+
+def check_batches(experiment: model.Experiment, problems: Problems) -> None:
+    """Note metrics of CCEval's batches where no trial is tilted."""
+    for metric in experiment.metrics:
+        if metric.estimand == "model_based" and not experiment.trial.traits.weighted:
+            hint = 'write estimand = "pooled"; or name a tilt in trial.workload (`trialwise tilt`)'
+            problems.add(("metrics", metric.name, "estimand"), "model_based takes a tilted workload", hint)

@@ -25,7 +25,8 @@ from trialwise.experiment.file.values import (
     Text,
     Width,
 )
-from trialwise.experiment.sources import Resource, Source
+from trialwise.experiment.sources import Resource
+from trialwise.experiment.traits import Source
 
 Estimand = Literal["per_trial", "pooled", "model_based"]
 """What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples;

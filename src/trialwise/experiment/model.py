@@ -29,8 +29,7 @@ from trialwise.experiment.metrics import (
     Variability,
 )
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.simulation import SimulationTrial
-from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
+from trialwise.experiment.traits import Trial
 
 __all__ = [
     "Better",
@@ -104,23 +103,6 @@ class Experiment(ExperimentTable):
     def fixed_factors(self) -> tuple[FixedFactor, ...]:
         """The factors whose levels make the treatments."""
         return tuple(factor for factor in self.factors if isinstance(factor, FixedFactor))
-
-    @property
-    def shares_processes(self) -> bool:
-        """Whether the trials of a treatment share one process in each series."""
-        return isinstance(self.trial, PythonTrial) and self.trial.process == "shared"
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether trials are computed: how long that takes has nothing to do with the time that they simulate."""
-        trial = self.trial
-        over_path = isinstance(trial, PathTrial) and trial.engine == "simulated"
-        return over_path or isinstance(trial, SimulationTrial)
-
-    @property
-    def is_sobol(self) -> bool:
-        """Whether the flow lists of trials are Sobol samples, block by block of rounds."""
-        return isinstance(self.trial, SimulationTrial) and self.trial.workload.sampling == "sobol"
 
     def includes(self, factors: Mapping[str, Level]) -> bool:
         """Return True where a trial's levels are those of a treatment: none that was dropped from the file."""

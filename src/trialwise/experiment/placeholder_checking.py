@@ -15,12 +15,6 @@ from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.text import frozen_name, read_text
 
-_PLACES = {
-    "command": "trial.command or trial.environment",
-    "path": "trial.scheme, trial.path or trial.environment",
-    "simulation": "trial.scheme, trial.topology, trial.workload, trial.network or trial.controller",
-}
-
 
 def check_placeholders(document: doc.Document, path: Path, problems: Problems) -> None:
     """Note every placeholder that nothing fills, every use of an unseen factor, and every factor that no text uses."""
@@ -39,12 +33,12 @@ def check_placeholders(document: doc.Document, path: Path, problems: Problems) -
         for name in sorted(names & unseen):
             problems.add(key, f"uses {{{name}}}, which design.unseen hides from what runs")
         used |= names
-    if document.trial.kind != "python":
+    if (places := document.trial.places) is not None:
         for unused in (name for name in factors if name not in used | unseen and name not in BUILT_IN):
             problems.add(
                 ("factors", unused),
                 "no text of the trial uses this factor, so all of its levels would run the same program",
-                f"put {{{unused}}} into {_PLACES[document.trial.kind]}, or name it in design.unseen",
+                f"put {{{unused}}} into {places}, or name it in design.unseen",
             )
 
 

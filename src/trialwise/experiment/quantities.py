@@ -1,10 +1,12 @@
-"""What the packets and programs of a path trial can be asked for, with its unit."""
+"""Quantities that trials are asked for, and those of the packets and programs of a path trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from trialwise.experiment.traits import Source
 
 Better = Literal["higher", "lower"]
 
@@ -21,6 +23,37 @@ class Quantity:
     meaning: str
     per_flow: bool = True
     samples: Literal["one", "many", "timed"] = "one"
+
+
+class QuantitySource(Source):
+    """A source that is asked for a quantity, which says unit, direction and samples."""
+
+    __slots__ = ()
+
+    @property
+    def asked(self) -> Quantity | None:
+        """The quantity; None where there is none of the name."""
+        raise NotImplementedError
+
+    @property
+    def unit(self) -> str:
+        """That of the quantity."""
+        return self.asked.unit if self.asked else ""
+
+    @property
+    def better(self) -> Better | None:
+        """As the quantity has it."""
+        return self.asked.better if self.asked else None
+
+    @property
+    def gives_samples(self) -> bool:
+        """Whether a trial has several of the quantity."""
+        return self.asked is not None and self.asked.samples != "one"
+
+    @property
+    def has_times(self) -> bool:
+        """Whether each of them has its time."""
+        return self.asked is not None and self.asked.samples == "timed"
 
 
 QUANTITIES: Mapping[str, Quantity] = {

@@ -17,7 +17,7 @@ _RETURN = "return the number from the function"
 
 def check_shared_process(document: doc.Document, factors: Sequence[Factor], problems: Problems) -> None:
     """Note everything in the file that a process which serves several trials cannot give."""
-    if document.trial.process != "shared":
+    if not document.trial.shares:
         return
     key: Key = ("trial", "process")
     if not isinstance(document.trial, PythonTrial):

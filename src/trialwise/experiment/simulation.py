@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from trialwise.experiment.file.sections import Key, Limits, Section, Written, key
+from trialwise.experiment.file.sections import Key, Limits, Section, Written, key, table_of
 from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.tilts import Tilts
+from trialwise.experiment.quantities import Quantity, QuantitySource
+from trialwise.experiment.tilts import Tilts, tilt_table
+from trialwise.experiment.traits import Source, Traits, Trial
+
+if TYPE_CHECKING:
+    from trialwise.experiment.file import document as doc
+    from trialwise.experiment.file.positions import Key as Place
+    from trialwise.experiment.metrics import MetricTable
+    from trialwise.experiment.model import Experiment
+    from trialwise.experiment.problems import Problems
+
 
 RUNTIME = Key(words="How long a trial takes, as far as you know; used for planning.", examples=("10s",))
 WARMUP = Key(words="Start of each trial that is cut from samples that have times.", examples=("2s",))
@@ -119,6 +129,13 @@ class Workload(Section):
             if name != "sampling" and (text := getattr(self, name)):
                 yield name, text
 
+    def written(self) -> dict[str, Any]:
+        """As its table has it."""
+        if self.flows:
+            return {"flows": self.flows}
+        table: dict[str, Any] = dict(self.texts)
+        return table if self.sampling == "random" else table | {"sampling": self.sampling}
+
 
 @dataclass(frozen=True, slots=True)
 class OfferedLoad:
@@ -160,7 +177,7 @@ class OfferedLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationTrial(Section):
+class SimulationTrial(Trial):
     """Flows under one controller that cross a simulated network, packet by packet. Any text may use {factor}.
 
     Times are in seconds. `network` and `controller` hold parameters by name. `tilts` are those that `workload.tilt` may name.
@@ -234,7 +251,60 @@ class SimulationTrial(Section):
     timeout: PositiveDuration | None = key(
         None, "engine ns3: a trial that takes longer is ended and failed.", "30s"
     )
-    kind: Literal["simulation"] = key("simulation", KIND, required=True)
+    kind: Literal["simulation"] = key("simulation", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    places = "trial.scheme, trial.topology, trial.workload, trial.network or trial.controller"
+
+    @property
+    def traits(self) -> Traits:
+        """Computed, of flows that are known."""
+        return Traits(
+            computed=True,
+            cheap=True,
+            block=SOBOL_BLOCK if self.workload.sampling == "sobol" else 1,
+            weighted=bool(self.workload.tilt),
+            workload="file" if self.workload.flows else "drawn",
+            flow_records=self.records,
+            set_apart=(self.warmup, self.cooldown),
+        )
+
+    @property
+    def summary(self) -> str:
+        """The controller, the network and the flows."""
+        asked = ", ".join(f"{name} {text}" for name, text in self.workload.texts)
+        return f"{self.scheme} over {self.topology}, simulated: {asked}"
+
+    @property
+    def workload_texts(self) -> tuple[tuple[str, str], ...]:
+        """Those of the workload, and of the network that it is for."""
+        return (("topology", self.topology), ("routes", self.routes), *self.workload.texts)
+
+    def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
+        """A quantity of flows or of the network."""
+        from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+        from trialwise.experiment.source_building import named_quantity
+
+        name = named_quantity(
+            key, table, SIMULATION_QUANTITIES, "a simulated trial", "of the whole network", problems
+        )
+        return SimulationSource(name, table.sizes or "", table.phase or "stable")
+
+    def check(self, experiment: Experiment, problems: Problems) -> None:
+        """Blocks of rounds are whole, and metrics go with tilted sizes."""
+        from trialwise.experiment.simulation_building import check_blocks, check_tilted
+
+        check_blocks(experiment, problems)
+        check_tilted(experiment, problems)
+
+    def written(self) -> dict[str, Any]:
+        """What and where first, then which flows."""
+        table = table_of(self)
+        first = {name: table.pop(name) for name in ("scheme", "topology", "routes") if name in table}
+        return first | table | {"workload": self.workload.written()}
+
+    def sections(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        """The tilts."""
+        return {("tilts", name): tilt_table(tilt) for name, tilt in self.tilts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +313,22 @@ class SimulationTable(SimulationTrial):
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
     process: Literal["trial", "shared"] = key("trial", OWN_PROCESS)
+
+    @property
+    def stated_runtime(self) -> float | None:
+        """As the table says."""
+        return self.runtime
+
+    @property
+    def shares(self) -> bool:
+        """As the table says."""
+        return self.process == "shared"
+
+    def record(self, document: doc.Document, problems: Problems) -> SimulationTrial:
+        """The trial with its tilts."""
+        from trialwise.experiment.simulation_building import simulation_trial
+
+        return simulation_trial(self, document, problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +340,7 @@ class SizeClass:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationSource:
+class SimulationSource(QuantitySource):
     """What a simulated trial says: a quantity of `simulation_quantities`.
 
     It is of the flows of a class of sizes ("0B..100kB", empty for all) that start in a phase.
@@ -270,6 +356,28 @@ class SimulationSource:
         sizes = f"|sizes:{self.sizes}" if self.sizes else ""
         phase = "" if self.phase == "stable" else f"|phase:{self.phase}"
         return f"simulation:{self.quantity}{sizes}{phase}"
+
+    is_sample = True
+
+    @property
+    def asked(self) -> Quantity | None:
+        """The quantity; None where there is none of the name."""
+        from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+
+        return SIMULATION_QUANTITIES.get(self.quantity)
+
+    @property
+    def pools(self) -> bool:
+        """Quantities with a sample for each flow."""
+        return self.quantity in ("fct", "slowdown", "throughput")
+
+    def written(self, name: str) -> dict[str, Any]:
+        """The quantity, unless the metric is called so; of which flows."""
+        return {
+            "quantity": None if self.quantity == name else self.quantity,
+            "sizes": self.sizes or None,
+            "phase": None if self.phase == "stable" else self.phase,
+        }
 
 
 def names_file(text: str) -> bool:

@@ -18,6 +18,7 @@ from trialwise.experiment.simulation import (
 )
 from trialwise.experiment.stopping import stops_by_itself, stops_with_controls
 from trialwise.experiment.tilts import check_ranks
+from trialwise.experiment.traits import assumed
 from trialwise.rules import RULES, judging
 
 
@@ -63,8 +64,8 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
 
 def check_blocks(experiment: Experiment, problems: Problems) -> None:
     """Note where Sobol samples are no whole ones, or a single one, which does not say how an estimate varies."""
-    trial, design = experiment.trial, experiment.design
-    if not isinstance(trial, SimulationTrial) or trial.workload.sampling != "sobol":
+    design = experiment.design
+    if not experiment.trial.traits.in_blocks:
         return
     rounds, hint = design.rounds, f"write rounds = {4 * SOBOL_BLOCK}, or another multiple of {SOBOL_BLOCK}"
     if stops_by_itself(experiment):
@@ -90,23 +91,16 @@ def _check_stop_of_blocks(experiment: Experiment, problems: Problems) -> None:
             "control variates take trials that are drawn each by itself",
             f"leave controls out, {instead}",
         )
-    if isinstance(experiment.trial, SimulationTrial) and experiment.trial.workload.tilt:
+    if experiment.trial.traits.weighted:
         problems.add(key, "blocks of tilted trials say nothing of when to stop", f"leave tilt out, {instead}")
 
 
 def check_tilted(experiment: model.Experiment, problems: Problems) -> None:
-    """Note a tilt that is not there, and what cannot be had of tilted trials or without them."""
-    trial = experiment.trial
-    tilt = trial.workload.tilt if isinstance(trial, simulation.SimulationTrial) else ""
-    if not isinstance(trial, simulation.SimulationTrial) or not tilt:
-        for metric in experiment.metrics:
-            if metric.estimand == "model_based":
-                hint = 'write estimand = "pooled"; or name a tilt in trial.workload (`trialwise tilt`)'
-                problems.add(
-                    ("metrics", metric.name, "estimand"), "model_based takes a tilted workload", hint
-                )
+    """Note a tilt that is not there, and what cannot be had of tilted trials."""
+    trial = assumed(experiment.trial, SimulationTrial)
+    if not trial.workload.tilt:
         return
-    _check_name(tilt, trial, problems)
+    _check_name(trial.workload.tilt, trial, problems)
     for name in ("warmup", "cooldown"):
         if getattr(trial, name):
             problems.add(

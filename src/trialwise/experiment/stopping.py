@@ -10,7 +10,6 @@ from typing import Literal
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.model import Design, Experiment, Kpi, Metric, Stop
 from trialwise.experiment.problems import Problems
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.rules import RULES, Judged, Rule, judging
 
 GoalKind = Literal["metric", "kpi", "variability"]
@@ -132,7 +131,7 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
     if reset is not None and reset.reboot and reset.every == "series":
         hint = 'reboot every = "round"; or let a variability score say when to stop'
         problems.add(("reset", "every"), "a series is one boot: its trials say nothing of other boots", hint)
-    if experiment.shares_processes:
+    if experiment.trial.traits.shares_processes:
         hint = "leave it out: each trial has a process of its own then; or let a variability score say when to stop"
         problems.add(
             ("trial", "process"),
@@ -147,7 +146,7 @@ def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
     if asked not in rule.judges:
         said, instead = _REFUSALS[asked]
         problems.add(key, said.format(rule=rule), f"{judging(asked)}, or {instead}")
-    if _is_tilted(experiment):
+    if experiment.trial.traits.weighted:
         _check_tilted(key, goal, rule, problems)
     elif goal.metric.estimand == "pooled" and experiment.reset is not None and experiment.reset.reboot:
         problems.add(
@@ -155,7 +154,7 @@ def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
             "boots are the units here, and the metric is pooled over trials",
             'take estimand = "per_trial"',
         )
-    if goal.stop.controls != "none" and not _is_tilted(experiment):
+    if goal.stop.controls != "none" and not experiment.trial.traits.weighted:
         _check_controls(key, experiment, problems)
     if rule.relative_only and not goal.stop.precision.relative:
         problems.add(
@@ -165,7 +164,7 @@ def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
 
 def _asked_of(goal: Goal, experiment: Experiment) -> Judged:
     """Return what a rule has to judge."""
-    if _is_tilted(experiment):
+    if experiment.trial.traits.weighted:
         return "batches" if goal.metric.estimand == "model_based" else "weighted"
     if goal.metric.estimand == "pooled":
         return "pooled"
@@ -191,10 +190,6 @@ _REFUSALS: Mapping[Judged, tuple[str, str]] = {
 """What is said where a rule does not judge what it is asked for, and what to do instead of taking another."""
 
 
-def _is_tilted(experiment: Experiment) -> bool:
-    return isinstance(experiment.trial, SimulationTrial) and bool(experiment.trial.workload.tilt)
-
-
 def _check_tilted(key: Key, goal: Goal, rule: Rule, problems: Problems) -> None:
     """Weighted quantiles are looked at over all trials together, or in CCEval's batches."""
     if goal.stop.controls != "none":
@@ -207,9 +202,10 @@ def _check_tilted(key: Key, goal: Goal, rule: Rule, problems: Problems) -> None:
 def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> None:
     """Control variates take flow lists that are drawn, and have been tried with the geometric rule alone."""
     at, none = (*key, "controls"), 'leave it out, or write controls = "none"'
-    if not isinstance(experiment.trial, SimulationTrial):
+    workload = experiment.trial.traits.workload
+    if workload is None:
         problems.add(at, "is for simulated trials, whose workloads are known", none)
-    elif experiment.trial.workload.flows:
+    elif workload == "file":
         problems.add(at, "takes flows that are drawn at random, and these are of a file", none)
     elif "controls" not in RULES[experiment.design.looks].judges:
         problems.add(at, f"does not go with looks = {experiment.design.looks!r}", judging("controls"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isclose, log
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from trialwise.experiment.file.positions import Key as Place
-from trialwise.experiment.file.sections import ByTag, Limits, Section, Written, key
+from trialwise.experiment.file.sections import ByTag, Limits, Section, Written, key, table_of
 from trialwise.experiment.file.values import PositiveDuration, several
 from trialwise.experiment.problems import Problems
 
@@ -100,6 +100,11 @@ TiltTable = Annotated[
         lambda tilt: None if isinstance(tilt, NoTilt) else tilt,
     ),
 ]
+
+
+def tilt_table(tilt: Tilt | None) -> dict[str, Any]:
+    """A tilt as its table has it."""
+    return {"method": "none"} if tilt is None else table_of(tilt, whole=True)
 
 
 def check_ranks(tilts: Tilts, problems: Problems) -> None:

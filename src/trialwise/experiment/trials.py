@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from trialwise.experiment.file.sections import (
     ByShape,
@@ -13,6 +14,7 @@ from trialwise.experiment.file.sections import (
     Written,
     WrongValueError,
     key,
+    made_of,
     table_of,
 )
 from trialwise.experiment.file.values import (
@@ -24,7 +26,15 @@ from trialwise.experiment.file.values import (
     several,
     without_doubles,
 )
-from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP, SimulationTrial
+from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import Source, Traits, Trial
+
+if TYPE_CHECKING:
+    from trialwise.experiment.file import document as doc
+    from trialwise.experiment.file.positions import Key as Place
+    from trialwise.experiment.metrics import MetricTable
+    from trialwise.experiment.problems import Problems
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]
@@ -66,7 +76,7 @@ def _kept(place: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandTrial(Section):
+class CommandTrial(Trial):
     """A trial that is one execution of a program.
 
     `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds. `keep` names what
@@ -111,7 +121,35 @@ class CommandTrial(Section):
     environment: Environment = key((), _ENVIRONMENT)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
-    kind: Literal["command"] = key("command", KIND)
+    kind: Literal["command"] = key("command", KIND)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    places = "trial.command or trial.environment"
+
+    @property
+    def traits(self) -> Traits:
+        """A program, of which what it printed is kept."""
+        return Traits(
+            changes_treatments=True,
+            amendable={"timeout": True, "keep": False},
+            kept=frozenset({"output", "file"} if self.keep else {"output"}),
+            here_only="",
+        )
+
+    @property
+    def summary(self) -> str:
+        """The command line."""
+        return shlex.join(self.command)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of `environment`."""
+        return tuple(name for name, _ in self.environment)
+
+    def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
+        """What was counted, or what the program wrote."""
+        from trialwise.experiment.source_building import program_source
+
+        return program_source(key, table, problems)
 
 
 Process = Literal["trial", "shared"]
@@ -132,9 +170,28 @@ class CommandTable(CommandTrial):
     warmup: Duration = key(0.0, WARMUP)
     process: Process = key("trial", OWN_PROCESS)
 
+    @property
+    def stated_runtime(self) -> float | None:
+        """As the table says."""
+        return self.runtime
+
+    @property
+    def cut(self) -> float:
+        """As the table says."""
+        return self.warmup
+
+    @property
+    def shares(self) -> bool:
+        """As the table says."""
+        return self.process == "shared"
+
+    def record(self, document: doc.Document, problems: Problems) -> CommandTrial:  # noqa: ARG002
+        """The trial without the keys that only the file has."""
+        return made_of(CommandTrial, self)
+
 
 @dataclass(frozen=True, slots=True)
-class PythonTrial(Section):
+class PythonTrial(Trial):
     """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
 
     call: Call = key(
@@ -149,7 +206,32 @@ class PythonTrial(Section):
     environment: Environment = key((), _ENVIRONMENT)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
-    kind: Literal["python"] = key("python", KIND, required=True)
+    kind: Literal["python"] = key("python", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    @property
+    def traits(self) -> Traits:
+        """A function, which several trials may call in one process."""
+        return Traits(
+            shares_processes=self.process == "shared",
+            changes_treatments=True,
+            here_only="the callable would need Trialwise there",
+        )
+
+    @property
+    def summary(self) -> str:
+        """The function."""
+        return self.call
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of `environment`."""
+        return tuple(name for name, _ in self.environment)
+
+    def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
+        """What the function returned, what was counted, or what its process wrote."""
+        from trialwise.experiment.source_building import program_source
+
+        return program_source(key, table, problems, returns=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +240,25 @@ class PythonTable(PythonTrial):
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
     warmup: Duration = key(0.0, WARMUP)
+
+    @property
+    def stated_runtime(self) -> float | None:
+        """As the table says."""
+        return self.runtime
+
+    @property
+    def cut(self) -> float:
+        """As the table says."""
+        return self.warmup
+
+    @property
+    def shares(self) -> bool:
+        """As the table says."""
+        return self.process == "shared"
+
+    def record(self, document: doc.Document, problems: Problems) -> PythonTrial:  # noqa: ARG002
+        """The trial without the keys that only the file has."""
+        return made_of(PythonTrial, self)
 
 
 Groups = tuple[tuple[tuple[str, str], ...], ...]
@@ -242,6 +343,18 @@ def path_table(settings: PathSettings) -> dict[str, Any]:
 Path = Annotated[PathSettings, Written(PathTable, lambda table: table.settings, path_table)]
 
 
+def way_text(way: Groups) -> str:
+    """What packets meet in one direction of a path, in words."""
+    return ", ".join(f"{key} {text}" for group in way for key, text in group)
+
+
+def _path_text(path: PathSettings | str) -> str:
+    if isinstance(path, str):
+        return path
+    ways = [way_text(way) for way in (path.uplink, path.downlink)]
+    return ways[0] if ways[0] == ways[1] else f"uplink {ways[0]}; downlink {ways[1]}"
+
+
 @dataclass(frozen=True, slots=True)
 class PathFlow(Section):
     """One flow over a path: a scheme, what it carries and when (seconds since the first flow's start).
@@ -280,7 +393,7 @@ def _written_path(path: str | PathSettings) -> str | dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class PathTrial(Section):
+class PathTrial(Trial):
     """A trial in which senders and receivers talk over an emulated path for `runtime` seconds.
 
     `engine` says whether their packets are real ("emulated") or simulated in integer time.
@@ -324,7 +437,52 @@ class PathTrial(Section):
         "simulated",
     )
     environment: Environment = key((), _ENVIRONMENT)
-    kind: Literal["path"] = key("path", KIND, required=True)
+    kind: Literal["path"] = key("path", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    places = "trial.scheme, trial.path or trial.environment"
+
+    @property
+    def traits(self) -> Traits:
+        """Real packets through namespaces of the trial's own, or none at all."""
+        simulated = self.engine == "simulated"
+        return Traits(
+            computed=simulated,
+            simulates_runtime=simulated,
+            own_namespaces=True,
+            here_only="an emulated path would need Trialwise and its privileges there",
+        )
+
+    @property
+    def summary(self) -> str:
+        """The flows and the path."""
+        schemes = ", ".join(dict.fromkeys(flow.scheme for flow in self.flows))
+        what = "simulated flow(s)" if self.engine == "simulated" else "flow(s)"
+        return f"{len(self.flows)} {what} of {schemes} for {self.runtime:g} s over {_path_text(self.path)}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of `environment`."""
+        return tuple(name for name, _ in self.environment)
+
+    def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
+        """A quantity of the packets of one flow, or of all."""
+        from trialwise.experiment.quantities import QUANTITIES
+        from trialwise.experiment.source_building import named_quantity
+
+        name = named_quantity(key, table, QUANTITIES, "a path trial", "of all flows together", problems)
+        return PathSource(name, table.flow, table.bin or PathSource(name).bin)
+
+    def written(self) -> dict[str, Any]:
+        """Flows and runtime first."""
+        table = table_of(self)
+        first = {"flows": [table_of(flow, load="bulk") for flow in self.flows]}
+        return first | {"runtime": table.pop("runtime")} | table
+
+    def sections(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        """The paths by name, and where schemes stand."""
+        schemes = table_of(Schemes(self.scheme_folders))
+        paths = {("paths", name): path_table(settings) for name, settings in self.named_paths}
+        return paths | ({("schemes",): schemes} if schemes else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,6 +510,27 @@ class PathTrialTable(PathTrial):
     warmup: Duration = key(0.0, WARMUP)
     process: Process = key("trial", OWN_PROCESS)
 
+    @property
+    def stated_runtime(self) -> float | None:
+        """As the table says."""
+        return self.runtime
+
+    @property
+    def cut(self) -> float:
+        """As the table says."""
+        return self.warmup
+
+    @property
+    def shares(self) -> bool:
+        """As the table says."""
+        return self.process == "shared"
+
+    def record(self, document: doc.Document, problems: Problems) -> PathTrial:
+        """The trial with its flows, one by one, and the paths that it may name."""
+        from trialwise.experiment.path_building import path_trial
+
+        return path_trial(self, document, problems)
+
 
 @dataclass(frozen=True, slots=True)
 class Schemes(Section):
@@ -360,6 +539,3 @@ class Schemes(Section):
     folders: Annotated[tuple[str, ...], several(Text)] = key(
         (), "Folders with scheme files or Pantheon wrappers, relative to the experiment file.", ["schemes"]
     )
-
-
-Trial = CommandTrial | PythonTrial | PathTrial | SimulationTrial

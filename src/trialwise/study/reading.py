@@ -9,7 +9,6 @@ from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibra
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictSummary, between_treatments
 from trialwise.analysis.comparison.comparing import tails_of
-from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
 from trialwise.analysis.estimation.controls import Workloads
@@ -31,8 +30,7 @@ from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.model import Controls, Experiment, Method
-from trialwise.experiment.simulation import SimulationTrial
-from trialwise.experiment.trials import PathSettings, PathTrial
+from trialwise.experiment.trials import PathSettings, PathTrial, way_text
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.study.documents import StoppingDocument
@@ -78,7 +76,7 @@ def analyse(
             facts=path_facts(experiment, ledger),
             all_trials=all_trials,
             workloads=Workloads(known_workloads(experiment, directory, watch), controls)
-            if isinstance(experiment.trial, SimulationTrial)
+            if experiment.trial.traits.workload
             else None,
             told=told,
             overview=overview,

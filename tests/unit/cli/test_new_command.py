@@ -105,7 +105,7 @@ def test_a_simulation_to_start_from_runs_as_it_is(tmp_path):
     assert new(file, simulation=True) == 0
     experiment = read_experiment(file)
     assert experiment.name == "dumbbell"
-    assert experiment.is_simulated
+    assert experiment.trial.traits.computed
     short = file.read_text().replace("max_trials = 10000", "max_trials = 30").replace('"10%"', '"90%"')
     file.write_text(short)
     result = study.run(file, tmp_path / "results")

@@ -22,14 +22,13 @@ from trialwise.analysis.estimation.results import DurationAdvice, DurationStep
 from trialwise.analysis.estimation.transients import Edges, Transient, edges_of, flows_lacking, transient_of
 from trialwise.experiment.model import Experiment, Measure, Metric
 from trialwise.experiment.placeholders import fill
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial
-from trialwise.experiment.sources import Source
+from trialwise.experiment.simulation import SimulationSource
+from trialwise.experiment.traits import Source, assumed
 
 _PARTS = (0.1, 0.2, 0.5, 1.0)
 _JOINED = (2, 5, 10, 20, 50)
 _MIN_JOINED = 5
 """Trials put together of which there are to be so many, so that their mean has an interval worth the name."""
-_QUANTITIES = ("fct", "slowdown", "throughput")
 TOLERANCE = 5.0
 """Percent of bias that does no harm, where nobody says."""
 
@@ -47,9 +46,9 @@ def duration_advice(
     latter is by default the relative precision at which a metric stops, else 5.
     """
     trial = experiment.trial
-    if not isinstance(trial, SimulationTrial) or trial.workload.flows or len(flows.rows) < 2:
+    if trial.traits.workload != "drawn" or len(flows.rows) < 2:
         return
-    text = fill(trial.workload.duration, {"series": 0, "round": 0, **flows.rows[0].factors})
+    text = fill(dict(trial.workload_texts)["duration"], {"series": 0, "round": 0, **flows.rows[0].factors})
     duration = parse_picoseconds(text) / 1e12
     phases = phases_of(flows, duration, confidence)
     known: dict[_Statistic, _Finding] = {}
@@ -63,9 +62,7 @@ def duration_advice(
 
 def has_duration_advice(metric: Metric) -> bool:
     """Whether a metric is a mean or a quantile of what single flows have."""
-    source = metric.source
-    of_flows = isinstance(source, SimulationSource) and source.quantity in _QUANTITIES
-    return of_flows and (metric.percentile is not None or metric.measure == "mean")
+    return metric.source.pools and (metric.percentile is not None or metric.measure == "mean")
 
 
 def _tolerance_of(metric: Metric) -> float:
@@ -86,8 +83,10 @@ def _by_flows(metrics: Sequence[Metric]) -> dict[SimulationSource, list[Metric]]
     """One metric of each statistic, by the flows that it is about."""
     found: dict[SimulationSource, dict[_Statistic, Metric]] = {}
     for metric in metrics:
-        if has_duration_advice(metric) and isinstance(metric.source, SimulationSource):
-            found.setdefault(metric.source, {}).setdefault(_statistic(metric), metric)
+        if has_duration_advice(metric):
+            found.setdefault(assumed(metric.source, SimulationSource), {}).setdefault(
+                _statistic(metric), metric
+            )
     return {source: list(each.values()) for source, each in found.items()}
 
 

@@ -11,18 +11,12 @@ from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
-from trialwise.experiment.simulation import SimulationSource
-from trialwise.experiment.sources import PathSource
 from trialwise.numbers import about
 
 
 def is_estimated(metric: Metric) -> bool:
     """Whether both estimands of a metric are told: of simulated trials, of transfers over a path, and of what is pooled."""
-    match metric.source:
-        case SimulationSource() | PathSource(quantity="completion_time"):
-            return True
-        case _:
-            return metric.estimand == "pooled"
+    return metric.source.is_estimated or metric.estimand == "pooled"
 
 
 def can_be_pooled(metric: Metric) -> bool:

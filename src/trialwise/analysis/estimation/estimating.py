@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.blocks import estimate_of_blocks, whole_blocks
 from trialwise.analysis.estimation.controls import Workloads, controlled
 from trialwise.analysis.estimation.durations import duration_advice
@@ -32,7 +31,6 @@ from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted, load_
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.progress import Progress
 from trialwise.experiment.model import Estimand, Experiment, Metric
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 
@@ -94,17 +92,17 @@ def estimate_directory(
         flows = read_flows(directory, members) if keeps_records(experiment) and not overview else None
         known = workloads if _lost(rows, treatment) == 0 else None
         numbered = {row.number: row for row in members}
-        if experiment.is_sobol:
+        if experiment.trial.traits.in_blocks:
             estimates += _of_blocks(metrics, treatment, observed, numbered, confidence)
         else:
             own = _own(metrics, treatment, observed)
-            repeats = may_repeat(experiment) and _repeat(own)
+            repeats = experiment.trial.traits.repeats and _repeat(own)
             estimates += _estimates(metrics, treatment, own, numbered, known, confidence, repeats=repeats)
             if not overview:
                 courses += _courses(metrics, treatment, own, confidence)
-        if flows is not None and flows.rows and isinstance(experiment.trial, SimulationTrial):
+        if flows is not None and flows.rows:
             edges = edges or size_edges(flows)
-            sizes += size_bins(experiment.trial, treatment, flows, edges, confidence)
+            sizes += size_bins(experiment.trial.traits.set_apart, treatment, flows, edges, confidence)
             durations += duration_advice(experiment, treatment, flows, confidence)
     estimates.sort(key=lambda one: [metric.name for metric in metrics].index(one.metric))
     looked_at = [note] if (note := looked_at_note(experiment)) else []
@@ -256,5 +254,5 @@ def _notes(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
         )
     if is_tilted(experiment):
         yield "the workload is tilted: no sizes, durations or control variates, and single trials are those of another workload"
-    elif isinstance(experiment.trial, SimulationTrial) and not keeps_records(experiment):
+    elif experiment.trial.traits.flow_records == "drop":
         yield 'flows were not recorded (records = "drop"): no sizes and durations'

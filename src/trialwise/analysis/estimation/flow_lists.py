@@ -10,7 +10,6 @@ import polars as pl
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
-from trialwise.experiment.simulation import SimulationTrial
 
 
 def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Level]]) -> Mapping[str, str]:
@@ -19,10 +18,9 @@ def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Le
     `levels` are those of each treatment. Treatments whose topology or workload depends on anything but these (a seed, a level that is
     drawn for each trial) are left out; so are all where trials are not simulated.
     """
-    trial = experiment.trial
-    if not isinstance(trial, SimulationTrial):
+    texts = experiment.trial.workload_texts
+    if not texts:
         return {}
-    texts = [("topology", trial.topology), ("routes", trial.routes), *trial.workload.texts]
     fixed = {factor.name for factor in experiment.fixed_factors}
     if not all(names_in(text) <= fixed for _, text in texts):
         return {}

@@ -15,7 +15,7 @@ from trialwise import statistics as st
 from trialwise.arrays import Array
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.simulation_quantities import size_class
 from trialwise.foreign_files import check_foreign
 from trialwise.foreign_frames import library_errors
@@ -74,8 +74,8 @@ def treatments_of(rows: Sequence[TrialRow]) -> dict[str, list[TrialRow]]:
 
 
 def keeps_records(experiment: Experiment) -> bool:
-    """Whether the trials of an experiment are simulated and keep a record of every flow."""
-    return isinstance(experiment.trial, SimulationTrial) and experiment.trial.records == "keep"
+    """Whether the trials of an experiment keep a record of every flow."""
+    return experiment.trial.traits.flow_records == "keep"
 
 
 def read_flows(directory: ExperimentDirectory, rows: Sequence[TrialRow]) -> FlowRecords:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.results import SizeBin
-from trialwise.experiment.simulation import SimulationTrial
 
 PERCENTILES = (50.0, 99.0)
 _BINS = 10
@@ -26,10 +25,14 @@ def size_edges(flows: FlowRecords, bins: int = _BINS) -> tuple[float, ...]:
 
 
 def size_bins(
-    trial: SimulationTrial, treatment: str, flows: FlowRecords, edges: Sequence[float], confidence: float
+    set_apart: tuple[float, float],
+    treatment: str,
+    flows: FlowRecords,
+    edges: Sequence[float],
+    confidence: float,
 ) -> Iterator[SizeBin]:
     """The bins of one treatment that have enough flows; flows of the warm-up and the cool-down are left out."""
-    counted = np.isfinite(flows.fct) & stable(trial, flows)
+    counted = np.isfinite(flows.fct) & stable(set_apart, flows)
     slowdowns = flows.samples("slowdown")
     # Bins are (low, high], the first one with its lower end; a single size is one bin.
     places = np.clip(np.searchsorted(edges, flows.size, side="left"), 1, max(len(edges) - 1, 1))
@@ -49,12 +52,13 @@ def size_bins(
             )
 
 
-def stable(trial: SimulationTrial, flows: FlowRecords) -> npt.NDArray[np.bool_]:
+def stable(set_apart: tuple[float, float], flows: FlowRecords) -> npt.NDArray[np.bool_]:
     """Which flows begin neither in the warm-up nor in the cool-down.
 
     The end of the span in which flows begin is that of the last flow of all trials: of many trials it is the workload's duration.
     """
-    chosen = flows.start >= trial.warmup
-    if trial.cooldown:
-        chosen &= flows.start < flows.start.max(initial=0.0) - trial.cooldown
+    warmup, cooldown = set_apart
+    chosen = flows.start >= warmup
+    if cooldown:
+        chosen &= flows.start < flows.start.max(initial=0.0) - cooldown
     return chosen

@@ -15,7 +15,6 @@ from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
 from trialwise.numbers import about, write
 from trialwise.statistics.simulation.importance import BATCH
@@ -43,7 +42,7 @@ class TiltWeights:
 
 def is_tilted(experiment: Experiment) -> bool:
     """Whether trials draw their sizes from another distribution."""
-    return isinstance(experiment.trial, SimulationTrial) and bool(experiment.trial.workload.tilt)
+    return experiment.trial.traits.weighted
 
 
 def refuse_tilted(experiment: Experiment) -> None:
@@ -202,8 +201,7 @@ def load_words(ratio: float, true_load: float | None) -> str:
 
 def load_of(experiment: Experiment, factors: Mapping[str, Level]) -> float | None:
     """The load asked for in a treatment, as a part of the capacity; None where it is drawn for each trial."""
-    if not isinstance(experiment.trial, SimulationTrial) or not names_in(
-        experiment.trial.workload.load
-    ) <= set(factors):
+    load = dict(experiment.trial.workload_texts).get("load")
+    if load is None or not names_in(load) <= set(factors):
         return None
-    return parse_fraction(fill(experiment.trial.workload.load, factors))
+    return parse_fraction(fill(load, factors))

@@ -44,7 +44,7 @@ def read_order_directory(
     AnalysisError
         A metric is not one of the experiment's, no trial has a value, or trials are simulated.
     """
-    if experiment.is_simulated:
+    if experiment.trial.traits.computed:
         raise AnalysisError(
             "simulated trials are computed from their seeds alone, whatever ran before them",
             hint="order matters to trials that are measured",

@@ -18,7 +18,6 @@ from trialwise.analysis.observations import after_warmup
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Experiment, Kpi, Metric
-from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOG_LIKELIHOOD
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
@@ -270,7 +269,7 @@ def _is_whole(metric: Metric) -> bool:
 
 def _may_be_missing(metric: Metric) -> bool:
     """Whether a trial may have no sample of it and be whole all the same."""
-    return isinstance(metric.source, SimulationSource)
+    return metric.source.is_sample
 
 
 def _values_at_once(metric: Metric, samples: Sequence[Samples | None]) -> Iterator[tuple[int, float]]:

@@ -60,7 +60,7 @@ class StoppingMonitor:
                 design,
                 _columns(claim, factors[claim.treatment], workloads),
                 tilted=is_tilted(experiment),
-                sobol=experiment.is_sobol,
+                sobol=experiment.trial.traits.in_blocks,
             )
             for place, claim in enumerate(self._intervals)
             if is_monitored(claim.goal, design)

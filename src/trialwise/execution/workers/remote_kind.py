@@ -60,15 +60,11 @@ def refuse_kinds(experiment: Experiment) -> None:
             "measurement: the collector beside a trial runs on this machine only, not on workers that ssh reaches",
             hint="have the programs write files that metrics read, or run with --workers local",
         )
-    kind = experiment.trial.kind
-    if kind == "command":
+    reason = experiment.trial.traits.here_only
+    if not reason:
         return
-    reason = {
-        "python": "the callable would need Trialwise there",
-        "path": "an emulated path would need Trialwise and its privileges there",
-    }.get(kind, "it runs on this machine only")
     raise PlanError(
-        f'workers: trials of kind "{kind}" do not run on workers that ssh reaches: {reason}',
+        f'workers: trials of kind "{experiment.trial.kind}" do not run on workers that ssh reaches: {reason}',
         hint='install Trialwise there and start it as a command (kind = "command"), or run with --workers local',
     )
 

@@ -20,6 +20,7 @@ from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
 from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
+from trialwise.experiment.traits import Trial
 from trialwise.experiment.trials import (
     CommandTable,
     Path,
@@ -42,10 +43,9 @@ class Document(Section):
     factors: Annotated[dict[Name, FactorTable], Limits(_NAMED)] = key(
         ..., "What is varied on purpose: factor = [levels], or a draw.", factory=dict[str, FactorTable]
     )
-    trial: Annotated[
-        CommandTable | PythonTable | PathTrialTable | SimulationTable,
-        ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable),
-    ] = key(..., missing=f'add [trial] with command = "…"; {_WHOLE}')
+    trial: Annotated[Trial, ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable)] = key(
+        ..., missing=f'add [trial] with command = "…"; {_WHOLE}'
+    )
     metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED, min_length=1)] = key(
         ..., missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'
     )

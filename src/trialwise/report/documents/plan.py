@@ -76,7 +76,7 @@ def _outcome(summary: PlanSummary) -> Outcome:
 
 
 def _beside_the_answer(summary: PlanSummary, experiment: Experiment) -> Iterator[Note]:
-    if experiment.shares_processes:
+    if experiment.trial.traits.shares_processes:
         processes = counted(summary.series * len(summary.treatments), "process", "processes")
         yield Note((f"trials share one process for each treatment and series: {processes}",), is_aside=True)
     if summary.warmup_rounds:
@@ -226,7 +226,7 @@ def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[Block]:
     if time is None:
         yield Items(((f"not known; {how_to_know(experiment)}",),))
         return
-    core = " on one core" if experiment.is_simulated else ""
+    core = " on one core" if experiment.trial.traits.computed else ""
     origin = "as [trial] runtime states" if time.origin == "runtime" else "as trials took that were run"
     span = () if summary.span is None else (" (span ", _seconds(summary.span, "/span"), ")")
     at_once = f", all {len(summary.lanes)} workers running at once" if len(summary.lanes) > 1 else ""
