@@ -1,4 +1,4 @@
-"""Going on with an experiment file that was changed in what does not touch the trials that are finished."""
+"""Continue with an experiment file whose changes do not affect finished trials."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from trialwise.store.records import Event, TrialRow
 from trialwise.trials.command import kept_name, trial_of
 
 AMENDED = "amended"
-"""Kind of the event: the file says something else of trials that are finished, or of what is read from them."""
+"""Kind of event: the file now says something else about finished trials, or about what is read from them."""
 AMENDED_TRIALS = "amended trials"
-"""Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
+"""Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.keep, "
     "levels of factors that come or go, a metric's direction, unit, limits and what is claimed of it, further metrics of standard "
@@ -47,15 +47,15 @@ HINT = (
 
 
 Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
-"""What was read again: of which trial, the source's key, and the samples."""
+"""What was read again: the trial, the source's key, and the samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What was changed, in words; the metrics that are new; and whether trials run otherwise from now on.
+    """The changes as text, the new metrics, and whether trials run differently from now on.
 
-    `is_of_claims`: what is claimed was chosen with data at hand. `lays_out`: rounds have other treatments than those before, so
-    that they are laid out anew, in series of their own.
+    `is_of_claims`: claims were chosen with data at hand. `lays_out`: rounds have other treatments than before, so
+    they are laid out anew, in new series.
     """
 
     words: tuple[str, ...]
@@ -67,12 +67,12 @@ class Amendment:
 
     @property
     def text(self) -> str:
-        """The changes in a line."""
+        """The changes in one line."""
         return "; ".join(self.words)
 
 
 def amendment(before: Experiment, now: Experiment) -> Amendment | None:
-    """Tell how a file differs from the one before; None where the difference touches trials that are finished."""
+    """Describe how a file differs from the one before; None if the difference affects finished trials."""
     known = {metric.name: metric for metric in before.metrics}
     added = tuple(metric for metric in now.metrics if metric.name not in known)
     if plan_digest(_with_what_may_change(before, now, known)) != plan_digest(before):
@@ -102,7 +102,7 @@ def read_again(change: Amendment, now: Experiment, directory: ExperimentDirector
     Raises
     ------
     PlanError
-        One cannot be read from what was kept of one of the trials.
+        A metric cannot be read from what was kept of a trial.
     """
     rows = ledger.trials("finished")
     return [
@@ -113,9 +113,9 @@ def read_again(change: Amendment, now: Experiment, directory: ExperimentDirector
 
 
 def event_of(change: Amendment, found: Found, finished: int, further: str = "") -> Event:
-    """Put the change into words for the ledger, with what was found by `read_again`, and what becomes of the plan.
+    """Describe the change for the ledger, with the samples from `read_again` and the effect on the plan.
 
-    Of claims that were chosen anew it says how many trials had `finished` by then, whose numbers may have been looked at.
+    If claims were changed, say how many trials had `finished` by then, since their numbers may have been seen.
     """
     told = change.text
     if change.is_of_claims:
@@ -128,30 +128,30 @@ def event_of(change: Amendment, found: Found, finished: int, further: str = "") 
 
 
 def keep_found(found: Found, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Write down what was found by `read_again`: as often as one likes, with the same result."""
+    """Record the samples from `read_again`; repeating this gives the same result."""
     for row, source, samples in found:
         ledger.add_values(row, [store_samples(directory, row, source, samples)])
 
 
 def line_of(change: Amendment, event: Event) -> str:
-    """Say what was changed, in a line."""
+    """Say in one line what was changed."""
     return f"the experiment file was changed: {event.text}" + (
         "; the rounds that follow are series of their own" if change.is_of_trials else ""
     )
 
 
 def amended_since(ledger: Ledger, moment: float) -> str | None:
-    """Give the changes since a moment that make trials run otherwise, in words; None where there are none."""
+    """Return the changes since a moment that make trials run differently, as text; None if there are none."""
     words = [event.text for event in ledger.events() if event.kind == AMENDED_TRIALS and event.time >= moment]
     return "; ".join(words) or None
 
 
 _OF_METRICS = ("better", "unit", "limits", "convergence", "kpis", "variability")
-"""What a file says of a metric that is computed from what the trials gave, and not by them."""
+"""Keys of a metric that concern computations on a trial's results, not the trial itself."""
 
 
 def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, Metric]) -> Experiment:
-    """The file as it is now, but with the words of before where they may be changed."""
+    """Return the new file with the old values wherever changes are allowed."""
     trial = now.trial
     if trial.kind == before.trial.kind:
         trial = replace(trial, **{name: getattr(before.trial, name) for name in trial.traits.amendable})
@@ -171,7 +171,7 @@ def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, 
 
 
 def _factors(before: Experiment, now: Experiment) -> tuple[Factor, ...]:
-    """The factors as they are now, but with the levels of before where levels came or went, and those kept stand as they stood."""
+    """Return the new factors, with the old levels where levels were added or removed and the rest kept their order."""
     if [each.name for each in before.factors] != [each.name for each in now.factors]:
         return now.factors
     pairs = zip(before.factors, now.factors, strict=True)
@@ -187,7 +187,7 @@ def _keeps_its_order(then: Factor, later: Factor) -> bool:
 
 
 def _levels(some: Experiment, other: Experiment) -> list[tuple[str, str]]:
-    """Levels of fixed factors, by factor, that the other file does not have."""
+    """Return the levels of fixed factors, by factor, that the other file lacks."""
     known = {(factor.name, _key(level)) for factor in other.fixed_factors for level in factor.levels}
     return [
         (factor.name, level_text(level))
@@ -202,7 +202,7 @@ def _key(level: Level) -> tuple[type, Level]:
 
 
 def _may_change_treatments(experiment: Experiment) -> bool:
-    """Trials need no files that were frozen for each treatment, and no rule looks at treatments to know when to stop."""
+    """Return True if no files were frozen per treatment, and no rule needs the treatments to decide when to stop."""
     return experiment.trial.traits.changes_treatments and not stops_by_itself(experiment)
 
 
@@ -237,7 +237,7 @@ def _metric_words(before: Metric, now: Metric) -> Iterator[str]:
 
 
 def _claim_words(before: Metric, now: Metric) -> Iterator[str]:
-    """Say what is to be claimed of a metric, where that is another."""
+    """Describe changed claims about a metric."""
     for (name, then), (_, later) in zip(_claims(before), _claims(now), strict=True):
         if then != later:
             yield f"metrics.{now.name}.{name}: {then or 'none'} → {later or 'none'}"
@@ -291,7 +291,7 @@ def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, exper
 
 
 def _output(directory: ExperimentDirectory, row: TrialRow) -> Callable[[], Reported] | str:
-    """Give what a trial printed, or what was not kept."""
+    """Return what a trial printed, or what was not kept."""
     output = read_output(directory.path, row.number, row.attempt, "stdout")
     if output is None:
         return "the output"
@@ -303,7 +303,7 @@ def _output(directory: ExperimentDirectory, row: TrialRow) -> Callable[[], Repor
 def _file(
     directory: ExperimentDirectory, row: TrialRow, source: TextSource, experiment: Experiment
 ) -> Callable[[], Reported] | str:
-    """Give what a trial wrote to a file, or what was not kept."""
+    """Return what a trial wrote to a file, or what was not kept."""
     values = {**places_of(row), **row.factors}
     name = kept_name(trial_of(experiment), values, source.path or "")
     written = read_kept(read_files(directory.path, row.number, row.attempt) or b"", name)
@@ -313,7 +313,7 @@ def _file(
 
 
 def places_of(row: TrialRow) -> dict[str, Level]:
-    """The built-in placeholders of a trial, but for its directory."""
+    """Return the built-in placeholders of a trial, except its directory."""
     return {
         "seed": row.seed,
         "series": row.series,

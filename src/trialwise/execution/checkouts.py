@@ -1,4 +1,4 @@
-"""Two revisions of a git repository side by side, each in a folder of its own, built."""
+"""Check out two revisions of a git repository side by side, each in its own folder, and build them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 from trialwise.errors import PlanError, TrialError
 
 _LAST = 20
-"""Lines of a failed build that are shown."""
+"""Number of lines of a failed build that are shown."""
 
 
 def commit_of(revision: str, folder: Path) -> str:
-    """The whole name of a commit.
+    """Return the full name of a commit.
 
     Raises
     ------
     PlanError
-        The folder is in no repository, or there is no such revision.
+        The folder is not in a repository, or the revision does not exist.
     """
     return _git(
         folder,
@@ -37,13 +37,13 @@ def commit_of(revision: str, folder: Path) -> str:
 
 
 def place_in_repository(folder: Path) -> str:
-    """Where a folder stands below the top of its repository, "" for the top itself."""
+    """Return a folder's path below the top of its repository, "" for the top itself."""
     return _git(folder, "rev-parse", "--show-prefix", what=f"{folder} is in no git repository").rstrip("/")
 
 
 @contextmanager
 def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
-    """A temporary folder with a worktree for each name; names and thus paths should be of one length. It is removed in the end."""
+    """Yield a temporary folder with a worktree for each name; names, and thus paths, should have equal length. Removed at the end."""
     with _own_place(folder, commits) as place:
         made: list[Path] = []
         try:
@@ -73,7 +73,7 @@ def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
 
 @contextmanager
 def _own_place(folder: Path, commits: Mapping[str, str]) -> Generator[str]:
-    """A temporary folder: the same one for the same commits where it is free, because builds write their paths into programs."""
+    """Yield a temporary folder, the same one for the same commits if it is free, because builds write their paths into programs."""
     known = " ".join([str(os.geteuid()), str(folder), *commits.values()])
     place = Path(tempfile.gettempdir()) / f"trialwise-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
     try:
@@ -94,7 +94,7 @@ def build(command: str, folder: Path) -> None:
     Raises
     ------
     TrialError
-        It failed; the end of what it printed is in the message.
+        It failed; the message contains the end of its output.
     """
     done = subprocess.run(
         ["/bin/sh", "-c", command],

@@ -1,4 +1,4 @@
-"""Whether the machine slept or its clock was set while an experiment ran."""
+"""Detect whether the machine slept or its clock was set while an experiment ran."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MIN_SLEEP = 0.5
 """Seconds between the two monotonic clocks that count as sleep."""
 MIN_STEP = 0.1
 FASTEST_SLEW = 0.001
-"""adjtimex(2) slews the clock by at most 500 parts per million; what is beyond twice that was a step."""
+"""adjtimex(2) slews the clock by at most 500 parts per million; more than twice that was a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The clocks of the machine at one moment, in seconds: of the day, since boot without sleep, since boot with it.
+    """The machine's clocks at one moment, in seconds: time of day, since boot without sleep, since boot with it.
 
-    `boot` names the boot where the machine may have another the next time.
+    `boot` names the boot if the machine may have another one next time.
     """
 
     realtime: float
@@ -33,7 +33,7 @@ def read_clocks() -> Clocks:
 
 
 def disturbance(before: Clocks, after: Clocks) -> str | None:
-    """Say what happened to the clocks between two moments, or None where nothing did."""
+    """Say what happened to the clocks between two moments; None if nothing did."""
     if before.boot != after.boot:
         return None
     lasted = after.boottime - before.boottime

@@ -1,4 +1,4 @@
-"""Beginning an experiment in a directory, and going on with it: the same plan, or a longer one, never another."""
+"""Begin an experiment in a directory, and continue it: with the same plan or a longer one, never another."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirec
 from trialwise.store.ledger import Ledger
 
 _FROZEN = "experiment"
-"""Key of `meta` under which the text of the experiment file stands: what the directory began with."""
+"""Key of `meta` for the text of the experiment file that the directory began with."""
 
 
 def refuse_foreign(directory: ExperimentDirectory) -> None:
-    """Raise StoreError for a folder with something in it that is not the beginning of an experiment."""
+    """Raise StoreError if a folder contains anything other than the beginning of an experiment."""
     path = directory.path
     if directory.is_begun or not path.exists():
         return
@@ -50,7 +50,7 @@ def begin(
     directory: ExperimentDirectory,
     attachments: Iterable[tuple[str, Path]],
 ) -> Ledger:
-    """Freeze the experiment file with its attachments (relative names, and where they are), and plan the trials."""
+    """Freeze the experiment file with its attachments (relative names and paths), and plan the trials."""
     _freeze(text, experiment, directory, attachments)
     meta = {
         "name": experiment.name,
@@ -74,12 +74,12 @@ def resume(
 ) -> Ledger:
     """Open the ledger of an experiment that has begun; its plan must be that of `experiment`, or an amended one.
 
-    `tell` is called with what was amended, in a line.
+    `tell` receives one line that says what was amended.
 
     Raises
     ------
     PlanError
-        When the plans differ, with the difference; or the new one is longer, and not `extend`.
+        The plans differ (the message says how), or the new one is longer and `extend` is false.
     """
     ledger = directory.ledger(read_only=False)
     try:
@@ -93,7 +93,7 @@ def resume(
 
 
 def factors_of(plan: Plan) -> list[dict[str, Level]]:
-    """The distinct factors of all planned trials, drawn ones included."""
+    """Return the distinct factors of all planned trials, including sampled ones."""
     distinct = {tuple(trial.factors.items()): trial.factors for trial in plan.trials}
     return [dict(factors) for factors in distinct.values()]
 
@@ -105,7 +105,7 @@ def _holds_something(path: Path) -> bool:
 def _freeze(
     text: str, experiment: Experiment, directory: ExperimentDirectory, attachments: Iterable[tuple[str, Path]]
 ) -> None:
-    """Copy the experiment file, the files that factors are drawn from, that of streams, and the attachments into the directory."""
+    """Copy the experiment file, the files that factors are sampled from, the file of streams, and the attachments."""
     directory.write_durably(EXPERIMENT, text.encode())
     copies = ((frozen_name(name), source) for name, source in attachments)
     for name, source in (*_drawn_files(experiment), *_stream_files(experiment), *copies):
@@ -114,14 +114,14 @@ def _freeze(
 
 
 def _stream_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
-    """The file that says which points become which streams."""
+    """Yield the file that says which points become which streams."""
     if experiment.measurement is not None and experiment.measurement.config is not None:
         config = experiment.measurement.config
         yield frozen_name(config), experiment.folder / config
 
 
 def _drawn_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
-    """The files that factors are drawn from: their names in an experiment directory, and where they are."""
+    """Yield the files that factors are sampled from: their names in an experiment directory, and their paths."""
     for factor in experiment.factors:
         if isinstance(factor, DrawnFactor) and factor.values and factor.origin != "list":
             yield frozen_name(factor.origin), experiment.folder / factor.origin

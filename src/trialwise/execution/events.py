@@ -1,4 +1,4 @@
-"""What happens while an experiment runs, told to observers that the caller hands in."""
+"""Events while an experiment runs, sent to observers that the caller passes in."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trialwise.trials.base import TrialOutcome
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """The runner begins or goes on.
+    """The runner begins or continues.
 
-    `done` of `total` trials have come to an end before; `reclaimed` were cut off by a kill and run again; `last_start` is when the
-    last round is planned to start (Unix seconds), None where rounds run back to back. `session` is None where there are workers
-    beside this machine, which have sessions of their own.
+    `done` of `total` trials ended before; `reclaimed` were cut off by a kill and run again; `last_start` is the planned start of the
+    last round (Unix seconds), None if rounds run back to back. `session` is None if there are workers
+    besides this machine, which have their own sessions.
     """
 
     session: Session | None
@@ -36,7 +36,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Resetting:
-    """The machine is reset."""
+    """The machine is being reset."""
 
     row: TrialRow
 
@@ -50,9 +50,9 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """So many independent trials are being computed at the same time; told a few times each second.
+    """Independent trials are being computed concurrently; sent a few times per second.
 
-    `oldest` is when the first of those that are not back was handed out (Unix seconds), None where all are.
+    `oldest` is when the first of those still out was handed out (Unix seconds), None if none is out.
     """
 
     trials: int
@@ -63,12 +63,12 @@ class Computing:
 
 @dataclass(frozen=True, slots=True)
 class NodesAwaited:
-    """Of a cluster no node is there, or none any more; the run waits for one."""
+    """A cluster has no node, or none any more; the run waits for one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialEnded:
-    """A trial came to its end and is on disk; of independent trials, on its way there with those that came in with it."""
+    """A trial has ended and is on disk; an independent trial is being written together with others."""
 
     row: TrialRow
     outcome: TrialOutcome
@@ -76,14 +76,14 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentChanged:
-    """Kernel, host or a measured program changed: later rounds are a series of their own."""
+    """Kernel, host or a measured program changed: later rounds form a new series."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRecalled:
-    """A trial that an earlier session finished, told before `SessionStarted`; `samples` reads what it reported."""
+    """A trial finished by an earlier session, sent before `SessionStarted`; `samples` reads what it reported."""
 
     row: TrialRow
     samples: Callable[[], Mapping[str, Samples]]
@@ -99,28 +99,28 @@ class ClockDisturbed:
 
 @dataclass(frozen=True, slots=True)
 class Remarked:
-    """Something about the machine that matters to all trials; told once."""
+    """A remark on the machine that concerns all trials; sent once."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """Somebody asks to stop; told at once, also during a trial, and from another thread."""
+    """A request to stop; sent immediately, even during a trial, and from another thread."""
 
     at_once: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The runner stops because it was asked to; `at_once` when the trial in hand was abandoned."""
+    """The runner stops on request; `at_once` if the current trial was abandoned."""
 
     at_once: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerNotice:
-    """Something happened to a worker: it was reached, lost its connection, or is given up."""
+    """Something happened to a worker: it was reached, lost its connection, or was given up."""
 
     worker: str
     text: str
@@ -128,10 +128,10 @@ class WorkerNotice:
 
 @dataclass(frozen=True, slots=True)
 class StoppingOutlook:
-    """How far an experiment that stops by itself is, told before each round.
+    """Progress of an experiment that stops by itself, sent before each round.
 
-    `total` is how many trials there will be by what is known so far, None while nothing is; `texts` say what is still open. In a
-    `pilot` those are its own, and nobody knows yet how many follow.
+    `total` is the expected number of trials, None while it is unknown; `texts` say what is still open. During a
+    `pilot`, `total` counts only its own trials, because it is unknown how many follow.
     """
 
     total: int | None
@@ -141,7 +141,7 @@ class StoppingOutlook:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """The runner stops: `ending` says why in a word."""
+    """The runner stops; `ending` gives the reason as a word."""
 
     ending: str
 
@@ -167,7 +167,7 @@ RunEvent = (
 
 
 class Observer(Protocol):
-    """Somebody who is told what happens between trials, and of a request to stop also during one; it must return quickly."""
+    """Receives events between trials, and requests to stop even during one; it must return quickly."""
 
     def notice(self, event: RunEvent) -> None:
         """Take note of an event."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and TERM: the first Ctrl-C finishes the trial in hand, the second (or TERM, or a hang-up) abandons it."""
+"""Ctrl-C and TERM: the first Ctrl-C lets the current trial finish, the second (or TERM, or a hang-up) abandons it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _leave_to_the_pipe(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the interpreter has written the signal's number into the pipe already."""
+    """Do nothing: the interpreter has already written the signal's number into the pipe."""
 
 
 class Interruption:
     """Catches signals while it is entered, in the main thread; elsewhere it never interrupts.
 
-    While a trial runs, the main thread is outside Python and no Python handler can run. The interpreter's own handler
-    writes each signal into a pipe, and a thread that sleeps on it acts; `descriptor` then becomes readable to abandon the trial.
-    A signal that was ignored before (nohup, a job in the background of a script) stays ignored.
+    While a trial runs, the main thread is outside Python and cannot run Python handlers. The interpreter's own handler
+    writes each signal to a pipe, and a thread that waits on it acts; `descriptor` then becomes readable to abandon the trial.
+    A signal that was ignored before (nohup, a background job of a script) stays ignored.
 
     Parameters
     ----------
     on_request
-        Called from that thread at each request, with whether the trial in hand is abandoned.
+        Called from that thread at each request, with whether the current trial is abandoned.
     """
 
     def __init__(self, on_request: Callable[[bool], None] | None = None) -> None:
@@ -74,12 +74,12 @@ class Interruption:
             os.close(descriptor)
 
     def request(self) -> None:
-        """Ask to stop after the trials in hand, as one Ctrl-C does, without telling anybody."""
+        """Ask to stop after the current trials, as one Ctrl-C does, without notifying anyone."""
         self.requested = True
         _make_readable(self._wake)
 
     def sleep_until(self, moment: float) -> None:
-        """Sleep until `moment` (Unix seconds) or until somebody asks to stop."""
+        """Sleep until `moment` (Unix seconds) or until a stop is requested."""
         while not self.requested and (left := moment - time.time()) > 0:
             select.select([self._woken], [], [], min(left, 60.0))
 

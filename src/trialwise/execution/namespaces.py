@@ -1,7 +1,7 @@
 """A fresh namespace: folders for temporary files, processes and shared memory that end with the next reset.
 
-It lives as long as its first process, which sleeps until a pipe from us closes: by us, or by the kernel when we are gone.
-Then the kernel ends every process in it (`pid_namespaces(7)`), and with the last one its mounts and its shared memory go.
+It lives as long as its first process, which sleeps until a pipe from us is closed: by us, or by the kernel when we are gone.
+Then the kernel kills every process in it (`pid_namespaces(7)`), and with the last one its mounts and shared memory disappear.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import IO, cast
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 they are mounted over, not written to
 """Folders that are fresh, in memory."""
 KINDS = ("mnt", "pid", "ipc", "uts")
-"""Names in /proc/PID/ns of what is fresh; the network is for `trial.isolate`."""
+"""Names in /proc/PID/ns of the fresh namespaces; `trial.isolate` handles the network."""
 END_SECONDS = 10.0
 
-# /dev/shm comes first, as the place where the others are built. What is kept stays where it is: it is bound into the fresh folder.
-# The first process takes no notice of its children, so that orphans leave no zombies.
+# /dev/shm comes first, because the others are built there. Kept folders stay where they are: they are bound into the fresh folder.
+# The first process ignores its children, so that orphans leave no zombies.
 _BUILD = """
 mount -n -t tmpfs -o mode=1777,nosuid,nodev tmpfs /dev/shm || exit
 for place in /tmp /var/tmp; do
@@ -54,12 +54,12 @@ class Holder:
     first: int
 
     def identity(self, kind: str) -> str:
-        """The kernel's name for one of its namespaces, unique among those that there are."""
+        """Return the kernel's name for one of its namespaces, unique among existing ones."""
         return str(Path(f"/proc/{self.first}/ns/{kind}").readlink())
 
 
 class FreshNamespace:
-    """The namespace that trials run in from one reset to the next; `kept` folders are seen in it though below a hidden one."""
+    """The namespace that trials run in from one reset to the next; `kept` folders stay visible even below a hidden one."""
 
     def __init__(self, kept: Sequence[Path]) -> None:
         self._kept = [os.path.realpath(path) for path in kept]
@@ -67,13 +67,13 @@ class FreshNamespace:
 
     @property
     def first(self) -> int | None:
-        """A process to be entered, or None where there has been no reset."""
+        """A process to enter, or None if there has been no reset."""
         return None if self._holder is None else self._holder.first
 
     def renew(self, environment: Mapping[str, str], deadline: float, cancel: int) -> str | None:
-        """Make another one, see that it is another, and end the one before; what went wrong, or None.
+        """Create another namespace, check that it is new, and end the one before; return what went wrong, or None.
 
-        The new one is made while the old one lives, because the kernel gives the names of what has ended away again.
+        The new one is created while the old one lives, because the kernel reuses the names of ended ones.
         """
         found = _begin(self._kept, environment, deadline, cancel)
         if isinstance(found, str):
@@ -92,7 +92,7 @@ class FreshNamespace:
 
 
 def hides(path: Path) -> str | None:
-    """The hidden folder that `path` cannot be kept in, or None."""
+    """Return the hidden folder in which `path` cannot be kept, or None."""
     place = os.path.realpath(path)
     if place in HIDDEN:
         return place
@@ -100,7 +100,7 @@ def hides(path: Path) -> str | None:
 
 
 def _begin(kept: Sequence[str], environment: Mapping[str, str], deadline: float, cancel: int) -> Holder | str:
-    """Start one and wait until it is ready; or say what went wrong."""
+    """Start one and wait until it is ready; or return what went wrong."""
     as_user = [] if os.geteuid() == 0 else ["--map-current-user", "--keep-caps"]
     words = [
         "unshare",
@@ -134,7 +134,7 @@ def _begin(kept: Sequence[str], environment: Mapping[str, str], deadline: float,
 
 
 def _first_words(started: subprocess.Popen[bytes], deadline: float, cancel: int) -> str:
-    """What it says until it is ready, has ended, or is waited for no longer."""
+    """Read its output until it is ready, has ended, or the deadline passes."""
     output, said = cast("IO[bytes]", started.stdout).fileno(), b""
     while not said.endswith(b"ready\n"):
         if output not in select.select([output, cancel], [], [], max(deadline - time.monotonic(), 0))[0]:
@@ -151,7 +151,7 @@ def _only_child(process: int) -> int:
 
 
 def _not_new(holder: Holder, before: Holder | None) -> str | None:
-    """What it shares with us or with the one before, in words; None where everything is new."""
+    """Describe what it shares with us or with the one before; None if everything is new."""
     for kind in KINDS:
         others = {str(Path(f"/proc/self/ns/{kind}").readlink())}
         if before is not None:
@@ -163,7 +163,7 @@ def _not_new(holder: Holder, before: Holder | None) -> str | None:
 
 
 def _close(started: subprocess.Popen[bytes]) -> bool:
-    """Let go of one; whether it has ended."""
+    """Close one; return True if it has ended."""
     for stream in (started.stdin, started.stdout):
         if stream is not None:
             stream.close()

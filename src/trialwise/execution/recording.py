@@ -1,4 +1,4 @@
-"""Writing down what came of trials: samples, logs, and the ledger's rows."""
+"""Record the results of trials: samples, logs, and the ledger's rows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from trialwise.store.samples import (
 from trialwise.trials.base import TrialOutcome
 
 LOG_PART = 128 * 1024
-"""Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
+"""Bytes that the log of a failed trial keeps of the beginning and of the end of each output."""
 
 Value = tuple[str, float | None, int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial with what came of it; `claimed` is when it was handed out, Unix seconds."""
+    """A trial with its outcome; `claimed` is when it was handed out, Unix seconds."""
 
     row: TrialRow
     outcome: TrialOutcome
@@ -41,7 +41,7 @@ class Ended:
 
 
 class Recorder:
-    """Writes what trials gave into an experiment directory."""
+    """Writes the results of trials into an experiment directory."""
 
     def __init__(
         self, directory: ExperimentDirectory, ledger: Ledger, now: Callable[[], float] = time.time
@@ -52,12 +52,12 @@ class Recorder:
         self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
 
     def record(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Write down what came of a trial that was claimed.
+        """Record the outcome of a claimed trial.
 
         Raises
         ------
         StoreError
-            When the directory cannot be written, or is there no more.
+            The directory cannot be written, or no longer exists.
         """
         self._ledger.check_in_place()
         try:
@@ -83,12 +83,12 @@ class Recorder:
             raise
 
     def record_together(self, ended: Sequence[Ended], session: Session) -> None:
-        """Write down what came of trials that nobody has claimed yet: files, among them one of samples, then one transaction.
+        """Record the outcomes of trials that have not been claimed: their files, including one of samples, then one transaction.
 
         Raises
         ------
         StoreError
-            When the directory cannot be written, or is there no more; none of these trials is recorded then.
+            The directory cannot be written, or no longer exists; then none of these trials is recorded.
         """
         self._ledger.check_in_place()
         segment = segment_name(ended[0].row.number, ended[0].row.attempt)
@@ -100,7 +100,7 @@ class Recorder:
         self._ledger.record_together(ends, session)
 
     def new_remarks(self, remarks: Iterable[str]) -> Iterator[str]:
-        """Write down those remarks that no trial has made before, and give them back."""
+        """Record the remarks that no trial has made before, and yield them."""
         for text in remarks:
             if text not in self._remarks:
                 self._remarks.add(text)
@@ -128,7 +128,7 @@ class Recorder:
         )
 
     def _keep_record(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Keep a record of every packet that a trial of this machine has left in its scratch folder."""
+        """Keep the record of every packet that a trial on this machine has left in its scratch folder."""
         if outcome.record is None:
             return
         what, content = outcome.record
@@ -137,7 +137,7 @@ class Recorder:
 
 
 def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, samples: Samples) -> Value:
-    """Write what a trial gave into a file, unless it is one number; give its row of the ledger."""
+    """Write a trial's samples to a file, unless there is only one number; return the ledger's row."""
     if _is_single(samples):
         return source, float(samples.values[0]), 1, None
     name = file_name(row.number, row.attempt, source)
@@ -146,7 +146,7 @@ def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, sa
 
 
 def _beside(row: TrialRow, outcome: TrialOutcome) -> Iterator[tuple[str, bytes]]:
-    """What stands in files of its own: the record of every packet or flow, where it was handed over, and the log of a failed trial."""
+    """Yield what goes into separate files: the record of every packet or flow, if handed over, and the log of a failed trial."""
     if outcome.record is not None:
         what, content = outcome.record
         if isinstance(content, bytes):
@@ -167,5 +167,5 @@ def _log(row: TrialRow, outcome: TrialOutcome) -> bytes:
 
 
 def _is_single(samples: Samples) -> bool:
-    """Whether there is one number, which stands in the ledger itself."""
+    """Return True if there is only one number, which is stored in the ledger itself."""
     return len(samples.values) == 1 and samples.times is None

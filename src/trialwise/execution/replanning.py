@@ -1,4 +1,4 @@
-"""What a changed experiment file makes of a plan that has begun: trials that come, and trials that are withdrawn."""
+"""Work out what a changed experiment file does to a running plan: which trials are added, and which withdrawn."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_DIFFERENCE = 60
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """What a directory began with, or was last changed to: the experiment, its text, and the directory."""
+    """The state before the change: the experiment, its text, and the directory."""
 
     experiment: Experiment
     text: str
@@ -44,7 +44,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What becomes of the ledger: trials that come and go, facts and events; `text` says it where an amendment asks for it."""
+    """A change to the ledger: trials added and withdrawn, facts and events; `text` describes it if there is an amendment."""
 
     rows: Sequence[TrialRow] = ()
     withdrawn: Sequence[TrialRow] = ()
@@ -56,12 +56,12 @@ class Step:
 def replanned(
     began: Began, experiment: Experiment, text: str, ledger: Ledger, change: Amendment | None, *, extend: bool
 ) -> Step | None:
-    """Say what the file as it is now makes of the plan; None where the plan stays as it is.
+    """Return what the current file does to the plan; None if the plan stays as it is.
 
     Raises
     ------
     PlanError
-        The plan becomes shorter, or longer and not `extend`; or a worker has a trial in hand whose round is to be laid out anew.
+        The plan becomes shorter, or longer without `extend`; or a worker is running a trial whose round is to be laid out anew.
     """
     if change is not None and change.changes_treatments:
         _reclaim(began, ledger)
@@ -81,7 +81,7 @@ def replanned(
 
 
 def difference_of(before: str, after: str, name: str = EXPERIMENT) -> str:
-    """Give the lines that differ between two versions of a file of the directory."""
+    """Return the lines that differ between two versions of a file of the directory."""
     lines = list(
         difflib.unified_diff(
             before.splitlines(),
@@ -97,7 +97,7 @@ def difference_of(before: str, after: str, name: str = EXPERIMENT) -> str:
 
 
 def _reclaim(began: Began, ledger: Ledger) -> None:
-    """Give up what a killed runner had in hand here, so that it is planned, and withdrawn, like the rest."""
+    """Abandon the trials that a killed runner was running here, so that they are planned, and withdrawn, like the rest."""
     abandon_local(ledger)
     if running := ledger.trials("running"):
         row = running[0]
@@ -108,7 +108,7 @@ def _reclaim(began: Began, ledger: Ledger) -> None:
 
 
 def _anew(experiment: Experiment, ledger: Ledger) -> Step:
-    """Close the series that have begun, and lay out those of the plan behind them."""
+    """Close the series that have begun, and lay out those of the plan after them."""
     rows = ledger.trials()
     withdrawn = [row for row in rows if row.status == "planned"]
     begun = [row for row in rows if row.status != "planned"]
@@ -167,7 +167,7 @@ def _of_sizes(
 
 
 def _ends(experiment: Experiment, known: frozenset[str]) -> object:
-    """Give what the file says about when there is enough, of the metrics with known names."""
+    """Return what the file says about when to stop, for the metrics with known names."""
     design = experiment.design
     words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
     of_metrics = [
@@ -183,7 +183,7 @@ def _further(
     planned: Callable[[WorkerPlan], Sequence[PlannedTrial]],
     seen: Callable[[WorkerPlan], set[tuple[str, int, int, bool]]],
 ) -> tuple[list[TrialRow], dict[str, str]]:
-    """Give the trials of every lane that the ledger has not seen, numbered after those it has; and what it keeps of lanes then."""
+    """Return the trials of every lane that are not in the ledger, numbered after those that are; and the new record of lanes."""
     known, last = lanes(ledger), ledger.last_number()
     rows: list[TrialRow] = []
     longer: list[WorkerPlan] = []

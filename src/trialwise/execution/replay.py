@@ -1,4 +1,4 @@
-"""What earlier sessions have finished, for observers and stopping rules that need all of it."""
+"""Replay what earlier sessions finished, for observers and stopping rules that need all of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trialwise.store.records import TrialRow
 from trialwise.store.samples import TOGETHER, read_many
 
 _AT_ONCE = 100
-"""Trials of which all samples are held, also those that nobody asks for."""
+"""Number of trials whose samples are held in memory together, requested or not."""
 _Value = tuple[str, float | None, str | None]
 _Part = list[tuple[TrialRow, list[_Value]]]
-"""Trials that are read together, with where what they reported stands."""
+"""Trials that are read together, with the location of what they reported."""
 
 
 def recalled(directory: ExperimentDirectory, ledger: Ledger) -> Iterator[TrialRecalled]:
-    """One event for each finished trial, in plan order; samples are read only when they are asked for."""
+    """Yield one event for each finished trial, in plan order; samples are read only on request."""
     parts = list(_parts(ledger, (), _AT_ONCE))
     reader = _Reader(directory.path, parts)
     for at, part in enumerate(parts):
@@ -34,13 +34,13 @@ def recalled(directory: ExperimentDirectory, ledger: Ledger) -> Iterator[TrialRe
 def recalled_together(
     directory: ExperimentDirectory, ledger: Ledger, sources: Sequence[str]
 ) -> Iterator[list[tuple[TrialRow, dict[str, Samples]]]]:
-    """What finished trials gave from some sources, in plan order, many trials at a time."""
+    """Yield what finished trials reported from some sources, in plan order, many trials at a time."""
     for part in _parts(ledger, sources, TOGETHER):
         yield [(row, found) for (row, _), found in zip(part, _read(directory.path, part), strict=True)]
 
 
 class _Reader:
-    """Reads the samples of one part of the trials at once, and holds them until those of another are asked for."""
+    """Reads the samples of one part of the trials at once, and holds them until another part is requested."""
 
     def __init__(self, folder: Path, parts: Sequence[_Part]) -> None:
         self._folder = folder
@@ -48,7 +48,7 @@ class _Reader:
         self._held: tuple[int, list[dict[str, Samples]]] = -1, []
 
     def samples(self, at: int, place: int) -> dict[str, Samples]:
-        """What the trial at a place of a part reported."""
+        """Return what trial `place` of part `at` reported."""
         if self._held[0] != at:
             self._held = at, list(_read(self._folder, self._parts[at]))
         return self._held[1][place]
@@ -64,7 +64,7 @@ def _parts(ledger: Ledger, sources: Sequence[str], size: int) -> Iterator[_Part]
 
 
 def _read(folder: Path, part: _Part) -> Iterator[dict[str, Samples]]:
-    """What each trial of a part reported, by source."""
+    """Yield what each trial of a part reported, by source."""
     wanted = [
         (file, row.number, row.attempt, source)
         for row, reported in part

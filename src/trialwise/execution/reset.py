@@ -1,6 +1,6 @@
-"""The reset before a round, a trial or a series: what puts the machine back into a known state.
+"""The reset before a round, a trial or a series, which puts the machine into a known state.
 
-Every reset is a list of commands (`reset_steps`), so that a worker that is only reached by ssh can run the same.
+Every reset is a list of commands (`reset_steps`), so that a worker reached only by ssh can run the same ones.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ending, start_beside
 
 MAX_OF_A_TEMPLATE = 1000
-"""Files and folders of a template that are compared."""
+"""Maximum number of files and folders of a template that are compared."""
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
 NO_NAMESPACE_THERE = "reset.namespace: is not there on workers that ssh reaches"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
-# Not through symbolic links, and not into file systems that are mounted below: nothing but what the file names is emptied.
+# Follow no symbolic links and enter no file systems mounted below: only what the file names is emptied.
 _EMPTY = """
 [ "$(realpath -m -- "$0")" = "$0" ] || { echo "goes through a symbolic link: name $(realpath -m -- "$0")" >&2; exit 1; }
 mkdir -p -- "$0" && find "$0" -xdev -mindepth 1 -delete"""
-# systemd.exec(5): a service has another invocation ID each time it is started; versions before 232 tell none.
+# systemd.exec(5): a service has a new invocation ID each time it is started; versions before 232 report none.
 _START = """
 invocation() { systemctl show --property=InvocationID --value -- "$1"; }
 before=$(invocation "$1")
@@ -49,7 +49,7 @@ _COPY = """ && cp -a -- "$1/." "$0/" """
 
 @dataclass(frozen=True, slots=True)
 class ResetStep:
-    """One command of a reset: the key of the file that asks for it, and what to try where it fails."""
+    """One command of a reset: the key of the file that requests it, and what to try if it fails."""
 
     key: str
     words: tuple[str, ...]
@@ -57,9 +57,9 @@ class ResetStep:
 
 
 def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
-    """Whether the reset comes before `row`, when `before` is what this session ran last; None for nothing yet.
+    """Return True if the reset comes before `row`; `before` is what this session ran last, None for nothing yet.
 
-    A session begins in an unknown state, so its first trial is always preceded by a reset.
+    A session begins in an unknown state, so a reset always precedes its first trial.
     """
     if reset is None:
         return False
@@ -69,10 +69,10 @@ def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
 
 
 def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tuple[ResetStep, ...]:
-    """The commands of a reset but reboot and check, in their order: directory, service, namespace (no words), command, caches.
+    """Return the commands of a reset except reboot and check, in order: directory, service, namespace (no words), command, caches.
 
-    A service whose data stand in the directory is stopped before and started after. `folder` is that of the experiment
-    on the machine where they run, with no symbolic link in it; `values` fills the placeholders.
+    A service whose data are in the directory is stopped before and started after. `folder` is that of the experiment
+    on the machine where they run, without symbolic links; `values` fills the placeholders.
     """
     service = None if reset.service is None else fill(reset.service, values)
     steps: list[ResetStep] = []
@@ -115,7 +115,7 @@ def reset_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) 
 def reset_commands(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give the commands of a reset that the file names, each under its key and with its placeholders filled."""
+    """Yield the commands of a reset in the file, each under its key and with its placeholders filled in."""
     reset = experiment.reset
     if reset is None:
         return
@@ -130,8 +130,8 @@ def run_reset(
 ) -> str | None:
     """Reset the machine; return what went wrong, or None.
 
-    Its processes carry `marker`, and it is given up when the descriptor `cancel` becomes readable. All of it, the check
-    included, has the reset's timeout. Where the reset asks for a fresh `namespace`, its command and its check run in it.
+    Its processes carry `marker`, and it is given up when the descriptor `cancel` becomes readable. The reset's timeout covers all
+    of it, including the check. If the reset requests a fresh `namespace`, its command and its check run in it.
     """
     reset = experiment.reset
     if reset is None:
@@ -146,12 +146,12 @@ def run_reset(
 
 
 def check_reset(experiment: Experiment, results: Path) -> None:
-    """Look before anything runs whether this machine can be reset so; `results` is the experiment's directory.
+    """Check before anything runs that this machine can be reset as requested; `results` is the experiment's directory.
 
     Raises
     ------
     PlanError
-        A reboot of the machine that the runner is on, no systemd, no root, or a directory that must not be emptied.
+        The reset would reboot the runner's own machine, needs systemd or root, or a directory must not be emptied.
     """
     reset = experiment.reset
     if reset is None:
@@ -175,7 +175,7 @@ def check_reset(experiment: Experiment, results: Path) -> None:
 
 
 def refuse_on_workers(experiment: Experiment) -> None:
-    """Raise PlanError where the reset is one for this machine only."""
+    """Raise PlanError if the reset works on this machine only."""
     if experiment.reset is not None and experiment.reset.namespace:
         raise PlanError(
             NO_NAMESPACE_THERE, hint="leave it out there (reboot is for them), or run with --workers local"
@@ -199,9 +199,9 @@ def wait_for_another_boot(
     before
         The boot id (``/proc/sys/kernel/random/boot_id``) before the reboot.
     read_boot_id
-        Reads it; gives None while the machine cannot be reached.
+        Reads it; returns None while the machine cannot be reached.
     timeout
-        Seconds after which it is given up, from `began` (by the clock `now`; default: from now).
+        Seconds after which to give up, from `began` (by the clock `now`; default: from now).
     now, sleep, pause
         The clock, how to wait, and seconds between two attempts.
 
@@ -243,13 +243,13 @@ class _Run:
         return self.deadline - time.monotonic()
 
     def enter(self, namespace: FreshNamespace) -> str | None:
-        """Make the namespace anew; what runs from now on runs in it."""
+        """Renew the namespace; later commands run in it."""
         problem = namespace.renew(self.environment, self.deadline, self.cancel)
         self.inside = namespace.first
         return problem
 
     def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
-        """Run a command; what went wrong, or None."""
+        """Run a command; return what went wrong, or None."""
         name = repr(" ".join(words[:1] if words[0] == "sh" else words))
         try:
             run = start_beside(

@@ -1,4 +1,4 @@
-"""The runner: takes the planned trials of a ledger one by one, executes them, and writes down what came of them."""
+"""The runner: takes the planned trials of a ledger one by one, runs them, and records their outcomes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from trialwise.trials.marked import end_left, marker_of_resets
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the runner stopped; "stopped" is by the rule, or because a subset was asked for: `text` says."""
+    """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
 
     word: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
@@ -50,14 +50,14 @@ STOPPED_ON_REQUEST = Ending("interrupted", "stopped on request; run again to go 
 
 
 def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
-    """The ending where nothing is left of what was asked for of the trials in `blocks` (default all)."""
+    """Return the ending when nothing is left of the requested trials in `blocks` (default all)."""
     if left := ledger.count(["planned"], blocks=blocks):
         return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
     return Ending("complete", "every planned trial has come to an end")
 
 
 class Place(Protocol):
-    """The machine of a runner, as far as it is not the trial's."""
+    """The machine of a runner, apart from the trials themselves."""
 
     def clocks(self) -> Clocks:
         """Its clocks now."""
@@ -66,17 +66,17 @@ class Place(Protocol):
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
         """Reset it before `row`; return what went wrong, or None.
 
-        What the reset before, with the same `marker`, has left running is ended first.
+        Processes left running by the previous reset with the same `marker` are ended first.
         """
         ...
 
     @property
     def inside(self) -> int | None:
-        """A process whose namespaces trials are to run in, or None."""
+        """Return a process whose namespaces trials are to run in, or None."""
         ...
 
     def leave(self) -> None:
-        """Give up what the reset has made for trials to run in."""
+        """Release what the reset created for trials to run in."""
         ...
 
 
@@ -85,7 +85,7 @@ _OWN = (Path(sys.prefix), Path(__file__).parents[1])
 
 
 def _unfollowed(outcome: TrialOutcome) -> Iterator[str]:
-    """What kept us from seeing which files a trial runs: those that its command names are compared then."""
+    """Say what kept us from seeing which files a trial ran; then only those that its command names are compared."""
     seen = outcome.seen
     if seen is not None and (reason := seen.problem or seen.spoiled):
         yield f"processes of trials cannot be followed ({reason}): files that their commands name are compared, no others"
@@ -110,20 +110,20 @@ class LocalHost:
 
     @property
     def inside(self) -> int | None:
-        """The first process of the namespace that the reset has made."""
+        """Return the first process of the namespace that the reset created."""
         return self._namespace.first
 
     def leave(self) -> None:
-        """End the namespace, and what the last reset has left running."""
+        """End the namespace, and processes left running by the last reset."""
         self._namespace.end()
         if self._marker is not None:
             end_left(self._marker)
 
 
 class Runner:
-    """Executes what is planned, or a subset of it, one trial at a time, on one machine.
+    """Runs what is planned, or a subset of it, one trial at a time, on one machine.
 
-    `blocks` are the numbers of the trials that are for it (default all), `place` what a reset and the clocks are asked of.
+    `blocks` are the numbers of its trials (default all); `place` performs resets and reads clocks.
     """
 
     def __init__(
@@ -157,12 +157,12 @@ class Runner:
         self._recorder = Recorder(directory, ledger, now)
 
     def run(self, interruption: Interruption) -> Ending:
-        """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop.
+        """Run until the plan is used up, the stopping rule is satisfied, or a stop is requested.
 
         Raises
         ------
         StoreError
-            When the directory cannot be written, or is there no more.
+            The directory cannot be written, or no longer exists.
         """
         try:
             return self._run(interruption)
@@ -188,7 +188,7 @@ class Runner:
     # Before a trial
 
     def _before(self, row: TrialRow, interruption: Interruption, *, is_new_round: bool) -> Ending | None:
-        """Everything that comes before a trial; the ending where the trial is not to be run."""
+        """Do everything that precedes a trial; return the ending if the trial is not to be run."""
         if interruption.requested:
             return self._interrupted(interruption)
         if is_new_round:
@@ -201,7 +201,7 @@ class Runner:
         began = self._now() if is_due(self._experiment.reset, self._last, row) else None
         if ending := self._reset(row, interruption):
             return ending
-        # After the reset, which may boot the machine or build the programs.
+        # After the reset, which may reboot the machine or build the programs.
         if change := self._keeper.look_again(self._ledger, began):
             self._tell(EnvironmentChanged(change))
         return None
@@ -255,7 +255,7 @@ class Runner:
         return outcome
 
     def _learned(self, row: TrialRow, outcome: TrialOutcome, began: float) -> TrialRow:
-        """Take in what the trial ran; where that is not what earlier trials ran, it is the first of another session."""
+        """Take in what the trial ran; if that differs from earlier trials, move it to a new session."""
         change = self._keeper.learn(self._ledger, row, outcome, began)
         if change is None:
             return row
@@ -266,12 +266,12 @@ class Runner:
         return row
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Write down, and tell, what came of a trial that an earlier run had begun."""
+        """Record, and announce, the outcome of a trial that an earlier run had begun."""
         self._recorder.record(row, outcome)
         self._tell(TrialEnded(row, outcome))
 
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
-        """What the kind of trial is asked for."""
+        """Return the request to the kind of trial."""
         return TrialRequest(
             experiment=self._experiment,
             factors=row.factors,

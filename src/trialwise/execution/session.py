@@ -1,4 +1,4 @@
-"""Who runs where: the session, its environment, and whether that environment is still the one of before."""
+"""The session: who runs where, its environment, and whether that is still the environment of before."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ from trialwise.store.records import Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 
 _MAX_ENVIRONMENT = 4 << 20
-"""Bytes of the record of a session's environment."""
+"""Maximum bytes of the record of a session's environment."""
 CLOCK_STEP = 0.02
-"""Seconds: times of files follow the kernel's tick, which lies behind the clock."""
+"""Seconds: file times follow the kernel's tick, which lags behind the clock."""
 
 
 class Watch(Protocol):
-    """What is to be known of the machine that trials run on."""
+    """Watches the machine that trials run on."""
 
     worker: str
     marker: str
-    """What is added to the marker of this directory's processes, so that they are told from those of other workers."""
+    """Suffix to the marker of this directory's processes that distinguishes them from those of other workers."""
     files: KnownFiles
     """The files that its trials run and read."""
 
     def stats(self) -> object:
-        """What differs when a measured file or a limit was changed, or the machine was booted again; cheap."""
+        """Return a state that differs when a measured file or a limit changed, or the machine was rebooted; cheap."""
         ...
 
     def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
-        """Those of some files there that have changed since a moment of our clock, in Unix seconds."""
+        """Return the paths there that changed after a moment of our clock, in Unix seconds."""
         ...
 
     def look(self) -> tuple[Environment, Identity]:
-        """The machine, and what is measured on it."""
+        """Describe the machine, and what is measured on it."""
         ...
 
 
 class LocalWatch:
     """Watches this machine, the files of the trials, what they inherit, and the checkout around the experiment's folder.
 
-    Where trials are computed (not `measures`), the machine and what they inherit does not matter, and Trialwise's build does.
+    If trials are computed (not `measures`), the machine and what they inherit do not matter, but Trialwise's build does.
     """
 
     worker = "local"
@@ -78,16 +78,16 @@ class LocalWatch:
         self._tree = Tree(Path("/"))
 
     def stats(self) -> object:
-        """Signatures of the files that are there, and limits that somebody may change from outside."""
+        """Return signatures of the existing files, and limits that may be changed from outside."""
         files = tuple((path, signature(path)) for path in self.files.paths)
         return files, quick_limits(), self._tree.text(GOVERNOR)
 
     def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
-        """Those of some files that have changed since a moment, in Unix seconds."""
+        """Return the paths that changed after a moment, in Unix seconds."""
         return changed_since(moment, ((path, signature(path)) for path in paths))
 
     def look(self) -> tuple[Environment, Identity]:
-        """Describe the machine that we run on."""
+        """Describe this machine."""
         environment = capture(checkout=self._folder)
         identity = Identity(
             environment.machine_identity(),
@@ -113,11 +113,11 @@ def local_watch(
 
 
 class SessionKeeper:
-    """Opens a session in the ledger and watches whether what is measured stays what it is.
+    """Opens a session in the ledger and watches whether what is measured stays the same.
 
-    An epoch is a span of sessions of a worker in which nothing that makes rounds incomparable has changed; a change, or another
-    worker, begins the next one, and analysis takes each epoch's rounds as series of their own. Where trials are computed (not
-    `measures`), the machine makes nothing incomparable, and files do by what is in them, wherever they stand.
+    An epoch is a span of a worker's sessions in which nothing changed that makes rounds incomparable; a change, or another
+    worker, begins the next one, and analysis treats each epoch's rounds as separate series. If trials are computed (not
+    `measures`), the machine makes nothing incomparable, and files do so by content, wherever they are.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class SessionKeeper:
         self.marker = marker_of(directory, ledger) + watch.marker
 
     def open(self, ledger: Ledger) -> str | None:
-        """Record a new session; return what has changed since the one before on this worker, or None."""
+        """Record a new session; return what has changed since the previous one on this worker, or None."""
         own = [session for session in ledger.sessions() if session.worker == self._watch.worker]
         previous = own[-1] if own else None
         problem = None
@@ -155,11 +155,11 @@ class SessionKeeper:
         return self._begin(ledger, previous, environment, identity, problem)
 
     def look_again(self, ledger: Ledger, reset: float | None = None) -> str | None:
-        """Begin a new session where what is measured has changed or the machine was booted again.
+        """Begin a new session if what is measured has changed or the machine was rebooted.
 
-        An input file whose content a reset changed that began at `reset` (Unix seconds) is one that our own steps write: what they
-        run and read counts, and it is left out from then on. So is a file that was seen in trials, is named by no command, and
-        changes before each of two trials. Returns the change that makes it a new epoch, or None.
+        If a reset that began at `reset` (Unix seconds) changed an input file, our own steps write that file: what they
+        run and read counts instead, and the file is left out from then on. So is a file that was seen in trials, is named by no
+        command, and changes before each of two trials. Returns the change that begins a new epoch, or None.
         """
         stats = self._watch.stats()
         if stats == self._stats:
@@ -183,9 +183,10 @@ class SessionKeeper:
         return treatment not in self._learned
 
     def learn(self, ledger: Ledger, row: TrialRow, outcome: TrialOutcome, since: float) -> str | None:
-        """Take in which files a trial ran and read that began at `since` (Unix seconds).
+        """Take in the files that a trial ran and read; it began at `since` (Unix seconds).
 
-        Returns what is not as it was in trials of an earlier session: a new one has begun then, which the trial belongs to.
+        Returns what differs from trials of an earlier session, or None; if it differs, a new session has begun, which includes the
+        trial.
         """
         if not self.wants_to_follow(row.treatment):
             return None
@@ -229,7 +230,7 @@ class SessionKeeper:
         return identity
 
     def _add(self, identity: Identity) -> None:
-        """Add what was seen; what was known and has changed during the trial is left for the look before the next one."""
+        """Add what was seen; known files that changed during the trial are left to the check before the next one."""
         known = {each.name: each for each in self._identity.files}
         files = tuple(
             replace(known.get(each.name, each), treatments=each.treatments) for each in identity.files
@@ -239,13 +240,13 @@ class SessionKeeper:
         self._identity = replace(self._identity, files=files, volatile=identity.volatile)
 
     def _written(self, since: float) -> list[str]:
-        """Input files that have changed since a trial or a reset began: it wrote them."""
+        """Return the input files that changed after a trial or a reset began: it wrote them."""
         inputs = self._watch.files.inputs()
         changed = self._watch.changed_since(since, inputs.values()) if inputs else ()
         return [name for name, path in inputs.items() if path in changed]
 
     def _written_by_trial(self, since: float) -> list[str]:
-        """Input files that a trial wrote: what is as it was before has only changed shortly before the trial, within a tick."""
+        """Return the input files that a trial wrote; unchanged content means a change shortly before the trial, within a tick."""
         changed = self._written(since)
         if not changed:
             return []
@@ -254,7 +255,7 @@ class SessionKeeper:
         return [name for name in changed if name not in before or before[name] != now.get(name)]
 
     def _elsewhere(self, treatment: str, names: set[str], identity: Identity) -> Iterator[Change]:
-        """What an earlier session's trials of a treatment ran in another place, with another content."""
+        """Yield what an earlier session's trials of a treatment ran elsewhere, with other content."""
         if self._before is None:
             return
         then = [each for each in self._before.files if treatment in each.treatments]
@@ -303,18 +304,18 @@ class SessionKeeper:
 
 
 def wait_a_tick() -> None:
-    """Let files that were written before a session grow older than a tick, so that its first trial is not taken for their writer."""
+    """Let files written before a session grow older than a tick, so that its first trial is not taken for their writer."""
     time.sleep(CLOCK_STEP)
 
 
 def changed_since(moment: float, states: Iterable[tuple[str, Sequence[int] | None]]) -> set[str]:
-    """Of paths with their signatures, those that have changed since a moment on the clock of their machine."""
+    """Return the paths that changed after `moment`, on their machine's clock, given their signatures."""
     limit = (moment - CLOCK_STEP) * 1e9
     return {path for path, state in states if state is not None and state[4] >= limit}
 
 
 def recorded_identity(directory: ExperimentDirectory, session: Session) -> Identity:
-    """What was measured in a session.
+    """Return what was measured in a session.
 
     Raises
     ------
@@ -330,7 +331,7 @@ def recorded_identity(directory: ExperimentDirectory, session: Session) -> Ident
 
 
 def marker_of(directory: ExperimentDirectory, ledger: Ledger) -> str:
-    """What the processes of this directory's trials carry; nobody else's do, not even those of a copy of it."""
+    """Return the marker of the processes of this directory's trials; no other's, not even a copy's, have it."""
     return f"{ledger.fact('identity')}.{directory.token}"
 
 
@@ -345,5 +346,5 @@ def _boot(environment: Environment) -> str:
 
 
 def new_identity() -> str:
-    """A random name for an experiment directory, carried by every process of its trials."""
+    """Return a random name for an experiment directory, which every process of its trials carries."""
     return uuid.uuid4().hex

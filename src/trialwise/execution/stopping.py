@@ -1,4 +1,4 @@
-"""When to stop before the plan is used up: rules are objects that the caller hands to the runner."""
+"""When to stop before the plan is used up: rules are objects that the caller passes to the runner."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trialwise.store.records import TrialRow
 class StoppingRule(Protocol):
     """A rule that is asked before each round.
 
-    A rule that decides by results is an observer too (`events.Observer`): it is told `TrialRecalled` for what earlier sessions
+    A rule that decides by results is also an observer (`events.Observer`): it receives `TrialRecalled` for what earlier sessions
     finished, then `TrialEnded` for each trial.
     """
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:
-        """Why the round of `upcoming` need not be run, or None."""
+        """Return why the round of `upcoming` need not be run, or None."""
         ...
 
 
@@ -33,7 +33,7 @@ class RunThePlan:
 
 
 def refuse_partial(experiment: Experiment, only: Sequence[str]) -> None:
-    """Raise PlanError where a part of the treatments is asked for: what is waited for concerns all."""
+    """Raise PlanError if only some treatments are requested: the stopping rule waits for results of all."""
     if only:
         raise PlanError(
             f"{experiment.name}: --only leaves treatments out, and the experiment ends when something is known of each",
@@ -42,7 +42,7 @@ def refuse_partial(experiment: Experiment, only: Sequence[str]) -> None:
 
 
 def refuse_several(workers: Sequence[str]) -> None:
-    """Raise PlanError for several workers: each is a machine of its own, and few machines decide nothing about others."""
+    """Raise PlanError for several workers: each is a separate machine, and few machines decide nothing about others."""
     if len(workers) > 1:
         raise PlanError(
             f"an experiment that stops by itself runs on one worker; there are {len(workers)}",
@@ -51,10 +51,10 @@ def refuse_several(workers: Sequence[str]) -> None:
 
 
 class StoppingMonitor(Protocol):
-    """Somebody who knows from results whether there is enough of them."""
+    """Decides from results whether there are enough of them."""
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
-        """Take in when a trial ran, whatever came of it."""
+        """Take in when a trial ran, whatever its outcome."""
         ...
 
     def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
@@ -62,19 +62,19 @@ class StoppingMonitor(Protocol):
         ...
 
     def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...], bool]:
-        """Why to stop before the round of `upcoming`, how many trials there will be in all, what is open, whether a pilot runs."""
+        """Return why to stop before the round of `upcoming`, the expected total of trials, what is open, and whether a pilot runs."""
         ...
 
 
 class StopByResults:
-    """The rule that hands every trial to a judge, and asks it; `tell` hears how far things are before each round."""
+    """The rule that passes every trial to a monitor, and asks it; `tell` receives the outlook before each round."""
 
     def __init__(self, judge: StoppingMonitor, tell: Callable[[RunEvent], None]) -> None:
         self._judge = judge
         self._tell = tell
 
     def notice(self, event: RunEvent) -> None:
-        """Take in the trials of this session and those before."""
+        """Take in the trials of this session and earlier ones."""
         if isinstance(event, TrialRecalled):
             self._judge.add_time(event.row, event.row.started, event.row.finished)
             self._judge.add(event.row, event.samples())
@@ -84,7 +84,7 @@ class StopByResults:
                 self._judge.add(event.row, event.outcome.samples)
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:
-        """Ask the judge."""
+        """Ask the monitor."""
         reason, total, texts, pilot = self._judge.outlook(upcoming)
         self._tell(StoppingOutlook(total, texts, pilot))
         return reason

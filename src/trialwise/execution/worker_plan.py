@@ -1,6 +1,6 @@
-"""Which worker works through which lane.
+"""Assign workers to lanes.
 
-Which numbers belong to which lane stands in the ledger's `meta` as soon as there are workers beside this machine.
+Once there are workers besides this machine, the ledger's `meta` records which numbers belong to which lane.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNFINISHED = ("planned", "running")
 
 
 def planned_row(trial: PlannedTrial) -> TrialRow:
-    """The ledger's row of a planned trial."""
+    """Return the ledger's row of a planned trial."""
     return TrialRow(
         number=trial.number,
         attempt=1,
@@ -39,12 +39,12 @@ def planned_row(trial: PlannedTrial) -> TrialRow:
 
 
 def has_lanes(ledger: Ledger) -> bool:
-    """Whether the trials were divided between workers."""
+    """Return True if the trials were divided between workers."""
     return _KEY in ledger.meta()
 
 
 def lanes(ledger: Ledger) -> list[WorkerPlan]:
-    """The lanes of a ledger; where nothing says otherwise, one with all trials."""
+    """Return the lanes of a ledger; by default, one with all trials."""
     text = ledger.meta().get(_KEY)
     if text is None:
         sessions = ledger.sessions()
@@ -56,7 +56,7 @@ def lanes(ledger: Ledger) -> list[WorkerPlan]:
 
 
 def laid_out(experiment: Experiment, closed: int) -> Sequence[PlannedTrial]:
-    """Lay out the series of the plan, numbered after those that are closed."""
+    """Lay out the series of the plan, numbered after the closed ones."""
     if not closed:
         return make_plan(experiment).trials
     sizing = size(experiment)
@@ -66,14 +66,14 @@ def laid_out(experiment: Experiment, closed: int) -> Sequence[PlannedTrial]:
 
 
 def lanes_meta(known: Sequence[WorkerPlan]) -> dict[str, str]:
-    """What the ledger keeps of lanes."""
+    """Return the ledger's record of lanes."""
     return {_KEY: json.dumps([{"worker": lane.worker, "blocks": lane.blocks} for lane in known])}
 
 
 def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -> dict[str, WorkerPlan]:
-    """Give each worker its lane, and write it down.
+    """Give each worker its lane, and record it.
 
-    A worker has the lane that was its before; else an unfinished one whose worker is not among `names`, whose trial in
+    A worker keeps the lane it had before; else it gets an unfinished one whose worker is not among `names`, whose trial in
     flight is abandoned; else a new one at the end.
     """
     known = {lane.number: lane for lane in lanes(ledger)}
@@ -89,7 +89,7 @@ def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -
 
 
 def _orphan(ledger: Ledger, known: Sequence[WorkerPlan], names: Sequence[str]) -> WorkerPlan | None:
-    """An unfinished lane that nobody works on; what its worker had in hand is planned again."""
+    """Return an unfinished lane without a worker; the trial its worker was running is planned again."""
     for lane in known:
         if lane.worker not in names and ledger.count(_UNFINISHED, blocks=lane.blocks):
             running = [row for row in ledger.trials("running") if in_blocks(row.number, lane.blocks)]
@@ -99,7 +99,7 @@ def _orphan(ledger: Ledger, known: Sequence[WorkerPlan], names: Sequence[str]) -
 
 
 def in_blocks(number: int, blocks: Sequence[tuple[int, int]]) -> bool:
-    """Whether a trial belongs to a lane with these blocks."""
+    """Return True if a trial belongs to a lane with these blocks."""
     return any(first <= number <= last for first, last in blocks)
 
 
@@ -112,6 +112,6 @@ def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[Work
 
 
 def abandon_local(ledger: Ledger) -> int:
-    """Plan again what this machine had in hand when the runner was killed; return how many trials that were."""
+    """Plan again the trials that this machine was running when the runner was killed; return their number."""
     rows = [row for row in ledger.trials("running") if row.worker == "local"]
     return ledger.abandon_running("the runner was killed during this trial", rows)

@@ -1,4 +1,4 @@
-"""Who computed how much: kept for `trialwise status`, and told where nodes come and go."""
+"""Count how much each node computed, for `trialwise status`, and report nodes that come and go."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, NodeDocument
 
 _KEY = "nodes"
-"""Key of `meta` under which the nodes of the last run stand: a JSON list of name, cores (0: gone) and trials done."""
+"""Key of `meta` for the nodes of the last run: a JSON list of name, cores (0: gone) and trials done."""
 WRITE_SECONDS = 2.0
-"""At most so often are the numbers of trials written."""
+"""Minimum interval between writes of the numbers of trials, in seconds."""
 
 
 class NodeAccounting:
-    """The nodes of a run and the trials that each has computed."""
+    """The nodes of a run and the number of trials that each has computed."""
 
     def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None]) -> None:
         self._ledger = ledger
@@ -31,11 +31,11 @@ class NodeAccounting:
         self._written = float("-inf")
 
     def count(self, node: str, trials: int) -> None:
-        """Take in that trials came back from a node."""
+        """Count trials that came back from a node."""
         self._done[node] += trials
 
     def look(self, nodes: Sequence[Node]) -> None:
-        """Take in who is there now; say who has come and who has gone since the last look."""
+        """Take in which nodes are present; report those that came or went since the last call."""
         now = {node.name: node.cores for node in nodes}
         before, self._cores = self._cores, now
         if before is not None:
@@ -50,7 +50,7 @@ class NodeAccounting:
             self.write()
 
     def write(self) -> None:
-        """Write down how things stand."""
+        """Write the current counts to the ledger."""
         self._written = time.monotonic()
         names = self._seen | dict.fromkeys(self._done.keys() - self._seen.keys(), 0)
         found = [NodeDocument(name, cores, self._done[name]) for name, cores in names.items()]
@@ -62,7 +62,7 @@ class NodeAccounting:
 
 
 def nodes_of(ledger: Ledger) -> tuple[NodeDocument, ...]:
-    """The nodes of the last run, where independent trials were computed."""
+    """Return the nodes of the last run, if it computed independent trials."""
     return tuple(NodeDocument(**entry) for entry in json.loads(ledger.meta().get(_KEY, "[]")))
 
 

@@ -1,4 +1,4 @@
-"""Certificates of one run, so that whoever reaches a scheduler or a node of ours, and has none, runs nothing there."""
+"""Certificates of one run, so that anyone who reaches our scheduler or a node without one can run nothing there."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _TLS = "DASK_DISTRIBUTED__COMM__TLS__"
 
 
 def security_of_run() -> Security:
-    """Make a key and a certificate that no other run has, in memory alone; where Dask is told of the user's own, take those.
+    """Create a key and a certificate for this run only, in memory; if Dask is configured with the user's own, use those.
 
-    A certificate is demanded of both sides of each connection.
+    Both sides of each connection must present a certificate.
     """
     known: Any = dask.config
     if known.get("distributed.comm.tls.ca-file", None) is not None:
@@ -29,7 +29,7 @@ def security_of_run() -> Security:
 
 @contextlib.contextmanager
 def security_in_files(folder: Path) -> Generator[Security]:
-    """Give the certificates of this run as files below `folder`, which only this user can read, and remove them at the end."""
+    """Write the certificates of this run to files below `folder`, readable only by this user, and remove them at the end."""
     made: Any = security_of_run()
     if "\n" not in made.tls_ca_file:
         yield made
@@ -45,9 +45,9 @@ def security_in_files(folder: Path) -> Generator[Security]:
 
 
 def variables(security: Security) -> Mapping[str, str]:
-    """Environment variables by which a scheduler, or a node and its processes, have the certificates, and serve no pages.
+    """Return environment variables that give a scheduler, or a node and its processes, the certificates, and disable their pages.
 
-    They hold the key: hand them over through a pipe, for the words of a command are for everybody to read.
+    They contain the key: pass them through a pipe, because command lines are visible to everyone.
     """
     told: Any = security
     files = {

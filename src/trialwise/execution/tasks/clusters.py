@@ -1,4 +1,4 @@
-"""Reaching a Dask cluster that is there, or having one made by SLURM or ssh."""
+"""Connect to an existing Dask cluster, or have SLURM or ssh start one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 NODE_SECONDS = 30.0
-"""So long may the first node of a cluster take."""
+"""Maximum time until the first node of a cluster appears, in seconds."""
 CLUSTER_MODULES = ("distributed", "dask_jobqueue", "cryptography")
 _START = "start one with `dask scheduler`, and see that host, port and firewall are right"
 _CERTIFICATES = (
@@ -33,7 +33,7 @@ _FORMS = "write tcp://host:port, tls://host:port, slurm, or ssh:host,host"
 
 
 class _Client(Protocol):
-    """What is asked of a client of Dask, which says little about its types."""
+    """The part of Dask's client that we use; Dask itself has few types."""
 
     def wait_for_workers(self, n_workers: int, timeout: float) -> None: ...
 
@@ -44,12 +44,12 @@ class _Client(Protocol):
 
 @contextlib.contextmanager
 def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
-    """The nodes that `name` describes, as an executor; what was started for it ends with it.
+    """Yield the nodes that `name` describes, as an executor; whatever was started for it ends with it.
 
     Raises
     ------
     PlanError
-        The name is of no known form, or the extra is not installed.
+        The name has no known form, or the extra is not installed.
     WorkerError
         The cluster cannot be reached, has no node, or one with another build of Trialwise.
     """
@@ -85,7 +85,7 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
 
 
 def _refuse_other_form(address: str) -> None:
-    """Raise PlanError for what is no address of a scheduler; Dask would come to no end of it."""
+    """Raise PlanError unless the text is a scheduler's address; Dask would try it without end."""
     parts = urlsplit(address)
     try:
         port = parts.port
@@ -100,7 +100,7 @@ def _refuse_other_form(address: str) -> None:
 
 @contextlib.contextmanager
 def _dask_silent() -> Generator[None]:
-    """Dask tells of nodes that go with tracebacks; the run says it itself. Whoever configures Dask's logging has it as configured."""
+    """Silence Dask's tracebacks about lost nodes, which the run reports itself, unless the user has configured Dask's logging."""
     import_module("distributed")  # which sets the level
     known: Any = import_module("dask.config")
     if known.get("logging", None) is not None:
@@ -116,7 +116,7 @@ def _dask_silent() -> Generator[None]:
 
 
 def require_dask() -> None:
-    """Raise PlanError where the extra `cluster` is not installed."""
+    """Raise PlanError if the extra `cluster` is not installed."""
     for module in CLUSTER_MODULES:
         if find_spec(module) is None:
             raise PlanError(
@@ -126,7 +126,7 @@ def require_dask() -> None:
 
 
 def _require_certificates(address: str) -> None:
-    """Raise PlanError where Dask is told of no certificates, without which its client does not even give up."""
+    """Raise PlanError if Dask has no certificates configured; without them its client never gives up."""
     from distributed.security import Security
 
     told: Any = Security()
@@ -172,7 +172,7 @@ def _connected(address: str, security: Security | None = None) -> Generator[Exec
 
 
 def _require_host(address: str) -> None:
-    """Raise WorkerError where nobody knows the host; Dask would go on asking for it."""
+    """Raise WorkerError if the host name does not resolve; Dask would keep trying."""
     host = urlsplit(address).hostname
     try:
         socket.getaddrinfo(host, None)
@@ -192,7 +192,7 @@ def _await_node(client: _Client, address: str) -> None:
 
 
 def _require_same_build(client: _Client) -> None:
-    """Raise WorkerError where the scheduler or a node could not compute the same bits."""
+    """Raise WorkerError if the scheduler or a node could not compute the same bits."""
     from trialwise.execution.tasks.dask_executor import other_build
 
     try:

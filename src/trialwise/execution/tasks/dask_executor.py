@@ -1,4 +1,4 @@
-"""The executor of a Dask cluster: nodes that come and go."""
+"""The executor of a Dask cluster, whose nodes come and go."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 from trialwise.measurement.identity import Change, Identity
 
 LOOK_SECONDS = 1.0
-"""So often is the scheduler asked which nodes are there."""
+"""Interval at which the scheduler is asked for its nodes, in seconds."""
 PATIENCE_SECONDS = 60.0
-"""So long does a run wait for a node where none is left."""
+"""Time that a run without nodes waits for one, in seconds."""
 _FETCHING = 4
-"""Results that are fetched at once; Dask puts together what is asked for meanwhile."""
+"""Results fetched at the same time; Dask combines requests made meanwhile."""
 _INSTALL = "install the same wheel of trialwise, with the same Python and NumPy, on every node"
 _SHARE = "have the folder of the experiment at the same place on every node, with the same files, as on a shared file system"
 
 
 class OtherIdentityError(Exception):
-    """A node has another build or other files than trials need; the arguments are its name and what differs."""
+    """A node has another build or other files than the trials need; the arguments are its name and the difference."""
 
 
 class _Future(Protocol):
-    """What is asked of a future of Dask."""
+    """The part of Dask's futures that we use."""
 
     def result(self) -> Computed: ...
 
@@ -44,27 +44,27 @@ class _Future(Protocol):
 
 
 class JobQueue(Protocol):
-    """A queue that nodes come from."""
+    """A queue that provides nodes."""
 
     def require_jobs(self) -> None:
-        """Raise ExecutorLostError where no job is left in it that could become a node."""
+        """Raise ExecutorLostError if no job is left in it that could become a node."""
         ...
 
 
 class DaskExecutor:
     """Computes on the nodes of a cluster.
 
-    Dask computes what a lost node had in hand on another; a batch is lost where that has cost as many processes as the scheduler
-    allows (`distributed.scheduler.allowed-failures`). A result leaves the cluster's memory as soon as it is here.
+    Dask recomputes a lost node's work on another node; a batch is lost once that has cost as many processes as the scheduler
+    allows (`distributed.scheduler.allowed-failures`). A result leaves the cluster's memory as soon as it arrives here.
 
     Parameters
     ----------
     client
         Connected to the scheduler, and not closed here.
     patience
-        Seconds to wait for a node where none is left; with a queue, after which it is asked.
+        Seconds to wait for a node when none is left; with a queue, seconds until the queue is asked.
     jobs
-        The queue that nodes come from; as long as it has jobs, nodes are waited for.
+        The queue that provides nodes; as long as it has jobs, the executor waits for nodes.
     """
 
     def __init__(self, client: Client, patience: float, jobs: JobQueue | None = None) -> None:
@@ -80,11 +80,11 @@ class DaskExecutor:
         self._look()
 
     def nodes(self) -> Sequence[Node]:
-        """The machines whose processes are connected to the scheduler, as it was seen a moment ago."""
+        """Return the machines whose processes were recently seen connected to the scheduler."""
         return self._nodes
 
     def submit(self, ticket: int, batch: Batch) -> None:
-        """Give a batch to the scheduler."""
+        """Submit a batch to the scheduler."""
         future: Any = self._client.submit(
             compute_on_node,
             pickle.dumps(batch),
@@ -96,7 +96,7 @@ class DaskExecutor:
         future.add_done_callback(partial(self._fetchers.submit, self._fetch, ticket))
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
-        """What has come back; asks now and then who is there."""
+        """Return what has come back, and check from time to time which nodes are present."""
         deliveries: list[Delivery] = []
         try:
             deliveries.append(self._settled(self._back.get(timeout=seconds)))
@@ -107,7 +107,7 @@ class DaskExecutor:
         return deliveries
 
     def close(self) -> None:
-        """Have the cluster forget what it still computes."""
+        """Make the cluster forget what it is still computing."""
         self._client.cancel(list(self._futures.values()), force=True)
         self._futures.clear()
         self._fetchers.shutdown(wait=False, cancel_futures=True)
@@ -167,7 +167,7 @@ class DaskExecutor:
 
 
 def compute_on_node(batch: bytes, needed: Identity) -> Computed:
-    """Compute a batch, pickled so that the scheduler passes it on unread, where this node has the build and files that it takes."""
+    """Compute a batch, pickled so that the scheduler passes it on unread, if this node has the build and files it needs."""
     node = _host(get_worker().address)
     _require(node, needed)
     computed = compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
@@ -188,7 +188,7 @@ def _other(node: str, changes: Sequence[Change]) -> WorkerError:
 
 
 def other_build(node: str, differing: str) -> WorkerError:
-    """What to say of a node with another build."""
+    """Return the error for a node with another build."""
     return WorkerError(f"node {node}: has {differing}", hint=_INSTALL)
 
 

@@ -1,4 +1,4 @@
-"""What trials are computed from beside their tasks: files and a build, which a node has to have too, or it would give other bits."""
+"""What computed trials depend on besides their tasks: files and a build, which each node must also have, or its bits would differ."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trialwise.measurement.identity import Change, FileIdentity, Identity
 
 
 class FileDigests:
-    """Knows the files of each treatment as they were when it was first asked for them."""
+    """The files of each treatment as they were at its first request."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[object, ...], tuple[FileIdentity, ...]] = {}
 
     def of(self, batch: Batch) -> Identity:
-        """What the trials of a batch need: their files, and our build."""
+        """Return what the trials of a batch need: their files, and our build."""
         found: dict[str, FileIdentity] = {}
         for task in batch.tasks:
             treatment = tuple(task.factors.items())
@@ -30,18 +30,18 @@ class FileDigests:
 
 
 def computed_from(build: Build, files: Iterable[FileIdentity] = ()) -> Identity:
-    """What computed trials depend on: no machine, but a build and files."""
+    """Return what computed trials depend on: no machine, but a build and files."""
     return Identity({}, tuple(files), build=asdict(build))
 
 
 def differing(needed: Identity) -> tuple[Change, ...]:
-    """What this process has otherwise than what trials need."""
+    """Return how this process differs from what trials need."""
     here = computed_from(own_build(), _identified(each.name for each in needed.files))
     return here.changes(needed)
 
 
 def in_words(changes: Iterable[Change]) -> str:
-    """Say what a node has otherwise."""
+    """Describe how a node differs."""
     return ", ".join(_text(change) for change in changes)
 
 
@@ -55,12 +55,12 @@ def _text(change: Change) -> str:
 
 
 def _needed(path: str) -> FileIdentity:
-    """Describe a file; one that is not here is like no other, so that no node has it."""
+    """Describe a file; one that is missing here matches no other, so that no node has it."""
     return next(_identified([path]), FileIdentity(path, path, "", 0, role="input"))
 
 
 def _identified(paths: Iterable[str]) -> Iterator[FileIdentity]:
-    """Describe the files that are there."""
+    """Describe the files that exist."""
     for path in paths:
         if (found := described(path)) is not None:
             yield FileIdentity(path, *found, role="input")

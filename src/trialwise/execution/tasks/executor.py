@@ -1,4 +1,4 @@
-"""Those who compute: what the runner of tasks asks of processes and clusters alike."""
+"""Executors: the interface through which the task runner uses processes and clusters alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.execution.tasks.worker_process import Batch, Computed
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine of the executor that is there now, with the cores that compute on it."""
+    """A machine of the executor that is present now, with the cores that compute on it."""
 
     name: str
     cores: int
@@ -20,7 +20,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came of the batch that was handed out as `ticket`; without `computed` it is lost, and `reason` says how."""
+    """The result of the batch handed out as `ticket`; without `computed` it is lost, and `reason` says how."""
 
     ticket: int
     computed: Computed | None
@@ -28,30 +28,30 @@ class Delivery:
 
 
 class ExecutorLostError(WorkerError):
-    """Nobody is left who computes; what is recorded is kept (exit code 6)."""
+    """Nothing is left to compute on; what is recorded is kept (exit code 6)."""
 
 
 class Executor(Protocol):
     """Processes that compute batches of trials."""
 
     def nodes(self) -> Sequence[Node]:
-        """Who is there now."""
+        """Return the nodes present now."""
         ...
 
     def submit(self, ticket: int, batch: Batch) -> None:
-        """Have a batch computed; what comes of it is delivered once."""
+        """Have a batch computed; its result is delivered once."""
         ...
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
-        """What has come back, waiting at most so long for the first.
+        """Return what has come back, waiting at most `seconds` for the first.
 
         Raises
         ------
         ExecutorLostError
-            Nobody is left, and nobody is expected.
+            No node is left, and none is expected.
         """
         ...
 
     def close(self) -> None:
-        """End at once; what is still being computed is thrown away."""
+        """End at once; what is still being computed is discarded."""
         ...

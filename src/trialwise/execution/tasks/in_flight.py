@@ -1,4 +1,4 @@
-"""The window over the plan: trials that are handed out ahead of the record, and what came back before its turn."""
+"""The window over the plan: trials handed out ahead of the record, and results that came back before their turn."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
 
 MAX_LOSSES = 3
-"""So often is a trial computed whose process or node is lost with it, before it counts as failed."""
+"""Number of times a trial is lost with its process or node before it counts as failed."""
 
 
 class Window:
-    """Puts what comes back in any order into plan order again.
+    """Restores plan order for results that come back in any order.
 
     Places count the rows from 0. Every place is handed out, comes back once with an outcome or is lost, and is taken once, after
     all places before it.
@@ -30,36 +30,36 @@ class Window:
 
     @property
     def head(self) -> TrialRow | None:
-        """The row whose turn it is to be recorded; None where all have been taken."""
+        """The next row to record; None if all have been taken."""
         return self._rows[self._head] if self._head < len(self._rows) else None
 
     @property
     def ahead(self) -> int:
-        """How many rows were handed out and not taken yet."""
+        """Number of rows handed out and not yet taken."""
         return self._following - self._head
 
     @property
     def remaining(self) -> int:
-        """How many rows have never been handed out."""
+        """Number of rows never handed out."""
         return len(self._rows) - self._following
 
     @property
     def in_hand(self) -> int:
-        """How many rows are out."""
+        """Number of rows that are out."""
         return len(self._out)
 
     @property
     def oldest(self) -> float | None:
-        """When the first of the rows that are out was handed out."""
+        """When the oldest row that is out was handed out."""
         return next(iter(self._out.values()), None)
 
     @property
     def has_lost(self) -> bool:
-        """Whether there are rows to be handed out once more."""
+        """Whether there are rows to hand out again."""
         return bool(self._lost)
 
     def hand_out(self, number: int, now: float) -> list[int]:
-        """The places to compute next, at most `number`: one that was lost, alone; else those that follow in the plan."""
+        """Return the places to compute next, at most `number`: a lost one alone, else the next ones in the plan."""
         if self._lost:
             places = [self._lost.popleft()]
         else:
@@ -70,16 +70,16 @@ class Window:
         return places
 
     def row(self, place: int) -> TrialRow:
-        """The row at a place."""
+        """Return the row at a place."""
         return self._rows[place]
 
     def come_back(self, places: Sequence[int], outcomes: Sequence[TrialOutcome]) -> None:
-        """Keep what came of places until it is their turn."""
+        """Keep the outcomes of places until it is their turn."""
         for place, outcome in zip(places, outcomes, strict=True):
             self._held[place] = outcome, self._out.pop(place)
 
     def lose(self, places: Sequence[int]) -> list[int]:
-        """Have places handed out once more, each alone; return those that were lost too often for that, which are out still."""
+        """Mark places to be handed out again, each alone; return those lost too often for that, which stay out."""
         self._losses.update(places)
         hopeless = [place for place in places if self._losses[place] >= MAX_LOSSES]
         again = [place for place in places if place not in hopeless]
@@ -89,7 +89,7 @@ class Window:
         return hopeless
 
     def take(self) -> tuple[TrialRow, TrialOutcome, float] | None:
-        """The row whose turn it is, with what came of it and when it was handed out; None where it is not back yet."""
+        """Return the next row with its outcome and the time it was handed out; None if it is not back yet."""
         if (found := self._held.pop(self._head, None)) is None:
             return None
         row = self._rows[self._head]

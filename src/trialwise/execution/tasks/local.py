@@ -1,4 +1,4 @@
-"""The executor of this machine: processes that compute at the same time."""
+"""The executor of this machine: processes that compute in parallel."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 NAME = "local"
 _CONTEXT = multiprocessing.get_context("forkserver")
 _LENGTH = struct.Struct("<Q")
-"""Stands before each message: its length in bytes."""
+"""Header of each message: its length in bytes."""
 _PART = 1 << 20
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Of a terminal, and of `timeout`: they reach every process of the group, and are the runner's to act on."""
+"""Signals of a terminal, and of `timeout`: they reach every process of the group, but the runner acts on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class _Held:
 
 
 class LocalExecutor:
-    """Computes on `jobs` processes, each with a socket of its own, which start when there is something to compute.
+    """Computes on `jobs` processes, each with its own socket, which start when there is something to compute.
 
-    A process that is killed, at whatever moment, takes exactly one batch with it, and it is known which: the first that it holds.
-    The processes end with this one, however it ends, since nobody else has the other ends of their sockets.
+    A process that is killed, at any moment, loses exactly one batch, and it is known which: the first that it holds.
+    The processes end with this one, however it ends, because it alone holds the other ends of their sockets.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -51,17 +51,17 @@ class LocalExecutor:
         self._processes: list[_Process] = []
 
     def nodes(self) -> Sequence[Node]:
-        """Ours alone."""
+        """Return this machine alone."""
         return (Node(NAME, self._jobs),)
 
     def submit(self, ticket: int, batch: Batch) -> None:
-        """Give a batch to the process that holds least."""
+        """Give a batch to the process that holds the fewest."""
         if len(self._processes) < self._jobs:
             self._processes.append(_Process())
         min(self._processes, key=lambda process: len(process.held)).give(_Held(ticket, batch))
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
-        """What has come back; what waited behind a batch that is lost is given to others."""
+        """Return what has come back; batches that waited behind a lost one go to other processes."""
         wait([each for process in self._processes for each in process.signs], seconds)
         return [delivery for process in tuple(self._processes) for delivery in self._collect(process)]
 
@@ -86,7 +86,7 @@ class LocalExecutor:
 
 
 class _Process:
-    """A process, and what it holds in the order in which it computes; it never makes us wait for the rest of a message."""
+    """A process, and its batches in the order of computation; it never makes us wait for the rest of a message."""
 
     def __init__(self) -> None:
         self.held: deque[_Held] = deque()
@@ -106,17 +106,17 @@ class _Process:
 
     @property
     def signs(self) -> tuple[socket.socket, int]:
-        """What becomes readable when there is something to take in, or the process has ended."""
+        """Return what becomes readable when there is data to take in, or the process has ended."""
         return self._socket, self._process.sentinel
 
     def give(self, held: _Held) -> None:
-        """Send it a batch; one that it cannot take any more is lost with it."""
+        """Send it a batch; one that it can no longer take is lost with it."""
         self.held.append(held)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `take_in` finds that it has ended
             _send(self._socket, pickle.dumps(held.batch))
 
     def take_in(self) -> bool:
-        """Take in what has come, without waiting; whether more can come."""
+        """Take in what has arrived, without blocking; return True if more can come."""
         lives = self._process.is_alive()  # asked first: what it has sent before its end is there by now
         try:
             while part := self._socket.recv(_PART, socket.MSG_DONTWAIT):
@@ -128,14 +128,14 @@ class _Process:
         return False
 
     def results(self) -> Iterator[Computed]:
-        """The results that have come as a whole, in the order of `held`."""
+        """Yield the results that have arrived completely, in the order of `held`."""
         unread, head = self._unread, _LENGTH.size
         while len(unread) >= head and len(unread) >= (end := head + _LENGTH.unpack_from(unread)[0]):
             yield pickle.loads(unread[head:end])  # noqa: S301 from our own process
             del unread[:end]
 
     def end(self) -> str:
-        """End it where it has not ended; say how it did."""
+        """End it if it has not ended; return how it did."""
         self._process.kill()
         self._process.join()
         self._socket.close()
@@ -147,9 +147,9 @@ class _Process:
 
 
 def _ready_to_fork() -> None:
-    """Have the process that starts others run, deaf to signals from its first moment on, before it could say how it takes them.
+    """Start the process that forks the others, with signals ignored from its first moment, before it could set its own handlers.
 
-    Those that it starts are deaf as well until they are in `_serve`.
+    The processes it forks ignore signals too, until they are in `_serve`.
     """
     resource_tracker.ensure_running()  # first, since it changes the mask itself when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -161,9 +161,9 @@ def _ready_to_fork() -> None:
 
 @contextlib.contextmanager
 def _no_script() -> Generator[None]:
-    """Have processes begin without the script that called us, which multiprocessing would run in each of them first.
+    """Start processes without the script that called us, which multiprocessing would otherwise run in each of them first.
 
-    Trials need nothing of it, and one that calls `study.run` without asking for its name would start the experiment again there.
+    Trials need nothing from it, and a script that calls `study.run` without checking its name would start the experiment again.
     """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -179,7 +179,7 @@ def _send(to: socket.socket, message: bytes) -> None:
 
 
 def _serve(runner: socket.socket) -> None:
-    """What a process of the executor does: compute batch after batch; Ctrl-C is left to the runner."""
+    """Run in a process of the executor: compute batch after batch; Ctrl-C is left to the runner."""
     _print_as_errors()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -193,14 +193,14 @@ def _serve(runner: socket.socket) -> None:
 
 
 def _print_as_errors() -> None:
-    """Have what a trial prints stand among the errors: standard output has results."""
+    """Send what a trial prints to standard error: standard output carries results."""
     sys.stdout = sys.stderr
     with contextlib.suppress(OSError):  # closed
         os.dup2(2, 1)
 
 
 def _receive(file: BinaryIO, batches: SimpleQueue[bytes]) -> None:
-    """Take in batches also while others are computed, so that the runner never waits; end as soon as the runner does."""
+    """Receive batches even while others are computed, so that the runner never waits; end as soon as the runner does."""
     try:
         while head := file.read(_LENGTH.size):
             batches.put(file.read(_LENGTH.unpack(head)[0]))

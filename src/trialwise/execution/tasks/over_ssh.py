@@ -1,4 +1,4 @@
-"""A Dask cluster of our own: a scheduler on this machine, and nodes that plain ssh starts."""
+"""A Dask cluster of our own: a scheduler on this machine, and nodes started by plain ssh."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from trialwise.execution.workers.ssh import ssh_words
 
 START_SECONDS = 30.0
 IDLE = "120 s"
-"""A scheduler of ours with nothing to do ends after so long, and its nodes with it: also where we are killed."""
+"""Idle time after which our scheduler ends, and its nodes with it, even if we are killed."""
 PYTHON = "TRIALWISE_CLUSTER_PYTHON"
-"""Environment variable that names the Python of the nodes, where that stands elsewhere than here."""
+"""Environment variable that names the Python of the nodes, if its path differs from ours."""
 _QUIET = "trialwise.execution.tasks.quiet_node"
 _WITH_VARIABLES = (
     "import json,os,sys;"
     "os.execve(sys.executable,[sys.executable,'-m',*sys.argv[1:]],{**os.environ,**json.load(sys.stdin)})"
 )
-"""What Python runs to become a module with the variables that it reads from its standard input."""
+"""Python code that becomes a module, with the variables that it reads from its standard input."""
 
 
 @contextlib.contextmanager
 def started_over_ssh(hosts: str) -> Generator[tuple[str, Security]]:
-    """Start a scheduler here and a process for each core of `hosts` (``host,user@host:port``); give its address and certificates.
+    """Start a scheduler here and a process for each core of `hosts` (``host,user@host:port``); yield its address and certificates.
 
-    Scheduler, nodes and client have a certificate of this run, and let nobody in without it; ssh carries it to the nodes.
+    Scheduler, nodes and client have a certificate of this run, and admit nobody without it; ssh carries it to the nodes.
 
     Raises
     ------
     PlanError
-        A host is not of a known form.
+        A host has no known form.
     WorkerError
-        One cannot be reached.
+        A host cannot be reached.
     """
     nodes = _nodes(hosts)
     with contextlib.ExitStack() as started:
@@ -87,7 +87,7 @@ def _nodes(hosts: str) -> tuple[Address, ...]:
 
 
 class _Started:
-    """A program in the background that is `told` something, and with its output in a file; `tried` shows whether it can start."""
+    """A background program that receives `told` as input and writes to a file; `tried` shows whether it can start."""
 
     def __init__(self, name: str, words: Sequence[str], told: bytes, log: Path, tried: Sequence[str]) -> None:
         self._name = name
@@ -105,14 +105,14 @@ class _Started:
             inlet.write(told)
 
     def await_text(self, text: str) -> None:
-        """Wait until it has said `text`; raise WorkerError where it ends before, or takes too long."""
+        """Wait until it has printed `text`; raise WorkerError if it ends before, or takes too long."""
         deadline = time.monotonic() + START_SECONDS
         while text not in self._said():
             self.require_life(deadline)
             time.sleep(0.05)
 
     def require_life(self, deadline: float) -> None:
-        """Raise WorkerError where it has ended, or the deadline has passed."""
+        """Raise WorkerError if it has ended, or the deadline has passed."""
         if self._process.poll() is not None or time.monotonic() > deadline:
             lines = self._said().strip().splitlines() or ["it said nothing"]
             raise WorkerError(
@@ -121,7 +121,7 @@ class _Started:
             )
 
     def end(self) -> None:
-        """End it; a scheduler that ends tells its nodes to."""
+        """End it; a scheduler that ends tells its nodes to end."""
         self._process.terminate()
         try:
             self._process.wait(5)
@@ -134,7 +134,7 @@ class _Started:
 
 
 def _node_command(address: str) -> str:
-    """What a node runs: a process with one thread for each core, which ends when the scheduler is gone."""
+    """Return the command of a node: a process with one thread per core, which ends when the scheduler is gone."""
     words = [_python(), "-c", _WITH_VARIABLES, _QUIET, "distributed.cli.dask_worker", address]
     words += ["--nworkers", "-1", "--nthreads", "1", "--death-timeout", "60", "--no-dashboard"]
     return shlex.join(words)
@@ -153,7 +153,7 @@ def _address_in(scheduler: _Started, file: Path) -> str:
 
 
 def _own_address(nodes: Sequence[Address]) -> str:
-    """Our address on the way to the first node, so that the scheduler listens on no other network."""
+    """Return our address on the route to the first node, so that the scheduler listens on no other network."""
     host = str(nodes[0].host).strip("[]")
     try:
         family, *_, target = socket.getaddrinfo(_host_name(host), 9, type=socket.SOCK_DGRAM)[0]
@@ -167,7 +167,7 @@ def _own_address(nodes: Sequence[Address]) -> str:
 
 
 def _host_name(host: str) -> str:
-    """What the user's configuration of ssh calls the host really."""
+    """Return the host's real name in the user's ssh configuration."""
     words = ssh_words(Address("node", host), "true")
     found = subprocess.run([words[0], "-G", *words[1:]], capture_output=True, text=True, check=False).stdout
     names = [line.removeprefix("hostname ") for line in found.splitlines() if line.startswith("hostname ")]

@@ -1,6 +1,7 @@
-"""Dask's scheduler and nodes without their HTTP servers, which listen whatever their options say and ask nobody who he is.
+"""Dask's scheduler and nodes without their HTTP servers, which listen whatever the options say, without authentication.
 
-``python -m trialwise.execution.tasks.quiet_node distributed.cli.dask_scheduler …`` (or ``dask_worker``), with that program's words.
+``python -m trialwise.execution.tasks.quiet_node distributed.cli.dask_scheduler …`` (or ``dask_worker``), with that program's
+arguments.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from distributed import Scheduler, Worker
 
 
 class _NoPages:
-    """A server of Dask that keeps its HTTP application to itself."""
+    """A Dask server that does not serve its HTTP application."""
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
-        """Start none."""
+        """Start no server."""
         del arguments, options
 
 
@@ -29,11 +30,11 @@ class QuietWorker(_NoPages, Worker):
 
 
 WORKER = f"trialwise.execution.tasks.quiet_node.{QuietWorker.__name__}"
-"""By which Dask's programs, and the nannies that they start, find the worker without pages."""
+"""Name by which Dask's programs, and the nannies that they start, find the worker without pages."""
 
 
 def main() -> None:
-    """Be one of Dask's programs."""
+    """Run one of Dask's programs."""
     name, *words = sys.argv[1:]
     program: Any = import_module(name)
     if name.endswith("scheduler"):

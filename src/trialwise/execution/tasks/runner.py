@@ -27,20 +27,20 @@ from trialwise.store.records import TrialRow
 from trialwise.trials.base import IndependentKind, Task, TrialOutcome
 
 POLL_SECONDS = 0.1
-"""So long at most is a request to stop overlooked."""
+"""Maximum delay before a stop request is noticed, in seconds."""
 RECORD_SECONDS = 0.2
-"""So old may the oldest trial be that is in order and not on disk: what a power cut costs beside the trials in hand."""
+"""Maximum age in seconds of a trial that is in order but not on disk: a power cut loses these besides the trials in flight."""
 MAX_PENDING = 1000
 MAX_PENDING_SAMPLES = 1 << 20
-"""Trials, and samples of them (8 MiB each million), that are recorded together at most."""
+"""Maximum number of trials, and of their samples (8 MiB per million), recorded together."""
 
 
 class TaskRunner:
-    """Executes what is planned, or a subset of it, on an executor.
+    """Runs what is planned, or a subset of it, on an executor.
 
-    Observers and the stopping rule hear of trials in plan order, and the rule is asked before the same rounds as where trials run
-    one after the other: the ledger's trials and their values, and the end, do not depend on who computes, nor on how many.
-    What was computed beyond the end is thrown away; those trials stay planned.
+    Observers and the stopping rule see trials in plan order, and the rule is asked before the same rounds as when trials run
+    one after the other: the ledger's trials, their values and the ending do not depend on who computes, nor on how many.
+    Results beyond the end are discarded; those trials stay planned.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class TaskRunner:
         self._recorded = 0.0
 
     def run(self, interruption: Interruption) -> Ending:
-        """Run until the plan is used up, the stopping rule has enough, somebody asks to stop, or nobody is left who computes.
+        """Run until the plan is used up, the stopping rule is satisfied, a stop is requested, or nothing is left to compute on.
 
         Raises
         ------
         StoreError
-            When the directory cannot be written, or is there no more.
+            The directory cannot be written, or no longer exists.
         WorkerError
-            When a node has another build; what was in order by then is recorded.
+            A node has another build; what was in order by then is recorded.
         """
         try:
             ending = self._run(interruption)
@@ -101,7 +101,7 @@ class TaskRunner:
         self._book.write()
 
     def _run(self, interruption: Interruption) -> Ending | None:
-        """Why to end; None where nothing is left of the plan."""
+        """Return why to end; None if nothing is left of the plan."""
         while (ending := self._advance()) is None and self._window.head is not None:
             if interruption.at_once or (interruption.requested and not self._flights):
                 self._tell(Interrupted(at_once=interruption.at_once))
@@ -158,7 +158,7 @@ class TaskRunner:
     # In plan order
 
     def _advance(self) -> Ending | None:
-        """Go on in the plan as far as everything is back; the ending where the rule has enough."""
+        """Advance in the plan as far as everything is back; return the ending if the rule is satisfied."""
         while (row := self._window.head) is not None:
             if reason := self._reason_to_stop(row):
                 return Ending("stopped", reason)

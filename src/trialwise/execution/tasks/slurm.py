@@ -21,22 +21,22 @@ from trialwise.execution.tasks.executor import Executor, ExecutorLostError
 from trialwise.execution.tasks.quiet_node import WORKER, QuietScheduler
 
 QUEUE_SECONDS = 10.0
-"""Where no node is there, so often is SLURM asked whether it still has jobs."""
+"""Interval at which SLURM is asked whether it still has jobs while no node is present, in seconds."""
 _CONFIGURE = "say in ~/.config/dask/jobqueue.yaml what a job asks for (cores, memory, queue, walltime)"
 
 
 @contextlib.contextmanager
 def opened_slurm(jobs: int) -> Generator[Executor]:
-    """A scheduler in this process and `jobs` jobs in SLURM's queue, which compute as they begin.
+    """Yield a scheduler in this process and `jobs` jobs in SLURM's queue, which compute as they start.
 
-    What a job asks for stands in dask-jobqueue's own configuration.
+    The resources of a job are set in dask-jobqueue's own configuration.
 
     Raises
     ------
     PlanError
         That configuration is missing or wrong.
     WorkerError
-        SLURM takes no jobs.
+        SLURM accepts no jobs.
     """
     with contextlib.ExitStack() as ended:
         try:
@@ -70,7 +70,7 @@ class SlurmQueue:
         self._cluster = cluster
 
     def require_jobs(self) -> None:
-        """Raise ExecutorLostError where SLURM says that it has none of them any more, neither waiting nor running."""
+        """Raise ExecutorLostError if SLURM says that none of them is left, waiting or running."""
         jobs = sorted(str(job.job_id) for job in self._cluster.workers.values() if job.job_id)
         listed = _listed()
         if not jobs or listed is None or not listed.isdisjoint(jobs):
@@ -84,7 +84,7 @@ class SlurmQueue:
 
 
 def _listed() -> set[str] | None:
-    """The jobs of this user in SLURM's queue; None where SLURM does not say, as while its controller starts anew."""
+    """Return the jobs of this user in SLURM's queue; None if SLURM does not answer, as while its controller restarts."""
     words = ["squeue", "--noheader", "--format=%A", f"--user={os.getuid()}"]
     try:
         told = subprocess.run(words, capture_output=True, text=True, timeout=QUEUE_SECONDS, check=True)
@@ -94,14 +94,14 @@ def _listed() -> set[str] | None:
 
 
 def _shared_folder() -> Path:
-    """Where jobs find files of this run: what jobqueue.yaml says, or this folder, in which they begin too."""
+    """Return where jobs find files of this run: the folder in jobqueue.yaml, or this folder, in which they also start."""
     known: Any = dask.config
     told = known.get("jobqueue.slurm.shared-temp-directory", None)
     return Path.cwd() if told is None else Path(os.path.expandvars(told)).expanduser()
 
 
 def _slurm_cluster(security: Security) -> Any:  # noqa: ANN401 Dask says little about its types
-    """A cluster without jobs. Importing dask-jobqueue takes Ctrl-C over, which is given back."""
+    """Make a cluster without jobs. Importing dask-jobqueue takes over Ctrl-C, which is restored."""
     before = signal.getsignal(signal.SIGINT)
     try:
         from dask_jobqueue.slurm import SLURMCluster
@@ -113,7 +113,7 @@ def _slurm_cluster(security: Security) -> Any:  # noqa: ANN401 Dask says little 
         raise PlanError(
             f"--cluster slurm: nothing says the {' and '.join(missing)} of a job", hint=_CONFIGURE
         )
-    # No pages, and no server that could have them, unless jobqueue.yaml asks for them: it would ask nobody who he is.
+    # No pages, and no server that could have them, unless jobqueue.yaml requests them: it would not authenticate anyone.
     own: dict[str, Any] = known.get("jobqueue.slurm.scheduler-options", None) or {}
     words: list[str] = known.get("jobqueue.slurm.worker-extra-args", None) or []
     return SLURMCluster(
@@ -127,7 +127,7 @@ def _slurm_cluster(security: Security) -> Any:  # noqa: ANN401 Dask says little 
 
 
 def _require_acceptance(script: str) -> None:
-    """Have SLURM look at a job without taking it; of those that dask-jobqueue hands in, it does not tell what became."""
+    """Have SLURM check a job without accepting it; dask-jobqueue does not report what became of the jobs it submits."""
     try:
         tried = subprocess.run(
             ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Which executor computes: asked for on the command line, and refused before anything is written where it cannot be had."""
+"""Choose the executor requested on the command line, and reject an unavailable one before anything is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.trials.base import IndependentKind, TrialKind
 
 
 def refuse_executor(kind: TrialKind, experiment: Experiment, jobs: int | None, cluster: str | None) -> None:
-    """Raise PlanError where the trials of an experiment cannot be had as the arguments of `opened_executor` say."""
+    """Raise PlanError if an experiment's trials cannot run as the arguments of `opened_executor` say."""
     if jobs is not None and jobs < 1:
         raise PlanError(f"--jobs {jobs}: at least one process has to compute")
     if isinstance(kind, IndependentKind):
@@ -27,17 +27,17 @@ def refuse_executor(kind: TrialKind, experiment: Experiment, jobs: int | None, c
 
 @contextlib.contextmanager
 def opened_executor(kind: TrialKind, jobs: int | None, cluster: str | None) -> Generator[Executor | None]:
-    """The executor for trials of a kind; None for trials that are measured, one at a time.
+    """Yield the executor for trials of a kind; None for trials that are measured, one at a time.
 
-    `jobs` is the number of processes (default: one for each core that we may use; of a cluster by SLURM: of jobs, default 1),
+    `jobs` is the number of processes (default: one for each core that we may use; for a cluster by SLURM: of jobs, default 1),
     `cluster` where they are, as ``tcp://host:port``, ``slurm`` or ``ssh:host,host``.
 
     Raises
     ------
     PlanError
-        The name of the cluster is of no known form, or Dask is not installed.
+        The name of the cluster has no known form, or Dask is not installed.
     WorkerError
-        The cluster is not there, or cannot compute what we would.
+        The cluster is missing, or cannot compute what we would.
     """
     if not isinstance(kind, IndependentKind):
         yield None
@@ -63,7 +63,7 @@ def _refuse_for_measured(experiment: Experiment, jobs: int | None, cluster: str 
 
 
 def _refuse_for_independent(experiment: Experiment) -> None:
-    """Raise PlanError for what only makes sense where a machine is measured."""
+    """Raise PlanError for settings that only make sense when a machine is measured."""
     if not is_alone(experiment.workers):
         raise PlanError(
             f"{experiment.name}: workers measure trials; simulated ones give the same wherever they are computed",

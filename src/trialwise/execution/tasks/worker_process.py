@@ -1,6 +1,6 @@
-"""What runs where trials are computed, in a process of this machine or on a node: tasks in, outcomes out.
+"""The code that computes trials, in a process of this machine or on a node: tasks in, outcomes out.
 
-Imports nothing that a trial does not need, since every process of an executor begins with it.
+Imports nothing that a trial does not need, since every process of an executor starts with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trialwise.trials.base import IndependentKind, Task, TrialOutcome
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tasks that travel together, and the kind that computes them; the experiment that they share is pickled once."""
+    """Tasks that travel together, and the kind that computes them; their common experiment is pickled once."""
 
     kind: IndependentKind
     tasks: tuple[Task, ...]
@@ -24,7 +24,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The outcomes of a batch, in its order; `node` computed it in `seconds`."""
+    """The outcomes of a batch, in order; `node` computed it in `seconds`."""
 
     node: str
     seconds: float
@@ -39,7 +39,7 @@ def compute(batch: Batch, node: str) -> Computed:
 
 
 def _compute(kind: IndependentKind, task: Task) -> TrialOutcome:
-    """One trial; whatever goes wrong in it is its outcome, and costs no other trial."""
+    """Compute one trial; an error in it becomes its outcome, and affects no other trial."""
     started = time.time()
     try:
         return kind.compute(task)
@@ -52,6 +52,6 @@ def _compute(kind: IndependentKind, task: Task) -> TrialOutcome:
 
 
 def failures(number: int, reason: str) -> Sequence[TrialOutcome]:
-    """Outcomes of trials that nobody could compute."""
+    """Return the outcomes of trials that could not be computed."""
     now = time.time()
     return [TrialOutcome("failed", None, now, reason=reason)] * number

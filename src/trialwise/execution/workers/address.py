@@ -1,4 +1,4 @@
-"""What a worker is called, and where it is."""
+"""The name of a worker, and its address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SSH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A worker: this machine (`host` None), or one that ssh reaches. `name` is what the ledger calls it."""
+    """A worker: this machine (`host` None), or one that ssh reaches. `name` is its name in the ledger."""
 
     name: str
     host: str | None = None
@@ -32,12 +32,12 @@ class Address:
 
 
 def addresses(names: Iterable[str]) -> tuple[Address, ...]:
-    """Read the names of workers.
+    """Parse the names of workers.
 
     Raises
     ------
     PlanError
-        One is not of a known form, or stands there twice.
+        A name has no known form, or occurs twice.
     """
     found: list[Address] = []
     for name in names:
@@ -49,23 +49,23 @@ def addresses(names: Iterable[str]) -> tuple[Address, ...]:
 
 
 def is_alone(workers: Workers) -> bool:
-    """Whether this machine is the only worker."""
+    """Return True if this machine is the only worker."""
     return workers.allocate is None and workers.use == (LOCAL,)
 
 
 def runs_here(workers: Workers) -> bool:
-    """Whether this machine is among the workers."""
+    """Return True if this machine is among the workers."""
     return workers.allocate is None and LOCAL in workers.use
 
 
 def with_workers(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    """The experiment on other workers than the file names, which nobody has to allocate."""
+    """Return the experiment with workers other than the file's, which need no allocation."""
     named = dataclasses.replace(experiment.workers, use=tuple(names), allocate=None, release=None)
     return dataclasses.replace(experiment, workers=named)
 
 
 def split_names(texts: Sequence[str]) -> list[str]:
-    """The names in options such as ``local,ssh://user@host``."""
+    """Split the names in options such as ``local,ssh://user@host``."""
     return [name for text in texts for name in text.split(",") if name.strip()]
 
 

@@ -1,7 +1,7 @@
-"""Workers that a command allocates and another releases: the release always comes, also after a crash.
+"""Allocate workers with one command and release them with another: the release always happens, even after a crash.
 
 A record in the experiment directory is written before the first command runs, and removed when the second has succeeded.
-A process beside the runner sleeps until the runner ends, and releases what it has left; after a power cut the next run does.
+A process beside the runner sleeps until the runner ends, and releases what it left; after a power cut, the next run does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trialwise.store.records import Event
 
 RECORD = "allocation.json"
 LOG = "allocation.log"
-"""What the watch's release command prints."""
+"""Output of the watch's release command."""
 PATIENCE = 3600.0
 
 
@@ -38,7 +38,7 @@ def allocated(experiment: Experiment, directory: ExperimentDirectory, ledger: Le
     Raises
     ------
     WorkerError
-        The command failed, or named none.
+        The command failed, or named no worker.
     """
     release_leftovers(experiment, directory, ledger)
     words = experiment.workers.allocate
@@ -63,7 +63,7 @@ def allocated(experiment: Experiment, directory: ExperimentDirectory, ledger: Le
 
 
 def release_leftovers(experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Release what is recorded as allocated, by this run or by one that was killed; what fails is tried at the next run."""
+    """Release what is recorded as allocated, by this run or by one that was killed; the next run retries what fails."""
     file = directory.path / RECORD
     if not file.exists():
         return
@@ -91,7 +91,7 @@ def _record(directory: ExperimentDirectory, token: str, names: list[str]) -> Non
 def _watch(
     experiment: Experiment, directory: ExperimentDirectory, token: str
 ) -> subprocess.Popen[bytes] | None:
-    """Start what releases after our end; it hears of that by the end of its standard input, which we never write to."""
+    """Start the process that releases workers after we end; it notices the end of its standard input, to which we never write."""
     words = experiment.workers.release
     if words is None:
         return None
@@ -107,7 +107,7 @@ def _watch(
 
 
 def _run(experiment: Experiment, words: tuple[str, ...], what: str, names: list[str]) -> str:
-    """Run one of the commands in the experiment's folder; it sees no signals of our terminal."""
+    """Run one of the commands in the experiment's folder; it gets no signals from our terminal."""
     try:
         done = subprocess.run(
             words,

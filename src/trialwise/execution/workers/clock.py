@@ -1,4 +1,4 @@
-"""How far the clock of a worker is from ours, within the bounds that round trips put on it."""
+"""Estimate the offset of a worker's clock, within the bounds given by round trips."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from trialwise.experiment.quantity import duration_text
 
 _KEPT = 8
-"""Probes that are kept."""
+"""Number of probes kept."""
 _DRIFT = 1e-4
-"""Seconds that two clocks may move apart in a second: several times what free-running quartz does."""
+"""Maximum relative drift of two clocks in seconds per second: several times that of free-running quartz."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question to the worker: our clock before and after it, and the worker's in between, in Unix seconds."""
+    """A request to the worker: our clock before and after it, and the worker's in between, in Unix seconds."""
 
     before: float
     there: float
@@ -32,7 +32,7 @@ class ClockOffset:
 
     @property
     def shift(self) -> float:
-        """What to take from the worker's times: nothing unless the clocks are known to differ."""
+        """Return what to subtract from the worker's times: 0 unless the clocks are known to differ."""
         return self.offset if abs(self.offset) > self.bound else 0.0
 
     @property
@@ -46,14 +46,14 @@ class ClockOffset:
 
 
 class ClockProbes:
-    """The latest probes of one worker, and what they say together."""
+    """The latest probes of one worker, and their joint estimate."""
 
     def __init__(self) -> None:
         self._probes: deque[Probe] = deque(maxlen=_KEPT)
         self.found = ClockOffset(0.0, float("inf"))
 
     def add(self, probe: Probe) -> None:
-        """Take in a probe; one that no older one agrees with means that a clock was set, and is believed alone."""
+        """Add a probe; one that agrees with no older probe means that a clock was set, and replaces them all."""
         self._probes.append(probe)
         found = offset_of(self._probes)
         if found is None:
@@ -64,11 +64,11 @@ class ClockProbes:
 
 
 def offset_of(probes: Iterable[Probe]) -> ClockOffset | None:
-    """Bound the offset by all probes together; None where they contradict each other.
+    """Bound the offset by all probes together; None if they contradict each other.
 
-    The worker read its clock between `before` and `after` of ours, so that the offset lies between `there` - `after` and
-    `there` - `before`, whatever the way there and back took: half of the round trip to either side (RFC 5905, section 8). The offset
-    lies in all these intervals, each widened by what clocks may have drifted since.
+    The worker read its clock between `before` and `after` on ours, so the offset lies between `there` - `after` and
+    `there` - `before`, however the round trip splits: half of it to either side (RFC 5905, section 8). The offset
+    lies in all these intervals, each widened by the clocks' possible drift since.
     """
     known = list(probes)
     latest = max((probe.after for probe in known), default=0.0)

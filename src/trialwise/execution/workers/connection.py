@@ -1,4 +1,4 @@
-"""One connection to the agent on a worker: frames over the standard input and output of a program, which is ssh."""
+"""One connection to the agent on a worker: frames over the standard input and output of ssh."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_ERRORS = 64 * 1024
 
 
 class DisconnectedError(Exception):
-    """The connection has ended, or nothing comes any more."""
+    """The connection has ended, or no data arrive any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ class Connection:
 
     @property
     def errors(self) -> str:
-        """What ssh, and the agent, wrote to standard error."""
+        """What ssh and the agent wrote to standard error."""
         return self._errors.decode(errors="replace")
 
     @property
     def exit_code(self) -> int | None:
-        """How ssh ended; None while it runs, or where we ended it."""
+        """Exit code of ssh; None while it runs, or if we ended it."""
         code = self._process.poll()
         return None if code is None or code < 0 else code
 
     def request(self, op: str, head: dict[str, Any], body: bytes = b"", *, patience: float) -> int:
-        """Send a request whole; return the number under which its answer comes."""
+        """Send a complete request; return its number, which the answer carries."""
         self._number += 1
         sent = {"op": op, "id": self._number, **head} | ({"bytes": len(body)} if body else {})
         data = bytes(self._unsent) + json.dumps(sent).encode() + b"\n" + body
@@ -69,7 +69,7 @@ class Connection:
         return self._number
 
     def reply(self, number: int, *, patience: float, cancel: int | None = None) -> Reply | None:
-        """Wait for an answer; None when `patience` seconds have passed, or the descriptor `cancel` is readable, before."""
+        """Wait for an answer; None if `patience` seconds pass, or the descriptor `cancel` becomes readable, first."""
         deadline = time.monotonic() + patience
         while number not in self._replies:
             left = deadline - time.monotonic()
@@ -91,7 +91,7 @@ class Connection:
         Raises
         ------
         DisconnectedError
-            Nothing came within `patience` seconds.
+            Nothing arrived within `patience` seconds.
         """
         number = self.request(op, head or {}, body, patience=patience)
         found = self.reply(number, patience=patience)
@@ -100,7 +100,7 @@ class Connection:
         return found
 
     def close(self) -> None:
-        """End ssh; what runs on the worker goes on."""
+        """End ssh; what runs on the worker continues."""
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGTERM)
         try:
@@ -167,7 +167,7 @@ class Connection:
         return bool(part)
 
     def _drain_errors(self) -> None:
-        """Take what ssh says at its end, and give it the time to end."""
+        """Read what ssh prints at its end, and give it time to end."""
         deadline = time.monotonic() + CLOSING_SECONDS
         while time.monotonic() < deadline and select.select([self._err], [], [], 0.5)[0]:
             if not self._take_errors():
@@ -177,7 +177,7 @@ class Connection:
 
 
 def _head(line: bytes) -> dict[str, Any]:
-    """The line of a frame; what else comes, such as the greeting of a login shell, ends the connection."""
+    """Parse the line of a frame; anything else, such as the greeting of a login shell, ends the connection."""
     try:
         head = json.loads(line)
     except ValueError:

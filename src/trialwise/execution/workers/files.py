@@ -1,4 +1,4 @@
-"""Sending the experiment's files to a worker: only what is not there yet."""
+"""Send the experiment's files to a worker, except those already there."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Manifest = dict[str, tuple[str, int]]
 
 
 def manifest(folder: Path, settings: Workers) -> Manifest:
-    """What is to be sent: everything below `folder` but results, repositories and caches, as `settings` narrow it.
+    """List what is to be sent: everything below `folder` except results, repositories and caches, narrowed by `settings`.
 
     Raises
     ------
     PlanError
-        There is far too much, as where an experiment file stands in a home directory.
+        There is far too much, as when an experiment file is in a home directory.
     """
     found: Manifest = {}
     size = 0
@@ -60,12 +60,12 @@ def manifest(folder: Path, settings: Workers) -> Manifest:
 
 
 def digest_of(files: Manifest) -> str:
-    """What tells one content from another."""
+    """Return a digest that identifies the content."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def send(remote: Remote, folder: Path, files: Manifest) -> int:
-    """Send what the worker lacks; return how many files that were."""
+    """Send what the worker lacks; return the number of files."""
     answer = remote.ask("manifest", {}, json.dumps(files).encode())
     missing: list[str] = answer.head["missing"]
     if missing:
@@ -92,7 +92,7 @@ def _is_wanted(name: str, settings: Workers) -> bool:
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern fits the whole name, its last part, or a folder that it is in; ``*`` fits across folders."""
+    """Return True if a pattern matches the whole name, its last part, or a folder above it; ``*`` matches across folders."""
     parts = name.split("/")
     folders = ["/".join(parts[:end]) for end in range(1, len(parts))]
     return any(

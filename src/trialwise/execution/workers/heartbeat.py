@@ -1,7 +1,7 @@
-"""Releases what was allocated when the runner has gone without doing so: a program of its own, run by its path.
+"""Release an allocation if the runner ended without doing so: a separate program, run by its path.
 
 ``watch.py RECORD FOLDER TOKEN COMMAND…`` sleeps until its standard input ends, which is when the runner ends, however it ends.
-Where RECORD still has TOKEN then, it runs COMMAND in FOLDER and removes RECORD. Standard library only, to be small.
+If RECORD then still has TOKEN, it runs COMMAND in FOLDER and removes RECORD. Standard library only, to be small.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ VARIABLE = "TRIALWISE_WORKERS"
 
 @contextlib.contextmanager
 def record_lock(record: Path) -> Generator[None]:
-    """Hold a record against others who would release what it names; they wait."""
+    """Lock a record against others who would release what it names; they wait."""
     with record.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def main(record: Path, folder: Path, token: str, words: Sequence[str]) -> None:
-    """Wait for the end of the runner, and release what it has left."""
+    """Wait for the end of the runner, and release what it left."""
     sys.stdin.buffer.read()
     with contextlib.suppress(OSError), record_lock(record):
         allocation = json.loads(record.read_text())

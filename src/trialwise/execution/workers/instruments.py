@@ -1,4 +1,4 @@
-"""What is recorded beside the metrics on a worker: asking for it, and looking before anything runs whether it is there."""
+"""Instrumentation of trials on a worker: request it, and check before anything runs that it is available."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMESPACES = {"network": 0x40000000, "ipc": 0x08000000}
 
 
 def instruments_of_task(experiment: Experiment, *, follow: bool) -> dict[str, Any]:
-    """What the agent is told of instrumentation, for the measured program, and whether to follow it."""
+    """Return the instrumentation settings for the agent: for the measured program, and whether to follow it."""
     wanted = experiment.instrumentation
     return {
         "settings": {
@@ -33,13 +33,13 @@ def instruments_of_task(experiment: Experiment, *, follow: bool) -> dict[str, An
 
 
 def check_instruments_there(remote: Remote, experiment: Experiment) -> None:
-    """Look whether the CPUs are there, and whether what metrics are made of is counted there.
+    """Check that the CPUs exist, and that the counters that metrics need are available.
 
     Raises
     ------
     WorkerError
-        A CPU that may not be used, a counter that a metric needs and the worker does not have, or namespaces on a worker
-        that cannot be measured by our supervisor.
+        A CPU may not be used, a counter that a metric needs is missing, or namespaces are requested on a worker
+        that our supervisor cannot measure.
     """
     where, usable = remote.address.name, remote.hello["cpus"]
     if absent := sorted(set(experiment.instrumentation.cpus) - set(usable)):
@@ -76,7 +76,7 @@ def _check_counters(remote: Remote, experiment: Experiment) -> None:
 
 
 def remarks_there(remote: Remote, run: RemoteRun) -> tuple[str, ...]:
-    """What is to be known about the counters of a run on a worker."""
+    """Return remarks on the counters of a run on a worker."""
     if not remote.supervised:
         return (f"{remote.address.name}: counters are left out: {unsupervised(remote)}",)
     return tuple(f"{remote.address.name}: {text}" for text in remarks(run, remote.hello["paranoid"]))
@@ -87,6 +87,6 @@ def _settings(experiment: Experiment) -> list[str]:
 
 
 def unsupervised(remote: Remote) -> str:
-    """Say what a worker lacks that our supervisor does not run on."""
+    """Say what a worker lacks because our supervisor does not run on it."""
     machine = f"{remote.hello['architecture']}, Linux {remote.hello['kernel']}"
     return f"needs a machine like this one, with Linux 5.3 or newer; that is {machine}"

@@ -53,11 +53,11 @@ FACTS = (
     "sys/devices/system/cpu/cpu*/topology/physical_package_id",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_*",
 )
-"""What is asked of a worker's /proc, /sys and /etc, as patterns."""
+"""Files requested from a worker's /proc, /sys and /etc, as patterns."""
 
 
 class RemoteMachine:
-    """Watches a worker for its session, and stands for it before the runner.
+    """Watches a worker for its session, and represents it to the runner.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class RemoteMachine:
     queries
         The measured programs, as the agent's `resolve` takes them.
     tell
-        Called with what is remarkable about its clock, in words.
+        Called with remarks on its clock.
     own
         Names of variables that the experiment sets itself.
     """
@@ -91,22 +91,22 @@ class RemoteMachine:
         self._marker_of_resets: str | None = None
 
     def stats(self) -> object:
-        """What differs when a measured file or a limit was changed, or the machine was booted again."""
+        """Return a state that differs when a measured file or a limit changed, or the machine was rebooted."""
         self._ask_for_files()
         looked = self._remote.look(self.files.paths)
         return looked.clocks.boot, looked.stats
 
     def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
-        """Those of some files there that have changed since a moment of our clock, in Unix seconds."""
+        """Return the paths there that changed after a moment of our clock, in Unix seconds."""
         states, _ = self._remote.look(list(paths)).stats
         return changed_since(moment + self._remote.clock.shift, states)
 
     def clocks(self) -> Clocks:
-        """The clocks of the worker now."""
+        """Return the clocks of the worker now."""
         return self._remote.look([]).clocks
 
     def look(self) -> tuple[Environment, Identity]:
-        """The worker, described as this machine is, from the texts of its /proc and /sys; and what is measured on it."""
+        """Describe the worker as this machine is described, from the texts of its /proc and /sys; and what is measured on it."""
         self._ask_for_files()
         facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own}).head
         with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
@@ -138,17 +138,17 @@ class RemoteMachine:
 
     @property
     def inside(self) -> int | None:
-        """None: a fresh namespace is for this machine only."""
+        """Return None: a fresh namespace works on this machine only."""
         return None
 
     def leave(self) -> None:
-        """End what the last reset has left running there."""
+        """End processes that the last reset left running there."""
         if self._marker_of_resets is not None:
             with contextlib.suppress(WorkerError):  # it is lost, and was told to be
                 self._remote.ask("end", {"marker": self._marker_of_resets})
 
     def _ask_for_files(self) -> None:
-        """Learn once which files the commands name there."""
+        """Find out once which files the commands name there."""
         if self._is_asked:
             return
         answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]

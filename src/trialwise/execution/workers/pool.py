@@ -1,4 +1,4 @@
-"""Several workers at once: a thread and a runner for each, one ledger, and observers that hear one event at a time."""
+"""Several workers in parallel: a thread and a runner for each, one ledger, and observers that see one event at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from trialwise.trials.command import trial_of
 
 
 class OneAtATime:
-    """Hands events, and questions whether to stop, from several threads to observers and a rule that know of none."""
+    """Passes events, and questions whether to stop, from several threads to observers and a rule that are not thread-safe."""
 
     def __init__(self, observers: Sequence[Observer], stopping: StoppingRule) -> None:
         self._observers = observers
@@ -66,12 +66,12 @@ class Common:
 
 
 def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
-    """Have every worker run what is planned in its lane, and say how it ended for all of them.
+    """Have every worker run what is planned in its lane, and return the common ending.
 
     Raises
     ------
     StoreError
-        The directory cannot be written; the workers have been stopped after the trials in hand.
+        The directory cannot be written; the workers have been stopped after their current trials.
     """
     members = [Member(common, address, lane) for address, lane in lanes.items()]
     threads = [threading.Thread(target=member.run, name=member.address.name) for member in members]
@@ -86,7 +86,7 @@ def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
 
 
 def _common_ending(endings: Sequence[Ending]) -> Ending:
-    """The ending that matters most, with what the workers that have it say."""
+    """Return the most important ending, with what its workers say."""
     for word in ("interrupted", "worker lost", "reset failed", "stopped"):
         texts = [ending.text for ending in endings if ending.word == word]
         if texts:
@@ -95,7 +95,7 @@ def _common_ending(endings: Sequence[Ending]) -> Ending:
 
 
 class Member:
-    """One worker while the pool runs, in a thread of its own."""
+    """One worker of the pool, in its own thread."""
 
     def __init__(self, common: Common, address: Address, lane: WorkerPlan) -> None:
         self.address = address
@@ -106,7 +106,7 @@ class Member:
         self._marker = marker_of(common.directory, common.ledger)
 
     def run(self) -> None:
-        """Run the lane, where it has anything left; what goes wrong with the worker ends this thread only."""
+        """Run the rest of the lane, if any; an error of the worker ends only this thread."""
         if not self._common.ledger.count(["planned", "running"], blocks=self._lane.blocks):
             self.ending = Ending("complete", "every planned trial has come to an end")
             return
@@ -128,7 +128,7 @@ class Member:
             self._fail(failure)
 
     def _fail(self, error: BaseException) -> None:
-        """Keep an error that concerns everybody, and stop the others after the trials in hand."""
+        """Keep an error that concerns all workers, and stop the others after their current trials."""
         self.failure = error
         self._common.interruption.request()
 
@@ -213,6 +213,6 @@ class Member:
         )
 
     def _tell(self, text: str) -> None:
-        """Say what happens to the worker: to observers, and in the ledger."""
+        """Report what happens to the worker to observers, and in the ledger."""
         self._common.ledger.add_event(Event(time.time(), "worker", f"{self.address.name}: {text}"))
         self._common.hub.notice(WorkerNotice(self.address.name, text))

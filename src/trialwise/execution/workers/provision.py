@@ -1,4 +1,4 @@
-"""Making a worker ready: connect, check, send what the trials need, set up once, and collect what it still holds."""
+"""Make a worker ready: connect, check, send what the trials need, set up once, and collect what it still holds."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from trialwise.trials.starting import ending
 
 MIN_FREE = 64 * 1024 * 1024
 MAX_OFFSET = 1.0
-"""Seconds by which the clock of a worker may be off before that is told."""
+"""Seconds by which a worker's clock may be off before that is reported."""
 _CLONE = """set -e
 test -d .git || git init -q .
 have() { git cat-file -e "$2^{commit}" 2>/dev/null; }
 have "$@" || git fetch -q -- "$1" "$2" 2>/dev/null || git fetch -q --tags -- "$1" "+refs/heads/*:refs/remotes/origin/*"
 git checkout -q -f "$2"
 """
-"""Checks out a commit of a repository; a server may not give a commit by its name, then all branches are fetched."""
+"""Checks out a commit of a repository; if the server does not serve single commits, all branches are fetched."""
 
 
 class Preparation:
-    """Makes one worker ready; `tell` is called with what is remarkable, in words."""
+    """Makes one worker ready; `tell` receives remarks."""
 
     def __init__(
         self, experiment: Experiment, remote: Remote, tasks: Tasks, marker: str, tell: Callable[[str], None]
@@ -45,7 +45,7 @@ class Preparation:
         self._tell = tell
 
     def connect(self) -> None:
-        """Reach the worker and look at its room and its clock."""
+        """Connect to the worker and check its free space and its clock."""
         self._remote.connect()
         free = int(self._remote.hello["free"])
         if free < MIN_FREE:
@@ -58,7 +58,7 @@ class Preparation:
             self._tell(f"{self._remote.clock.text}; times are recorded by our clock")
 
     def provide(self, cancel: int) -> None:
-        """Bring the experiment's files there, or a commit, and set up once what was brought."""
+        """Send the experiment's files, or a commit, and set up once what was sent."""
         settings = self._experiment.workers
         if settings.git is None:
             files = manifest(self._experiment.folder, settings)
@@ -74,7 +74,7 @@ class Preparation:
             self._command("setup", settings.setup, settings.setup_timeout, cancel, once=once)
 
     def check(self, kind: RemoteKind, factors: Sequence[Mapping[str, Level]]) -> None:
-        """See that the programs of the trials are there."""
+        """Check that the programs of the trials exist."""
         kind.check(self._experiment, factors)
 
     @property
@@ -109,9 +109,9 @@ def collect(
     lane: WorkerPlan,
     interruption: Interruption,
 ) -> tuple[int, int]:
-    """Ask a worker what became of the trials that an earlier run had begun there, and wait for the one in hand.
+    """Ask a worker what became of the trials that an earlier run began there, and wait for the current one.
 
-    Returns how many were collected, and how many are to run again. What the ledger no longer waits for is forgotten.
+    Returns how many were collected, and how many are to run again. Trials that the ledger no longer waits for are forgotten.
     """
     held = set(remote.hello["keys"])
     running = [row for row in ledger.trials("running") if in_blocks(row.number, lane.blocks)]
@@ -134,7 +134,7 @@ def _collect_one(
 
 
 def _drop(remote: Remote, key: str) -> None:
-    """End what the ledger waits for no longer, and forget it."""
+    """End a trial that the ledger no longer waits for, and forget it."""
     while not remote.ask("cancel", {"key": key}).head.get("cancelled"):
         time.sleep(0.05)
     remote.run(key, None, marker="\0", cancel=None)

@@ -19,14 +19,14 @@ from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
 
 GREETING_SECONDS = 20.0
-"""How long a connection may take until the agent answers for the first time."""
+"""Maximum time of a connection until the agent's first answer."""
 ANSWER_SECONDS = (5.0, 20.0)
-"""How long a worker that is there may take for an answer: as long as the heartbeat, between these."""
+"""Maximum time for an answer of a reachable worker: that of the heartbeat, between these bounds."""
 FIRST_SECONDS = 30.0
-"""How long a worker that was never reached is tried."""
+"""Time for which a worker that was never reached is tried."""
 MAX_PAUSE = 15.0
 PROBES = 5
-"""Questions for the worker's clock after the greeting."""
+"""Number of clock probes after the greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Remote:
     Parameters
     ----------
     address, settings, folder
-        The worker, how it is to be treated, and the folder of the experiment there.
+        The worker, its settings, and the folder of the experiment there.
     cancel
-        A descriptor that becomes readable when waiting for the worker is to end.
+        A descriptor that becomes readable to stop waiting for the worker.
     tell
-        Called with what happens to the connection, in words.
+        Called with a text on each change of the connection.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Remote:
         self._clock = ClockProbes()
         self.hello: dict[str, Any] = {}
         self.why = ""
-        """What kept `boot_now` from reaching the worker the last time, in words."""
+        """What kept `boot_now` from reaching the worker last time, as text."""
         self._folder = folder
         self._cancel = cancel
         self._tell = tell
@@ -68,12 +68,12 @@ class Remote:
 
     @property
     def marker(self) -> str:
-        """What tells processes of this worker from others of the experiment, where two workers are one machine."""
+        """Distinguishes this worker's processes from others of the experiment, if two workers are one machine."""
         return "@" + self._folder.rpartition("/")[2]
 
     @property
     def clock(self) -> ClockOffset:
-        """How far its clock of the day is from ours."""
+        """The offset of its clock from ours."""
         return self._clock.found
 
     @property
@@ -83,7 +83,7 @@ class Remote:
 
     @property
     def files(self) -> str:
-        """Where the experiment's own files stand on the worker."""
+        """The path of the experiment's own files on the worker."""
         return f"{self.folder}/files"
 
     @property
@@ -94,17 +94,17 @@ class Remote:
     # Requests
 
     def connect(self) -> None:
-        """Reach the worker for the first time.
+        """Connect to the worker for the first time.
 
         Raises
         ------
         WorkerError
-            It cannot be reached, or cannot be used.
+            It cannot be reached or used.
         """
         self._reconnect(min(FIRST_SECONDS, self.settings.reconnect))
 
     def ask(self, op: str, head: dict[str, Any] | None = None, body: bytes = b"") -> Reply:
-        """Ask until there is an answer; every request but `put` may be asked twice.
+        """Ask until there is an answer; every request but `put` may be repeated.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Remote:
                 self._lost(problem)
 
     def look(self, programs: list[str]) -> Look:
-        """Look at the worker's clocks and at the files of the measured programs."""
+        """Return the worker's clocks and the state of the measured programs' files."""
         before = time.time()
         head = self.ask("look", {"programs": programs}).head
         self._probed(head, before)
@@ -126,7 +126,7 @@ class Remote:
         return Look(Clocks(**head["clocks"]), stats, int(head["free"]))
 
     def boot_now(self) -> str | None:
-        """The boot id of the worker; None while it cannot be reached, which is tried once."""
+        """Return the boot id of the worker; None if one attempt does not reach it."""
         try:
             if self._connection is None:
                 self._reconnect(0.0)
@@ -140,10 +140,10 @@ class Remote:
         return None
 
     def run(self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None) -> Reply:
-        """Have a task executed at most once, and wait for what comes of it, however often the connection is lost.
+        """Have a task executed at most once, and wait for its result, however often the connection is lost.
 
-        The head of the answer has "state": "result", "lost" (started, and nothing came of it) or, where `task` is None
-        and the worker knows nothing of the key, "unknown".
+        The head of the answer has "state": "result", "lost" (started, but without a result) or, if `task` is None
+        and the worker does not know the key, "unknown".
         """
         body = b"" if task is None else json.dumps(task).encode()
         op = "result" if task is None else "run"
@@ -156,9 +156,9 @@ class Remote:
     def order(
         self, key: str, task: dict[str, Any], *, marker: str, cancel: int | None, patience: float
     ) -> Reply | None:
-        """Have a task executed that may take the worker down; None where no answer comes within `patience` seconds.
+        """Have a task executed that may take the worker down; None if no answer comes within `patience` seconds.
 
-        Then there is no connection any more: what comes through an old one after a reboot is nobody's answer.
+        In that case the connection is gone: what an old one delivers after a reboot belongs to no request.
         """
         try:
             connection = self._connected()
@@ -176,7 +176,7 @@ class Remote:
         self.ask("ack", {"key": key})
 
     def close(self) -> None:
-        """End the connection; what runs on the worker goes on."""
+        """End the connection; what runs on the worker continues."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -217,7 +217,7 @@ class Remote:
         return self._connection
 
     def _lost(self, problem: DisconnectedError) -> None:
-        """Say why the connection was lost; the next request makes another."""
+        """Report why the connection was lost; the next request opens another."""
         if self._connection is not None:
             self._connection.close()
             why = explain(self.address, self._connection.errors, self._connection.exit_code)
@@ -238,7 +238,7 @@ class Remote:
             pause = min(pause * 2, MAX_PAUSE)
 
     def _attempt(self) -> Explanation | None:
-        """Connect once; what went wrong, or None."""
+        """Connect once; return what went wrong, or None."""
         archive = agent_archive()
         command = bootstrap(self.settings.python, archive, self._folder)
         connection = Connection(ssh_words(self.address, command), archive)
@@ -262,7 +262,7 @@ class Remote:
         self._probed(head, before)
 
     def _compare_clocks(self, connection: Connection) -> None:
-        """Ask for the clock until a round trip is short: the greeting waits for ssh and for Python to start."""
+        """Probe the clock until a round trip is short: the greeting waits for ssh and for Python to start."""
         for _ in range(PROBES):
             before = time.time()
             reply = self._checked(connection.ask("look", {"programs": []}, patience=self._patience))

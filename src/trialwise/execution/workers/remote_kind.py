@@ -50,11 +50,11 @@ from trialwise.trials.judging import (
 from trialwise.trials.marked import MARKER
 
 MAX_LOSSES = 5
-"""A trial that was lost so often in one session has failed: it may be what takes the worker down."""
+"""A trial lost this often in one session has failed: it may be what takes the worker down."""
 
 
 def refuse_kinds(experiment: Experiment) -> None:
-    """Raise PlanError for kinds of trials, and what is collected of them, that are for this machine only."""
+    """Raise PlanError for kinds of trials, and collection settings, that work on this machine only."""
     if experiment.measurement is not None:
         raise PlanError(
             "measurement: the collector beside a trial runs on this machine only, not on workers that ssh reaches",
@@ -70,7 +70,7 @@ def refuse_kinds(experiment: Experiment) -> None:
 
 
 def task_key(number: int, attempt: int) -> str:
-    """What a trial is known by on a worker."""
+    """Return a trial's key on a worker."""
     return f"{number}.{attempt}"
 
 
@@ -83,7 +83,7 @@ class RemoteKind:
         self._losses = Counter[int]()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise WorkerError where a program, the working directory, or what is to be recorded is not on the worker."""
+        """Raise WorkerError if a program, the working directory, or something to be recorded is missing on the worker."""
         check_instruments_there(self._remote, experiment)
         queries = list(self.queries(experiment, factors))
         for query, found in zip(queries, self._resolved(queries), strict=True):
@@ -95,7 +95,7 @@ class RemoteKind:
         experiment: Experiment,  # noqa: ARG002 the protocol's
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
     ) -> Iterator[NamedFile]:
-        """None on this machine."""
+        """Yield nothing: there are none on this machine."""
         yield from ()
 
     def attachments(
@@ -103,7 +103,7 @@ class RemoteKind:
         experiment: Experiment,  # noqa: ARG002 the protocol's
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
     ) -> Iterator[tuple[str, Path]]:
-        """None: the experiment file says it all."""
+        """Yield nothing: the experiment file is complete."""
         yield from ()
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
@@ -112,7 +112,7 @@ class RemoteKind:
         Raises
         ------
         WorkerError
-            The worker is lost; what became of the trial is asked when it is there again.
+            The worker is lost; the trial's fate is determined when it is back.
         """
         key = task_key(request.number, request.attempt)
         report = self._report(key, self._task(request), request)
@@ -121,7 +121,7 @@ class RemoteKind:
         return self._outcome(request, report)
 
     def recall(self, request: TrialRequest) -> TrialOutcome | None:
-        """What came of a trial that was begun before, waiting for its end; None where the worker knows nothing of it."""
+        """Return the outcome of a trial begun before, waiting for its end; None if the worker does not know it."""
         key = task_key(request.number, request.attempt)
         report = self._report(key, None, request)
         return None if report is None else self._outcome(request, report)
@@ -129,7 +129,7 @@ class RemoteKind:
     def queries(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[dict[str, Any]]:
-        """The programs of the trials, as the agent is asked for them."""
+        """Yield the programs of the trials, as queries to the agent."""
         trial = trial_of(experiment)
         seen: set[tuple[object, ...]] = set()
         for values in factors:
@@ -153,7 +153,7 @@ class RemoteKind:
     def reset_queries(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[dict[str, Any]]:
-        """The programs of a reset, and its template, as the agent is asked for their files."""
+        """Yield the programs of a reset, and its template, as queries to the agent."""
         files = Path(self._remote.files)
         for key, words in dict.fromkeys(reset_commands(experiment, factors)):
             yield {"key": key, "words": list(words), "directory": str(files)}
@@ -266,7 +266,7 @@ class RemoteKind:
         return concluded(outcome, _beside("conclude", report))
 
     def _seen(self, request: TrialRequest, run: RemoteRun) -> Seen | None:
-        """What was seen of the trial's processes, or why nothing was where it was asked for."""
+        """Return what was seen of the trial's processes, or why nothing was; None if it was not requested."""
         if request.follow and not self._remote.supervised:
             return Seen([], problem=f"{self._remote.address.name}: {unsupervised(self._remote)}")
         return run.seen

@@ -1,4 +1,4 @@
-"""The reset of a worker: the same steps as here, and a reboot, which is believed when the boot id has changed."""
+"""Reset a worker: the same steps as here, and a reboot, which is confirmed by a new boot id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trialwise.trials.starting import ending
 
 REBOOT = ("sh", "-c", "reboot || sudo -n reboot")
 ORDER_SECONDS = 10.0
-"""How long the command that reboots may take to say that it cannot, before nothing but the boot id counts."""
+"""Time in which the reboot command may report failure; after that, only the boot id counts."""
 
 
 class RemoteReset:
@@ -73,7 +73,7 @@ class RemoteReset:
         )
 
     def _problem(self, words: Sequence[str]) -> str | None:
-        """Run a command there; what went wrong, or None."""
+        """Run a command there; return what went wrong, or None."""
         name = repr(" ".join(words[:1] if words[0] == "sh" else words))
         run = self._command(words)
         if isinstance(run, str):
@@ -85,7 +85,7 @@ class RemoteReset:
     def _reboot(self) -> str | None:
         before = self._remote.look([]).clocks.boot
         run = self._command(REBOOT, patience=min(ORDER_SECONDS, self._left))
-        # That nothing came of it is as it should be: the machine went down.
+        # The missing result is as expected: the machine went down.
         if not isinstance(run, str) and run.exit_code:
             return f"reset.reboot: {ending(run)}; try: let the user reboot it (sudo -n reboot)"
         try:
@@ -102,7 +102,7 @@ class RemoteReset:
         return self._lost_folder()
 
     def _lost_folder(self) -> str | None:
-        """What was written down before the reboot was to be done must be there after it: then the files are, too."""
+        """Check that what was written before the reboot is there after it: then the files are, too."""
         self._remote.close()
         self._remote.look([])  # greets it again, and so learns what it holds
         if any(key.startswith(f"{self._key}-") for key in self._remote.hello["keys"]):

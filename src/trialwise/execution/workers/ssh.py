@@ -1,4 +1,4 @@
-"""How ssh is started for a worker, and what its failures mean."""
+"""How to start ssh for a worker, and what its failures mean."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONFIGURATION = "TRIALWISE_SSH_CONFIG"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What went wrong with ssh, what to try, and whether trying again cannot help."""
+    """What went wrong with ssh, what to try, and whether trying again is useless."""
 
     message: str
     hint: str
@@ -75,7 +75,7 @@ _MEANINGS = (
 
 
 def ssh_words(address: Address, remote: str) -> list[str]:
-    """The command line that runs `remote` on a worker; everything but BatchMode is for the user's configuration to say."""
+    """Return the command line that runs `remote` on a worker; everything except BatchMode is left to the user's configuration."""
     options = ["-T", "-o", "BatchMode=yes"]
     if configuration := os.environ.get(CONFIGURATION):
         options += ["-F", configuration]
@@ -87,7 +87,7 @@ def ssh_words(address: Address, remote: str) -> list[str]:
 
 
 def explain(address: Address, errors: str, exit_code: int | None) -> Explanation:
-    """Say what ended a connection, from what ssh wrote to standard error."""
+    """Explain the end of a connection from what ssh wrote to standard error."""
     command = shlex.join([*ssh_words(address, "true")[:-3], str(address.host), "true"])
     told = errors.strip().splitlines()
     last = f" ({told[-1].strip()[:300]})" if told else ""
@@ -118,7 +118,7 @@ from trialwise.execution.workers.agent.attachment import attach;attach({folder!r
 
 
 def _removal(address: Address, errors: str) -> str:
-    """Give the options of ssh-keygen(1) that take the key out of the file in which ssh has found it."""
+    """Return the options of ssh-keygen(1) that remove the key from the file in which ssh found it."""
     words = ["-R", _known_as(address, errors)]
     told = re.search(r"^Offending \S+ key in (/.*):\d+\r?$", errors, re.MULTILINE)
     if told and Path(told.group(1)) != Path("~/.ssh/known_hosts").expanduser():
@@ -127,7 +127,7 @@ def _removal(address: Address, errors: str) -> str:
 
 
 def _known_as(address: Address, errors: str) -> str:
-    """Give the name under which known_hosts has a worker's key: with its port where that is not the usual one (sshd(8))."""
+    """Return the name under which known_hosts has a worker's key: with its port unless that is the default (sshd(8))."""
     if told := re.search(r"Host key for (\[?[\w.:%-]+\]?(?::\d+)?) has changed", errors):
         return told.group(1)
     host = str(address.host)
@@ -151,7 +151,7 @@ _FOR_AGENTS = (
 
 @functools.cache
 def agent_archive() -> bytes:
-    """What is sent to workers: the agent's modules in a zip archive, with the supervisor for machines like this one.
+    """Return what is sent to workers: the agent's modules in a zip archive, with the supervisor for machines like this one.
 
     The same modules give the same bytes. Nothing is compressed, for Python without zlib.
     """
@@ -182,12 +182,12 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 
 
 def bootstrap(python: str, archive: bytes, folder: str) -> str:
-    """The remote command: Python reads the agent from standard input, keeps it in memory, and attaches it to `folder`."""
+    """Return the remote command: Python reads the agent from standard input, keeps it in memory, and attaches it to `folder`."""
     code = _CODE.format(size=len(archive), folder=folder)
     return shlex.join([python, "-IS", "-c", code])
 
 
 def folder_name(base: str, marker: str, address: Address) -> str:
-    """The folder of an experiment directory on a worker: no other worker's, even where home is shared by machines."""
+    """Return the folder of an experiment directory on a worker, distinct from any other worker's even if machines share home."""
     digest = hashlib.sha256(f"{marker} {address.name}".encode()).hexdigest()[:16]
     return f"{base.rstrip('/')}/{digest}"

@@ -1,4 +1,4 @@
-"""Tasks on a worker: what is executed at most once under a key, and what came of it."""
+"""Tasks on a worker: executed at most once per key, with their results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
 
 CountedRow = tuple[str, float | None, float, int | None]
-"""A counter's name; its count, or None; the share of the time in which it counted; the error number of why it did not."""
+"""A counter's name; its count, or None; the share of the time in which it counted; the error number if it did not."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRun:
-    """What was measured of a program on a worker; the moment of its start is on our clock."""
+    """Measurements of a program on a worker; its start time is on our clock."""
 
     started_realtime_ns: int
     wall_ns: int
@@ -51,10 +51,10 @@ class RemoteRun:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing.
+    """The result of a task: how its commands ran, and the files that it wrote. `lost` says why there is none.
 
-    `machine` is what the worker as a whole had counted before and after, where that was asked for. `kept` is an archive of the files
-    that were to be kept, and `left_out` says which are not in it.
+    `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files
+    to keep, and `left_out` says which are missing from it.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -67,7 +67,7 @@ class Report:
 
 
 class Tasks:
-    """Executes tasks on a worker; `session` tells the resets and setups of one run of ours from those of another."""
+    """Executes tasks on a worker; `session` distinguishes this run's resets and setups from those of another."""
 
     def __init__(self, remote: Remote, session: str) -> None:
         self._remote = remote
@@ -84,10 +84,10 @@ class Tasks:
         counters: Sequence[str] = (),
         patience: float | None = None,
     ) -> Report | None:
-        """Have a task executed, or only ask what came of it where `task` is None; None where nothing is known of it.
+        """Have a task executed, or only ask for its result if `task` is None; return None if the worker does not know it.
 
-        `counters` are the names of those that the task asks for. With `patience` it may take the worker down: it is waited
-        for so many seconds, and not asked for again.
+        `counters` are the names of those that the task requests. With `patience` the task may take the worker down: wait
+        this many seconds, and do not ask again.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Tasks:
         return _report(reply, self._remote.clock.shift, counters)
 
     def acknowledge(self) -> None:
-        """Say of everything told so far that it is safe here; called when what came of it is in the ledger."""
+        """Acknowledge all results received so far; called when they are in the ledger."""
         while self._unacknowledged:
             self._remote.forget(self._unacknowledged[-1])
             self._unacknowledged.pop()
@@ -123,9 +123,9 @@ class Tasks:
         patience: float | None = None,
         lasting: bool = False,
     ) -> RemoteRun | str:
-        """Run a command that is no trial; its run, or what went wrong before there was one; `patience` as in `execute`.
+        """Run a command that is not a trial; return its run, or what went wrong before it started; `patience` as in `execute`.
 
-        What it leaves running is ended with it, unless it is `lasting`.
+        Processes that it leaves running are ended with it, unless it is `lasting`.
         """
         task = {
             "command": list(words),
@@ -152,7 +152,7 @@ _NOTHING = RemoteRun(
 
 
 def run_of(report: Report, what: str) -> RemoteRun:
-    """The run of one of the commands of a trial.
+    """Return the run of one of the commands of a trial.
 
     Raises
     ------
@@ -166,14 +166,14 @@ def run_of(report: Report, what: str) -> RemoteRun:
 
 
 def counted_rows(names: Sequence[str], readings: Sequence[Sequence[int]]) -> tuple[CountedRow, ...]:
-    """The counters as `CommandResult.counted` has them; where they were not counted at all, each with no such call."""
+    """Return the counters in the form of `CommandResult.counted`; if none were counted, each with the error "no such call"."""
     if not readings:
         return tuple((name, None, 0.0, errno.ENOSYS) for name in names)
     return tuple(_counted(name, *reading) for name, reading in zip(names, readings, strict=True))
 
 
 def _counted(name: str, value: int, enabled: int, running: int, error: int) -> CountedRow:
-    """Scaled to the whole time where counters took turns; one that never had its turn is busy."""
+    """Scale a count to the whole time if counters took turns; one that never got its turn is busy."""
     share = running / enabled if enabled else 1.0
     if error or share <= 0:
         return name, None, 0.0, error or errno.EBUSY
@@ -205,7 +205,7 @@ def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineC
 
 
 def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, Written], bytes]:
-    """Cut what came behind the frame's line into the outputs, the files that are read, and the archive of those that are kept."""
+    """Split what followed the frame's line into the outputs, the files that are read, and the archive of those that are kept."""
     sizes: list[int] = head.get("sizes") or [0, 0]
     place = sizes[0] + sizes[1]
     found: dict[str, Written] = {}

@@ -76,7 +76,7 @@ class Attachment:
         self.send(dict(reply, id=head["id"]), content)
 
     def send(self, head: Json, body: bytes) -> None:
-        """Write a frame whole; a connection that is gone is found out by the reader."""
+        """Write a complete frame; the reader notices a lost connection."""
         with self.writing, contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(frame(head, body))
             sys.stdout.buffer.flush()
@@ -128,7 +128,7 @@ class Attachment:
         return {"found": descriptions(head["paths"])}, b""
 
     def do_count(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Which counters there are, found out by counting nothing."""
+        """Probe which counters the kernel accepts."""
         report = probe(head["counters"])
         return {"readings": report and report["readings"]}, b""
 
@@ -136,7 +136,7 @@ class Attachment:
         return {"found": [resolve(query) for query in head["queries"]]}, b""
 
     def do_manifest(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Which of the experiment's files are missing or differ; what was sent before and is no more, goes."""
+        """Return which of the experiment's files are missing or differ; remove those sent before that no longer exist."""
         before = json.loads(text_of(self.folder.at("manifest")) or "{}")
         wanted: dict[str, list[Any]] = json.loads(body)
         for name in set(before) - set(wanted):
@@ -154,7 +154,7 @@ class Attachment:
         return True
 
     def do_put(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Take a part of an archive at its place, so that the same part may come twice; unpack it with the last."""
+        """Write a part of an archive at its offset, so that the same part may arrive twice; unpack the archive with the last part."""
         import tarfile
 
         path = self.folder.at("incoming.tar")
@@ -182,7 +182,7 @@ class Attachment:
         os.chmod(path, member.mode)
 
     def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Start a trial unless it was started before; answer when it has come to an end."""
+        """Start a trial unless it was started before; answer when it has ended."""
         key = head["key"]
         if key not in self.folder.known():
             self.begin(key, body)
@@ -200,7 +200,7 @@ class Attachment:
                 self.start(key, task, lock)
 
     def start(self, key: str, task: bytes, lock: int) -> None:
-        """Set room aside, write down that it is started, and start the process that holds the lock from now on."""
+        """Reserve space, record the start, and start the process that holds the lock from now on."""
         import subprocess
 
         note_hand(lock, key, 0)
@@ -218,7 +218,7 @@ class Attachment:
             )
 
     def do_result(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """What came of a trial; waits while it runs."""
+        """Return the result of a trial, waiting while it runs."""
         key = head["key"]
         hand = self.folder.in_hand()
         if hand is not None and hand["key"] == key:
@@ -235,7 +235,7 @@ class Attachment:
         return (dict(found[0], state="result"), found[1]) if found else ({"state": "lost"}, b"")
 
     def do_cancel(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """End the trial in hand, if it is this one; ask again where it has not quite begun."""
+        """End the running trial if it is this one; try again if it has not quite begun."""
         hand = self.folder.in_hand()
         if hand is None or hand["key"] != head["key"]:
             return {"cancelled": True}, b""
@@ -245,12 +245,12 @@ class Attachment:
         return {"cancelled": bool(hand["pid"])}, b""
 
     def do_ack(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """The result is safe elsewhere: forget it."""
+        """Forget a result that is safe elsewhere."""
         self.folder.forget(head["key"])
         return {}, b""
 
     def do_end(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """End processes that carry a marker of this experiment, when no trial is in hand."""
+        """End processes that carry a marker of this experiment, if no trial is running."""
         with self.folder.hand() as lock:
             ended = 0
             if lock is not None:
@@ -260,6 +260,6 @@ class Attachment:
 
 
 def attach(path: str, archive: bytes) -> None:
-    """Talk to the runner until it goes."""
+    """Serve the runner until it disconnects."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     Attachment(Folder(path), archive).serve(sys.stdin.buffer)

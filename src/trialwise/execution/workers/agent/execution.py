@@ -1,4 +1,4 @@
-"""What executes one trial: a process of its own, which outlives the connection."""
+"""Execute one trial in a separate process, which outlives the connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 UNMEASURED = ("wall_ns", "user_ns", "system_ns", "max_rss_bytes", "leftover_processes", "stdout_total")
-"""What is told as 0 of a command that is not measured."""
+"""Values reported as 0 for a command that is not measured."""
 SUBREAPER = 36  # prctl(2)
 
 
@@ -57,13 +57,13 @@ class Execution:
                 running.cancel()
 
     def run(self) -> bytes:
-        """Carry out the task and give the frame with what came of it."""
+        """Carry out the task and return the frame with its result."""
         fresh, began = self.task.get("fresh"), time.time_ns()
         if fresh:
             os.makedirs(fresh)
         try:
             with contextlib.ExitStack() as stack:
-                # What the commands beside the program write is kept, too.
+                # Keep what the commands beside the program write, too.
                 around = self.keeping(stack) if {"prepare", "conclude"} & self.task.keys() else None
                 self.steps()
                 if around is not None:
@@ -112,7 +112,7 @@ class Execution:
         return bool(settings.get("follow"))
 
     def keeping(self, stack: contextlib.ExitStack) -> Keeping | None:
-        """Look at what is to be kept of the files that the task writes; None where nothing is."""
+        """Watch the files that are to be kept of what the task writes; None if there are none."""
         if not self.task.get("keep"):
             return None
         from trialwise.measurement.keeping import Keeping
@@ -120,7 +120,7 @@ class Execution:
         return stack.enter_context(contextlib.closing(Keeping(self.task["keep"])))
 
     def measured(self) -> Json:
-        """Run the measured program, with what the machine counted before and after where that is asked for."""
+        """Run the measured program; if requested, with the machine's counts before and after."""
         task = self.task
         wanted: Json | None = task.get("machine")
         before = None if wanted is None else machine_counts(wanted["cpus"])
@@ -132,7 +132,7 @@ class Execution:
         return report
 
     def read_notes(self, began: int) -> None:
-        """Put which files the task ran and read into the report of its program."""
+        """Add the files that the task ran and read to its program's report."""
         report = self.head["runs"].get("command")
         if not self.notes or report is None:
             return
@@ -177,7 +177,7 @@ class Execution:
         return {**dict.fromkeys(UNMEASURED, 0), **told}
 
     def taken(self, written: Written, path: str) -> Json:
-        """Put what was written to a file into the body; "problem" says why nothing of it counts."""
+        """Add what was written to a file to the body; "problem" says why none of it counts."""
         if written.problem is not None:
             return {"path": path, "problem": written.problem, "hint": written.hint}
         parts = written.data, written.heading, written.before
@@ -187,7 +187,7 @@ class Execution:
 
 
 def machine_counts(cpus: Sequence[int]) -> Json:
-    """What the whole machine has counted; the interrupts of each CPU where some are asked for."""
+    """Return the whole machine's counts; the interrupts of each CPU if any CPUs are given."""
     by_cpu = interrupts_by_cpu(lines_of("/proc/interrupts")) if cpus else {}
     return {
         "totals": machine_totals(lines_of("/proc/stat")),
@@ -196,12 +196,12 @@ def machine_counts(cpus: Sequence[int]) -> Json:
 
 
 def succeeded(report: Json) -> bool:
-    """Whether a command beside the measured one did what it should."""
+    """Return True if a command beside the measured one succeeded."""
     return report.get("exit_code") == 0 and not (report["cancelled"] or report["timed_out"])
 
 
 def keep_result(folder: Folder, key: str, content: bytes) -> None:
-    """Write down what came of a trial; where the disk is full, with the room that was set aside before."""
+    """Write the result of a trial; if the disk is full, use the space reserved before."""
     try:
         write_durably(folder.result(key), content)
     except OSError:
@@ -215,7 +215,7 @@ def keep_result(folder: Folder, key: str, content: bytes) -> None:
 
 
 def execute(folder: Folder, key: str, size: int, lock: int) -> None:
-    """Execute one trial; who starts this process has locked the folder, and the lock ends with the process."""
+    """Execute one trial; the process that starts this one has locked the folder, and the lock ends with this process."""
     os.set_inheritable(lock, False)
     with open(folder.started(key), "rb") as file:
         task = json.loads(file.read(size))
@@ -234,7 +234,7 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
 
 
 def stand_in() -> None:
-    """Prepare for doing ourselves what the supervisor would do."""
+    """Prepare to do ourselves what the supervisor would do."""
     sys.setswitchinterval(1e-5)  # who wakes from wait4(2) is to read the clock at once
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes

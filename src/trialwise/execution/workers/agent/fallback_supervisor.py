@@ -1,7 +1,7 @@
-"""A program started and measured by Python alone, where there is no supervisor for the machine.
+"""Start and measure a program in Python alone, if there is no supervisor for the machine.
 
-The kernel's counters and namespaces are not to be had, the peak memory is never below Python's own, and what passes until
-Python reads the clock after the end is measured too.
+The kernel's counters and namespaces are unavailable, the peak memory is never below Python's own, and the measured time includes the
+delay until Python reads the clock after the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Unaided(Run):
-    """One run of a program; of its settings only "cpus" is heeded."""
+    """One run of a program; "cpus" is the only setting that it honours."""
 
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
@@ -32,7 +32,7 @@ class Unaided(Run):
         self.process = 0
 
     def run(self) -> Json:
-        """Start the program, sleep until it ends, and end what it has left."""
+        """Start the program, sleep until it ends, and end processes it left behind."""
         reader = threading.Thread(target=self.outputs.read, daemon=True)
         signal.signal(signal.SIGALRM, lambda number, stack: self.end("timed out"))
         reader.start()
@@ -77,7 +77,7 @@ class Unaided(Run):
         return status, usage, end
 
     def end(self, why: str) -> None:
-        """End the program: TERM, and KILL after the grace."""
+        """End the program: TERM, then KILL after the grace period."""
         number = signal.SIGTERM if self.why is None or not self.process else signal.SIGKILL
         self.why = self.why or why
         if self.process:

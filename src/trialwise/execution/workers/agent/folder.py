@@ -1,4 +1,4 @@
-"""The folder of an experiment on this worker, and files in it that stay."""
+"""The folder of an experiment on this worker, and its durable files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 RESERVE = 4 * 1024 * 1024
-"""Bytes set aside for the result of a trial before it starts, so that a disk that fills up meanwhile loses nothing."""
+"""Bytes reserved for the result of a trial before it starts, so that a disk that fills up meanwhile loses nothing."""
 
 
 def write_durably(path: str, content: bytes) -> None:
@@ -45,7 +45,7 @@ def remove(path: str) -> None:
 
 
 def set_aside(path: str, task: bytes) -> None:
-    """Write a task down with room behind it for what comes of it."""
+    """Write a task, with room after it for its result."""
     try:
         with open(path, "wb") as file:
             file.write(task)
@@ -64,16 +64,16 @@ class Folder:
         self.path = os.path.abspath(os.path.expanduser(path))
 
     def at(self, *names: str) -> str:
-        """A path in the folder."""
+        """Return a path in the folder."""
         return os.path.join(self.path, *names)
 
     def make(self) -> None:
-        """Make the folder and its parts, for this user alone."""
+        """Create the folder and its parts, for this user alone."""
         for name in ("", "spool", "files", "scratch", "setup"):
             os.makedirs(self.at(name), mode=0o700, exist_ok=True)
 
     def known(self) -> dict[str, str]:
-        """What is known of trials that are not acknowledged: "started" or "result"."""
+        """Return the state of unacknowledged trials: "started" or "result"."""
         found: dict[str, str] = {}
         for name in sorted(os.listdir(self.at("spool"))):  # "result" comes before "started" and wins
             key, _, state = name.rpartition(".")
@@ -82,15 +82,15 @@ class Folder:
         return found
 
     def result(self, key: str) -> str:
-        """Where what came of a trial stands."""
+        """Return the path of a trial's result."""
         return self.at("spool", key + ".result")
 
     def started(self, key: str) -> str:
-        """What says that a trial was started."""
+        """Return the path of the file that says a trial was started."""
         return self.at("spool", key + ".started")
 
     def free(self) -> int:
-        """Bytes that this user may still write."""
+        """Return the bytes that this user may still write."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize
 
@@ -102,7 +102,7 @@ class Folder:
 
     @contextlib.contextmanager
     def hand(self) -> Generator[int | None, None, None]:
-        """The lock of who executes a trial, or None where somebody does."""
+        """Yield the lock of the process that executes a trial, or None if it is held."""
         descriptor = self.lock_file()
         try:
             yield descriptor if self.acquired(descriptor) else None
@@ -110,7 +110,7 @@ class Folder:
             os.close(descriptor)
 
     def acquired(self, descriptor: int) -> bool:
-        """Try for half a second: who asks whether a trial runs holds the lock for an instant."""
+        """Try for half a second: a process that checks whether a trial runs holds the lock for an instant."""
         deadline = time.monotonic() + 0.5
         while True:
             try:
@@ -126,7 +126,7 @@ class Folder:
         return os.open(self.at("hand.lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
     def in_hand(self) -> Json | None:
-        """The key of the trial that runs, and the process that executes it; None where there is none."""
+        """Return the key of the running trial, and the process that executes it; None if there is none."""
         descriptor = self.lock_file()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -138,7 +138,7 @@ class Folder:
             os.close(descriptor)
 
     def wait(self) -> None:
-        """Wait, asleep, until nobody executes a trial."""
+        """Sleep until no trial is running."""
         descriptor = self.lock_file()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -147,5 +147,5 @@ class Folder:
 
 
 def note_hand(lock: int, key: str, process: int) -> None:
-    """Write who holds the lock into it, at one length, so that a reader never sees half of it."""
+    """Write the holder into the lock, at a fixed length, so that a reader never sees half of it."""
     os.pwrite(lock, json.dumps({"key": key, "pid": process}).ljust(256).encode(), 0)

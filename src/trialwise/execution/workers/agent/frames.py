@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_frame(stream: BinaryIO) -> tuple[Json, bytes] | None:
-    """The next frame, or None at the end of the stream."""
+    """Read the next frame; None at the end of the stream."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
@@ -23,7 +23,7 @@ def read_frame(stream: BinaryIO) -> tuple[Json, bytes] | None:
 
 
 def frame(head: Json, body: bytes = b"") -> bytes:
-    """The bytes of a frame."""
+    """Return the bytes of a frame."""
     if body:
         head = dict(head, bytes=len(body))
     return json.dumps(head).encode() + b"\n" + body

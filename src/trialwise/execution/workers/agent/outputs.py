@@ -1,4 +1,4 @@
-"""What a program prints: pipes, and what is kept of them."""
+"""A program's output: pipes, and the part that is kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     pass
 
 PAUSE = 0.001
-"""Seconds for which pipes with little in them are left alone: a program that prints a line at a time would wake us for each."""
+"""Seconds for which nearly empty pipes are left alone: a program that prints single lines would wake us for each."""
 MUCH = 8192
 PART = 1 << 16
 
@@ -35,7 +35,7 @@ class Outputs:
             os.close(writer)
 
     def read(self, until: int | None = None) -> None:
-        """Take in what is printed until nobody can print any more, or until there is something to be read from `until`."""
+        """Read output until every writer has closed it, or until `until` becomes readable."""
         others: list[int] = [] if until is None else [until]
         while self.readers or others:
             ready = select.select([*self.readers, *others], [], [])[0]
@@ -47,7 +47,7 @@ class Outputs:
         return None
 
     def drain(self) -> None:
-        """Take in what is there now, and close the pipes."""
+        """Read what is there now, and close the pipes."""
         for reader in list(self.readers):
             while self.take(reader):
                 pass
@@ -55,7 +55,7 @@ class Outputs:
                 self.close(reader)
 
     def take(self, reader: int) -> int:
-        """Take in a part; return how many bytes that were."""
+        """Read a part; return its number of bytes."""
         try:
             part = os.read(reader, PART)
         except BlockingIOError:
@@ -66,12 +66,12 @@ class Outputs:
         return len(part)
 
     def close(self, reader: int) -> None:
-        """Have done with a pipe."""
+        """Close a pipe."""
         del self.readers[reader]
         os.close(reader)
 
     def keep(self, output: int, part: bytes) -> None:
-        """Keep what is within the limit, and count all of it."""
+        """Keep what is within the limit, and count everything."""
         kept = self.kept[output]
         kept += part[: max(self.limits[output] - len(kept), 0)]
         self.totals[output] += len(part)

@@ -1,4 +1,4 @@
-"""What is the case on this machine: clocks, files, programs."""
+"""Inspect this machine: clocks, files, programs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def boot_id() -> str:
-    """The kernel's name for this boot."""
+    """Return the kernel's id of this boot."""
     return text_of("/proc/sys/kernel/random/boot_id") or "unknown"
 
 
 def clocks() -> Json:
-    """The clocks, in seconds: of the day, since boot without sleep, since boot with it."""
+    """Return the clocks, in seconds: time of day, since boot without sleep, since boot with it."""
     boottime = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", 7))
     return {"realtime": time.time(), "monotonic": time.monotonic(), "boottime": boottime, "boot": boot_id()}
 
 
 def text_of(path: str) -> str | None:
-    """The text of a small file; None where it cannot be read."""
+    """Return the text of a small file; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(1 << 20).decode(errors="replace").strip()
@@ -40,7 +40,7 @@ def text_of(path: str) -> str | None:
 
 
 def lines_of(path: str) -> list[str]:
-    """The lines of a file of any length; none where it cannot be read."""
+    """Return the lines of a file of any length; none if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read().decode(errors="replace").splitlines()
@@ -49,7 +49,7 @@ def lines_of(path: str) -> list[str]:
 
 
 def facts(patterns: Sequence[str], own: Sequence[str]) -> Json:
-    """The texts of files of /proc, /sys and /etc, what Python knows of the machine, and what trials inherit but for their `own`."""
+    """Return the texts of files of /proc, /sys and /etc, Python's facts about the machine, and what trials inherit except `own`."""
     import glob
     import platform
     import socket
@@ -67,12 +67,12 @@ def facts(patterns: Sequence[str], own: Sequence[str]) -> Json:
 
 
 def stats(paths: Sequence[str]) -> list[Any]:
-    """Signatures of files, and limits that somebody may change from outside."""
+    """Return signatures of files, and limits that may be changed from outside."""
     return [[[path, signature(path)] for path in paths], quick_limits()]
 
 
 def resolve(query: Json) -> Json:
-    """Find a program as it would be started, and the files that its words name; of a folder without words those in it."""
+    """Find a program as it would be started, and the files that its words name; for a folder without words, the files in it."""
     words: list[str] = query["words"]
     directory: str = query["directory"]
     if not os.path.isdir(directory):
@@ -91,7 +91,7 @@ def resolve(query: Json) -> Json:
 
 
 def which(program: str, directory: str, path: str | None) -> str | None:
-    """The file that a command's first word names."""
+    """Return the file that a command's first word names."""
     if "/" in program:
         found = os.path.join(directory, program)
         return found if os.path.isfile(found) else None
@@ -101,6 +101,6 @@ def which(program: str, directory: str, path: str | None) -> str | None:
 
 
 def descriptions(paths: Sequence[str]) -> Json:
-    """Real path, SHA-256 and size of each file that is there."""
+    """Return the real path, SHA-256 and size of each file that exists."""
     found = ((path, described(path)) for path in paths)
     return {path: each for path, each in found if each is not None}

@@ -1,4 +1,4 @@
-"""One program of a task, from its start to its end."""
+"""Run one program of a task, from start to end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST_ERRORS = 4096
 
 
 class Program:
-    """A program in a process group of its own; `settings` are those of the measured one."""
+    """A program in its own process group; `settings` are those of the measured one."""
 
     def __init__(
         self, words: Sequence[str], task: Json, timeout: float | None, limit: int, settings: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Program:
         self.cancelled = False
 
     def run(self) -> Json:
-        """Start the program, sleep until it ends, and end what it has left."""
+        """Start the program, sleep until it ends, and end processes it left behind."""
         try:
             os.chdir(self.task["directory"])
             path = which(self.words[0], self.task["directory"], self.environment.get("PATH"))
@@ -55,7 +55,7 @@ class Program:
         return made.run()
 
     def cancel(self) -> None:
-        """Abandon the run, before it has begun or after."""
+        """Abandon the run, whether it has begun or not."""
         self.cancelled = True
         if self.running is not None:
             self.running.end("cancelled")

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """What is to run: a file, its arguments with its name before them, and all of its environment; `timeout` in seconds.
+    """What to run: a file, its arguments including its name, and its whole environment; `timeout` in seconds.
 
     `settings` are those of the measured program: "cpus", "counters" (as the supervisor takes them), "isolate" (flags of
-    unshare(2)), "follow" (whether to note which programs it starts); none needs to be there.
+    unshare(2)), "follow" (whether to note which programs it starts); all are optional.
     """
 
     def __init__(

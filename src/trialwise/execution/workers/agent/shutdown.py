@@ -1,4 +1,4 @@
-"""Ending processes that carry the marker of a trial."""
+"""End processes that carry the marker of a trial."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from trialwise.trials.marked import carries, end_processes
 
 
 def end_marked(marker: str, group: int = 0) -> int:
-    """End every process whose marker begins with `marker`, or that is in a process group; return how many there were."""
+    """End every process whose marker begins with `marker`, or that is in a process group; return their number."""
     ended = end_processes(lambda each: carries(each, marker) or (in_group(each, group) and alive(each)), reap)
     reap()
     return ended
 
 
 def reap() -> None:
-    """Take the exit codes of processes that were handed to us."""
+    """Collect the exit codes of processes that were reparented to us."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -31,6 +31,6 @@ def in_group(process: int, group: int) -> bool:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs: neither gone nor a zombie."""
+    """Return True if a process runs, neither gone nor a zombie."""
     text = text_of(f"/proc/{process}/stat") or ""
     return text.rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])

@@ -1,4 +1,4 @@
-"""A program under the supervisor, which measures it as on the machine of the runner (`crates/process/supervisor/supervisor.c`)."""
+"""Run a program under the supervisor, which measures it as on the runner's machine (`crates/process/supervisor/supervisor.c`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 FIRST_FREE = 64
-"""Where our descriptors are kept out of the way of those that the supervisor is given."""
+"""Our descriptors start here, out of the way of those given to the supervisor."""
 COUNTERS = 16
 FIELDS = (
     *("stage", "error", "realtime", "start", "end", "status"),
@@ -32,7 +32,7 @@ NANOSECONDS = 1_000_000_000
 
 
 def image() -> bytes | None:
-    """The supervisor for this machine; None where there is none for its architecture."""
+    """Return the supervisor for this machine; None if there is none for its architecture."""
     try:
         return __loader__.get_data("supervisor." + os.uname().machine)  # type: ignore[name-defined]
     except (OSError, AttributeError):
@@ -40,7 +40,7 @@ def image() -> bytes | None:
 
 
 def probe(counters: Sequence[str] = ()) -> Json | None:
-    """Run nothing under the supervisor; None where that cannot be done here."""
+    """Run nothing under the supervisor; return None if that fails here."""
     outputs = Outputs(0, 0)
     settings: Json = {"counters": list(counters)}
     try:
@@ -65,7 +65,7 @@ class Supervised(Run):
         os.write(self.cancelling[1], b"x")
 
     def run(self) -> Json:
-        """Run it to its end and tell what was measured, or {"problem": …}; with "notes" where it was followed."""
+        """Run it to its end and return what was measured, or {"problem": …}; with "notes" if it was followed."""
         report, sent = os.pipe()
         try:
             self.start(sent)
@@ -83,7 +83,7 @@ class Supervised(Run):
         program = os.memfd_create("trialwise-supervisor", 0)
         with open(program, "wb", closefd=False) as file:
             file.write(image() or b"")
-        # The supervisor's descriptors, in their order: input, outputs, report, what abandons the run, notes of following.
+        # The supervisor's descriptors, in order: input, outputs, report, the one that abandons the run, notes of following.
         wanted = [os.open(os.devnull, os.O_RDONLY), *self.outputs.writers, sent, self.cancelling[0]]
         wanted += [] if self.notes is None else [self.notes]
         high = {each: FIRST_FREE + place for place, each in enumerate([*wanted, program])}
@@ -114,7 +114,7 @@ class Supervised(Run):
         ]
 
     def take_notes(self) -> Json:
-        """What the supervisor noted of the processes, as `measurement.followed` reads it; {} where it was not to follow."""
+        """Return what the supervisor noted about the processes, for `measurement.followed`; {} if it was not to follow them."""
         if self.notes is None:
             return {}
         with open(self.notes, "rb") as file:
