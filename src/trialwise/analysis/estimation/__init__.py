@@ -1,1 +1,1 @@
-"""Estimation: what many simulated trials say of each treatment, with the estimand named."""
+"""Estimation: results for each treatment from many simulated trials, with the estimand named."""

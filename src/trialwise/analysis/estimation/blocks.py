@@ -1,4 +1,4 @@
-"""Estimates of trials whose flow lists are Sobol samples: blocks are the units, of which trials are parts."""
+"""Estimates from trials with Sobol flow lists: blocks are the units, and trials are parts of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trialwise.store.records import TrialRow
 
 
 def whole_blocks(observations: Sequence[Observation], rows: Mapping[int, TrialRow]) -> list[list[Array]]:
-    """The samples of each trial of the blocks of which every trial gave values: a list for each block, in plan order."""
+    """Return the samples of each trial of the complete blocks (every trial gave values): one list per block, in plan order."""
     blocks: dict[tuple[int, int], list[Array]] = {}
     for one in observations:
         row = rows[one.number]
@@ -28,7 +28,7 @@ def whole_blocks(observations: Sequence[Observation], rows: Mapping[int, TrialRo
 
 
 def gain_text(blocks: int, gain: float) -> str:
-    """What blocks were worth, in words."""
+    """Describe the gain from blocks in words."""
     return (
         f"{blocks} blocks of {SOBOL_BLOCK} trials, each a scrambled Sobol sample and a unit of the interval: gain "
         f"{about(gain)} against trials drawn each by itself"
@@ -38,16 +38,16 @@ def gain_text(blocks: int, gain: float) -> str:
 def estimate_of_blocks(
     metric: Metric, estimand: Estimand, blocks: Sequence[Sequence[Array]], trials: int, confidence: float
 ) -> Estimate:
-    """Estimate a metric from whole blocks, with the gain over trials that are drawn each by itself.
+    """Estimate a metric from complete blocks, with the gain over independent trials.
 
-    Blocks are the clusters of what is pooled, and of what is per trial each block gives the mean of its trials.
+    Blocks are the clusters of pooled estimates; for per-trial estimates, each block contributes the mean of its trials.
 
     Parameters
     ----------
     blocks
         The samples of each trial of each block.
     trials
-        How many trials there are, with those of blocks that are not whole.
+        Number of trials, including those of incomplete blocks.
     """
     each = [trial for block in blocks for trial in block]
     pooled = estimand == "pooled"

@@ -1,4 +1,4 @@
-"""Control variates of a metric: what they are, their known means, and their values in the flow lists of rounds."""
+"""Control variates of a metric: their names, their known means, and their values in the flow lists of rounds."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Round = tuple[int, int]
 
 
 class KnownWorkloads(Protocol):
-    """What is known of workloads beside the trials: controls of the flow lists of rounds, and their means over many lists.
+    """Facts about workloads from outside the trials: controls of the flow lists of rounds, and their means over many lists.
 
-    Controls are the number of flows, their bytes and the largest of them, and with the kind "fluid" the same metric by a fluid
-    model of the same flows, where that gives it.
+    Controls are the number of flows, their bytes and the largest flow, and with the kind "fluid" the same metric by a fluid model of
+    the same flows, if the model provides it.
     """
 
     def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
-        """The controls with their means over lists drawn for nothing else; None where flows are not drawn at random."""
+        """Return the controls with their means over lists drawn only for this; None if flows are not drawn at random."""
         ...
 
     def of_rounds(
         self, metric: Metric, kind: Controls, factors: Mapping[str, Level], rounds: Sequence[Round]
     ) -> Array:
-        """The controls of the lists of rounds, (series, round), each of which has a value of the metric: (rounds, controls)."""
+        """Return the controls of the lists of rounds, (series, round), that all have a value of the metric: (rounds, controls)."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlColumns:
-    """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and what tells their values."""
+    """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and the source of their values."""
 
     kind: Controls
     names: tuple[str, ...]
@@ -49,13 +49,13 @@ class ControlColumns:
     known: KnownWorkloads
 
     def of_rounds(self, rounds: Sequence[Round]) -> Array:
-        """Their values in the flow lists of rounds, each of which has a value of the metric: shape (rounds, controls)."""
+        """Return their values in the flow lists of rounds that all have a value of the metric: shape (rounds, controls)."""
         return self.known.of_rounds(self.metric, self.kind, self.factors, rounds)
 
     def fitted(
         self, trials: Sequence[Array], values: Array, confidence: float, precision: float | None
     ) -> st.ControlVariates:
-        """The estimate of the metric with these controls; `values` are theirs in the trials, `precision` in percent.
+        """Estimate the metric with these controls; `values` are the controls in the trials, `precision` is in percent.
 
         Raises
         ------
@@ -87,9 +87,9 @@ class ControlColumns:
 def control_columns(
     metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads
 ) -> ControlColumns | None:
-    """The controls of a metric; None where the flows of the treatment are not drawn at random.
+    """Return the controls of a metric; None if the flows of the treatment are not drawn at random.
 
-    Where the fluid model knows nothing of the metric there are those of the workload alone.
+    If the fluid model does not provide the metric, only workload controls are returned.
     """
     found = known.known_means(metric, kind, factors)
     if found is None:

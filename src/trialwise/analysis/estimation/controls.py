@@ -1,4 +1,4 @@
-"""The estimate of a simulated metric with control variates: what is known of the workload of each trial takes variance out of it."""
+"""Estimation of simulated metrics with control variates: known properties of each trial's workload reduce the variance."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from trialwise.experiment.model import Controls, Metric, Stop
 from trialwise.store.records import TrialRow
 
 FEWEST = 200
-"""Trials of a treatment from which on workload controls are used unless told otherwise; fewer could not use them."""
+"""Default minimum number of trials of a treatment for workload controls; with fewer they could not be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workloads:
-    """What is known of workloads, and the controls that were asked for.
+    """Known facts about workloads, and the requested controls.
 
-    `kind` None is what the metric stops by; where it stops by none, workload controls from so many trials on.
+    If `kind` is None, the controls of the metric's stopping rule are used, or else workload controls from `FEWEST` trials on.
     """
 
     known: KnownWorkloads
     kind: Controls | None = None
 
     def kind_for(self, metric: Metric, trials: int) -> Controls:
-        """The controls of a metric of so many trials."""
+        """Return the controls of a metric with this number of trials."""
         if self.kind is not None:
             return self.kind
         if metric.stop is not None and metric.stop.controls != "none":
@@ -44,9 +44,9 @@ def controlled(
     workloads: Workloads | None,
     confidence: float,
 ) -> tuple[ControlledEstimate | None, str]:
-    """The estimate of a metric with control variates, or why there is none (empty where none was asked for).
+    """Estimate a metric with control variates, or say why not (empty if none were requested).
 
-    `observations` are those of one treatment, `samples` theirs, `rows` its trials by their numbers.
+    `observations` and their `samples` are of one treatment, `rows` its trials by number.
     """
     kind = "none" if workloads is None else workloads.kind_for(metric, len(observations))
     if workloads is None or kind == "none":
@@ -54,7 +54,7 @@ def controlled(
     columns = control_columns(metric, kind, observations[0].factors, workloads.known)
     if columns is None:
         return None, "no control variates: the flows are not drawn at random, or hardly ever has a trial one"
-    # A trial without a flow of the metric is an observation of what is pooled, and none of what is per trial.
+    # A trial without a flow of the metric counts as an observation for pooled estimates, but not for per-trial ones.
     pooled = metric.estimand == "pooled"
     counted = [one for one in observations if pooled or len(one.values)]
     trials = samples if pooled else samples.with_samples()
@@ -73,7 +73,7 @@ def controlled(
 
 
 def precision_percent(stop: Stop, estimate: float) -> float | None:
-    """The precision that a metric stops by in percent of an estimate; None where that is 0."""
+    """Return the stopping precision of a metric in percent of an estimate; None if that is 0."""
     if stop.precision.relative:
         return stop.precision.value
     return 100 * stop.precision.value / abs(estimate) if estimate else None

@@ -1,4 +1,4 @@
-"""The duration from which an estimand is within its tolerance, what that costs, and the remedy where none can be given."""
+"""The duration at which an estimand is within its tolerance, its cost, and the remedy if there is none."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
 
 _MIN_TRIALS = 10
-"""An interval of fewer trials depends on how far from normal they are, however narrow it would be."""
+"""Minimum number of trials: with fewer, an interval depends on their deviation from normality, however narrow it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The duration needed in seconds and how many such trials are as precise as those there are; None where `reason` says why."""
+    """The duration needed in seconds, and the number of such trials as precise as the present ones; None if `reason` says why."""
 
     needed: float | None
     trials: int | None
@@ -33,7 +33,7 @@ def answer_of(
     transient: Transient | None,
     tolerance: float,
 ) -> Answer:
-    """The answer for the estimand of a metric; `tolerance` is in percent of its value in the stable phase."""
+    """Answer for the estimand of a metric; `tolerance` is in percent of its value in the stable phase."""
     if isinstance(edges, str):
         return Answer(None, None, edges)
     if transient is None:
@@ -55,7 +55,7 @@ def answer_of(
 
 
 def _settled(steps: Sequence[DurationStep], transient: Transient, tolerance: float) -> DurationStep | None:
-    """The shortest step from which on all are within the tolerance: the bias of few flows need not shrink steadily."""
+    """Return the shortest step from which on all are within the tolerance; the bias of few flows need not shrink steadily."""
     found = None
     for step in reversed(steps):
         far = transient.far_at(step.duration)
@@ -78,7 +78,7 @@ def _unsettled(last: DurationStep, transient: Transient, tolerance: float, poole
 
 
 def _as_precise(step: DurationStep, whole: DurationStep) -> int:
-    """How many trials of a step have the interval of the whole ones, its width going with one over the root of their number."""
+    """Return the number of trials of a step with the interval of the whole ones, as width scales with 1/√trials."""
     widths = [_relative_width(each.per_trial) for each in (step, whole)]
     if widths[0] is None or not widths[1]:
         return step.trials
@@ -105,7 +105,7 @@ def _found(needed: float, trials: int, whole: DurationStep, what: str, tolerance
 def sentences_of(
     metric: Metric, whole: DurationStep, edges: Edges | str, transient: Transient | None
 ) -> Iterator[str]:
-    """What is small-sample bias in trials as they are, and what is transient bias."""
+    """Yield sentences on the small-sample bias and on the transient bias of trials as they are."""
     yield f"small-sample bias: {_small_sample(metric, whole)}"
     if isinstance(edges, Edges) and transient is not None:
         share = 100 * (edges.share(edges.duration) or 0.0)
@@ -127,12 +127,12 @@ def _small_sample(metric: Metric, whole: DurationStep) -> str:
 
 
 def _told_apart(bias: st.Ratio) -> str:
-    """That the interval of a bias holds 0, where it does."""
+    """Say that the interval of a bias contains 0, if it does."""
     return ", which is not told apart from none" if bias.low <= 0 <= bias.high else ""
 
 
 def _change(bias: st.Ratio) -> str:
-    """A bias in percent with its interval in one sign, as digits people can compare."""
+    """Write a bias in percent with its interval with one sign, in comparable digits."""
     size = abs(bias.estimate)
     side = "below" if bias.estimate < 0 else "above"
     return f"{size:.{0 if size >= 10 else 1}f} % ({change_text(bias.low)} to {change_text(bias.high)}) {side}"

@@ -1,7 +1,7 @@
-"""How long a simulated trial should be: phases of its flows, and small-sample bias told apart from that of the transient.
+"""The duration that a simulated trial needs: phases of its flows, and small-sample bias separated from transient bias.
 
-CCEval (figure 13) shows a per-trial quantile that moves with the duration of trials and blames warm-up and cool-down. A quantile
-of few flows is biased without any transient; the same flows pooled are not, and show what the transient does.
+CCEval (figure 13) shows a per-trial quantile that changes with the duration of trials, and blames warm-up and cool-down. A quantile
+of few flows is biased without any transient; the same flows pooled are not, and show the effect of the transient.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from trialwise.experiment.traits import Source, assumed
 _PARTS = (0.1, 0.2, 0.5, 1.0)
 _JOINED = (2, 5, 10, 20, 50)
 _MIN_JOINED = 5
-"""Trials put together of which there are to be so many, so that their mean has an interval worth the name."""
+"""Minimum number of joined trials for a useful interval of their mean."""
 TOLERANCE = 5.0
-"""Percent of bias that does no harm, where nobody says."""
+"""Default tolerance of bias in percent."""
 
 
 def duration_advice(
@@ -40,10 +40,10 @@ def duration_advice(
     confidence: float,
     tolerance: float | None = None,
 ) -> Iterator[DurationAdvice]:
-    """For each mean or quantile of flows that a metric asks for: what other durations of a trial would give.
+    """Yield the results that other trial durations would give, for each metric that is a mean or quantile of flows.
 
-    Nothing where flows come from a file: every trial then has the same ones. `confidence` and `tolerance` are in percent; the
-    latter is by default the relative precision at which a metric stops, else 5.
+    Yields nothing if flows come from a file, since every trial then has the same ones. `confidence` and `tolerance` are in percent;
+    the latter defaults to the relative stopping precision of the metric, else 5.
     """
     trial = experiment.trial
     if trial.traits.workload != "drawn" or len(flows.rows) < 2:
@@ -61,7 +61,7 @@ def duration_advice(
 
 
 def has_duration_advice(metric: Metric) -> bool:
-    """Whether a metric is a mean or a quantile of what single flows have."""
+    """Return True if a metric is a mean or a quantile of a quantity of single flows."""
     return metric.source.pools and (metric.percentile is not None or metric.measure == "mean")
 
 
@@ -75,12 +75,12 @@ _Statistic = tuple[Source, Measure, str]
 
 
 def _statistic(metric: Metric) -> _Statistic:
-    """What metrics that differ in their estimand alone have in common."""
+    """Return the key shared by metrics that differ in their estimand only."""
     return metric.source, metric.measure, metric.convention
 
 
 def _by_flows(metrics: Sequence[Metric]) -> dict[SimulationSource, list[Metric]]:
-    """One metric of each statistic, by the flows that it is about."""
+    """Return one metric per statistic, grouped by the flows that it covers."""
     found: dict[SimulationSource, dict[_Statistic, Metric]] = {}
     for metric in metrics:
         if has_duration_advice(metric):
@@ -92,7 +92,7 @@ def _by_flows(metrics: Sequence[Metric]) -> dict[SimulationSource, list[Metric]]
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What the flows say of a statistic, whatever its estimand; `inside` is the pooled estimate of the stable phase."""
+    """Results for a statistic, whatever its estimand; `inside` is the pooled estimate of the stable phase."""
 
     edges: Edges | str
     transient: Transient | None
@@ -108,7 +108,7 @@ def _findings(
     phases: Phases,
     confidence: float,
 ) -> Iterator[tuple[_Statistic, _Finding]]:
-    """Of metrics of the same flows, step by step: each step sorts its trials once for all of them, and is then let go."""
+    """Yield findings for metrics of the same flows, step by step, so that each step sorts its trials once and is then released."""
     values, chosen = flows.samples(source.quantity), flows.of_class(source)
     trials = values.chosen(chosen)
     found = [_stable(metric, flows, values, chosen, trials, phases, confidence) for metric in metrics]
@@ -134,7 +134,7 @@ def _stable(
     phases: Phases,
     confidence: float,
 ) -> _Finding:
-    """The stable phase of a statistic, and what the flows beside it do; no steps yet."""
+    """Evaluate the stable phase of a statistic, and the effect of the other flows, without steps yet."""
     edges = edges_of(metric, flows, chosen, phases)
     if not isinstance(edges, Edges):
         return _Finding(edges, None, None, trials, [])
@@ -193,13 +193,13 @@ def _parts(
     trials: st.TrialSamples,
     duration: float,
 ) -> Iterator[tuple[float, st.TrialSamples]]:
-    """The first parts of the trials, and the whole ones."""
+    """Yield the first parts of the trials, and the whole trials."""
     for part in _PARTS:
         yield part, trials if part >= 1 else values.chosen(chosen & (flows.start < part * duration))
 
 
 def _with_transient(metric: Metric, step: DurationStep, flows: int, inside: float | None) -> DurationStep:
-    """A step of parts of the trials, or of whole ones, with its bias against the stable phase where so many flows tell it."""
+    """Add to a step its bias relative to the stable phase, if there are enough flows."""
     found = None if step.pooled is None else step.pooled.estimate
     if found is None or not inside or flows_lacking(flows, metric.percentile):
         return step
@@ -207,7 +207,7 @@ def _with_transient(metric: Metric, step: DurationStep, flows: int, inside: floa
 
 
 def _longer(trials: st.TrialSamples) -> Iterator[tuple[int, st.TrialSamples]]:
-    """Several trials put together, whose warm-up and cool-down count as in one trial of that duration."""
+    """Yield joined trials, with warm-up and cool-down as in one trial of that duration."""
     for number in _JOINED:
         if len(trials) // number >= _MIN_JOINED:
             yield number, trials.joined(number)
@@ -221,7 +221,7 @@ def _step(
     *,
     joined: bool,
 ) -> DurationStep:
-    """A step whose transient bias is not known yet."""
+    """Build a step without its transient bias."""
     with_flows = trials.with_samples()
     own = estimate(metric, "per_trial", with_flows, confidence, forced=True)
     pooled = estimate(metric, "pooled", trials, confidence)
@@ -238,7 +238,7 @@ def _step(
 
 
 def _small_sample(metric: Metric, trials: st.TrialSamples, confidence: float) -> st.Ratio | None:
-    """The per-trial estimate over the pooled one of the same flows, in percent; None where too few flows say so."""
+    """Return the per-trial estimate over the pooled one of the same flows, in percent; None if there are too few flows."""
     if len(trials) < 2 or flows_lacking(int(trials.sizes.sum()), metric.percentile):
         return None
     own = trial_values(metric, trials)

@@ -15,12 +15,12 @@ from trialwise.numbers import about
 
 
 def is_estimated(metric: Metric) -> bool:
-    """Whether both estimands of a metric are told: of simulated trials, of transfers over a path, and of what is pooled."""
+    """Return True if both estimands of a metric are reported: simulated trials, transfers over a path, and pooled metrics."""
     return metric.source.is_estimated or metric.estimand == "pooled"
 
 
 def can_be_pooled(metric: Metric) -> bool:
-    """Whether the measure of a metric is one of all samples: an extreme of all only grows with their number."""
+    """Return True if a metric's measure can be pooled; an extreme cannot, because it grows with the number of samples."""
     return metric.measure not in ("min", "max")
 
 
@@ -38,15 +38,15 @@ def estimate(
     Parameters
     ----------
     metric, estimand
-        What is estimated.
+        The metric and its estimand.
     trials
-        Samples of each trial, in the unit of the metric; `st.TrialSamples` where several estimates are of the same trials.
+        Samples of each trial, in the unit of the metric; `st.TrialSamples` if several estimates use the same trials.
     confidence
         In percent.
     forced
-        Take the quantile of trials also where fewer than five samples of a trial lie beyond it.
+        Allow the per-trial quantile even if fewer than five samples of a trial lie beyond it.
     repeats
-        Whether trials that gave the same number are one and the same, nothing in them being random.
+        True if trials with equal results are identical, because nothing in them is random.
     """
     try:
         if estimand == "pooled":
@@ -57,20 +57,20 @@ def estimate(
 
 
 def trial_value(metric: Metric, samples: Array) -> float:
-    """The metric of one trial, by its convention."""
+    """Compute the metric of one trial, by its convention."""
     if metric.percentile is None:
         return float(st.measure_of(samples, metric.measure))
     return float(st.trial_quantile(samples, metric.percentile, metric.convention))
 
 
 def trial_values(metric: Metric, trials: Sequence[Array]) -> Array:
-    """`trial_value` of each trial, many at once: shape (trials,)."""
+    """Compute `trial_value` of many trials at once: shape (trials,)."""
     measure = metric.measure if metric.percentile is None else metric.percentile
     return st.trial_measures(trials, measure, metric.convention)
 
 
 def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estimate:
-    """The estimand "pooled"; StatisticsError where it cannot be had."""
+    """Estimate the estimand "pooled"; raise StatisticsError if that is impossible."""
     percentile = metric.percentile
     if percentile is None:
         found = st.pooled_mean(trials, confidence=confidence)
@@ -95,7 +95,7 @@ def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estima
 def _per_trial(
     metric: Metric, everything: Sequence[Array], confidence: float, *, forced: bool, repeats: bool
 ) -> Estimate:
-    """Of the trials that have a sample: others, in which there was no flow of the metric, have no number of their own."""
+    """Estimate from the trials with samples; trials without a flow of the metric have no value."""
     trials = st.TrialSamples.of(everything).with_samples()
     single = bool((trials.sizes == 1).all())
     measure = "mean" if single else metric.measure

@@ -1,4 +1,4 @@
-"""Estimates of every metric and treatment whose trials have flows, or whose samples are pooled."""
+"""Estimates of every metric and treatment with flows or pooled samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 
 Observed = Mapping[str, Sequence[Observation]]
-"""By the name of the metric."""
+"""Observations by the name of the metric."""
 
 
 def estimate_directory(
@@ -51,26 +51,26 @@ def estimate_directory(
     told: Progress | None = None,
     overview: bool = False,
 ) -> Estimation | None:
-    """Estimate what the finished trials of a directory say; None where no metric is estimated (`is_estimated`).
+    """Estimate the metrics from the finished trials of a directory; None if no metric is estimated (`is_estimated`).
 
     Parameters
     ----------
     rows
         Every attempt at every trial.
     treatments
-        In the order in which they are told.
+        In output order.
     observed
         The samples of all finished trials, by metric.
     workloads
-        What is known of the workloads beside the trials, for control variates; None for none.
+        Facts about the workloads from outside the trials, for control variates; None for none.
     tilt
-        What tilted trials kept; None where nothing is tilted.
+        Weights kept by tilted trials; None if nothing is tilted.
     confidence
         In percent.
     told
-        Told what is done, how much of it, and of how much.
+        Called with the current step, the amount done, and the total.
     overview
-        The estimates alone: no records of flows are read for sizes and durations, and there are no courses.
+        Only the estimates: no flow records are read for sizes and durations, and there are no courses.
     """
     metrics = [metric for metric in experiment.metrics if is_estimated(metric)]
     if not metrics:
@@ -119,14 +119,14 @@ def estimate_directory(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Own:
-    """The observations of a treatment, and their samples: those of one source are the same for all of its metrics."""
+    """The observations of a treatment, and their samples, which are shared by all metrics of one source."""
 
     observations: list[Observation]
     samples: st.TrialSamples
 
 
 def _own(metrics: Sequence[Metric], treatment: str, observed: Observed) -> dict[str, _Own]:
-    """By the name of the metric, of metrics with an observation; metrics with the same list of observations share theirs."""
+    """Return observations by metric, for metrics that have any; metrics with the same list of observations share theirs."""
     shared: dict[int, _Own] = {}
     for everything in (observed[metric.name] for metric in metrics):
         if id(everything) not in shared:
@@ -137,7 +137,7 @@ def _own(metrics: Sequence[Metric], treatment: str, observed: Observed) -> dict[
 
 
 def _repeat(observed: Mapping[str, _Own]) -> bool:
-    """Whether every trial of a treatment has the samples of the first, in all metrics."""
+    """Return True if every trial of a treatment has the samples of the first, in all metrics."""
     return all(
         np.array_equal(one.values, own.observations[0].values)
         for own in observed.values()
@@ -168,7 +168,7 @@ def _weighted(
     tilt: TiltWeights,
     confidence: float,
 ) -> Iterator[MetricEstimate]:
-    """The estimates of tilted trials, each with the other way to take the same weights."""
+    """Estimate from tilted trials, with the alternative use of the same weights for each."""
     for treatment in (name for name in treatments if name in trials):
         load = load_of(experiment, trials[treatment][0].factors)
         for metric in experiment.metrics:
@@ -222,7 +222,7 @@ def _of_blocks(
     rows: Mapping[int, TrialRow],
     confidence: float,
 ) -> Iterator[MetricEstimate]:
-    """Of Sobol samples: their own estimand, without control variates, whose regression takes independent trials."""
+    """Estimate from Sobol samples: the metric's own estimand, without control variates, which require independent trials."""
     for metric in metrics:
         own = [one for one in observed[metric.name] if one.treatment == treatment]
         if own:
@@ -239,7 +239,7 @@ def _of_blocks(
 
 
 def _lost(rows: Sequence[TrialRow], treatment: str) -> int:
-    """Trials of a treatment that gave no values: what is left is no sample of its workloads, whose means controls rest on."""
+    """Count the trials of a treatment without values; the rest is then not a random sample of workloads, as controls require."""
     last = {row.number: row for row in rows if not row.warmup and row.treatment == treatment}
     return sum(row.status in ("invalid", "failed") for row in last.values())
 

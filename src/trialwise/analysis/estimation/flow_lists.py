@@ -1,4 +1,4 @@
-"""Which simulated trials met the same flows: those of one round, where topology and workload are the same."""
+"""Simulated trials that met the same flows: those of one round with the same topology and workload."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trialwise.experiment.placeholders import fill, names_in
 
 
 def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Level]]) -> Mapping[str, str]:
-    """For each treatment of a simulation a name of what its flow lists are drawn from: those of one round are then the same.
+    """Name the source of each treatment's flow lists; treatments with the same name have the same flows in a round.
 
-    `levels` are those of each treatment. Treatments whose topology or workload depends on anything but these (a seed, a level that is
-    drawn for each trial) are left out; so are all where trials are not simulated.
+    `levels` are the levels of each treatment. The result is empty if topology or workload depends on anything else (a seed, a level
+    sampled per trial), or if trials are not simulated.
     """
     texts = experiment.trial.workload_texts
     if not texts:
@@ -34,7 +34,7 @@ def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Le
 def paired_by_round(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
     """Give trials with the same flows the same name, so that treatments are compared in pairs (common random numbers).
 
-    `names` are those of `flow_list_names`. Nothing changes where no two treatments have the same flow lists.
+    `names` come from `flow_list_names`. Nothing changes if no two treatments have the same flow lists.
     """
     several = {name for name in names.values() if list(names.values()).count(name) > 1}
     lists = {treatment: name for treatment, name in names.items() if name in several}

@@ -1,4 +1,4 @@
-"""The kept records of simulated flows, trial by trial, read as a stream."""
+"""Stored records of simulated flows, read trial by trial as a stream."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ COLUMNS = ("size_bytes", "start_ps", "fct_ps", "ideal_ps")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowRecords:
-    """The flows of some trials, all of one treatment: arrays of shape (flows,), flows of a trial together.
+    """The flows of some trials of one treatment: arrays of shape (flows,), with the flows of a trial contiguous.
 
-    `trial` is the place of each flow's trial in `rows`. Times are in seconds, `size` is payload in bytes; `fct` is NaN for a flow
-    that did not finish.
+    `trial` is the index of each flow's trial in `rows`. Times are in seconds, `size` is payload in bytes; `fct` is NaN for an
+    unfinished flow.
     """
 
     rows: tuple[TrialRow, ...]
@@ -43,15 +43,15 @@ class FlowRecords:
 
     @property
     def slowdown(self) -> Array:
-        """Completion times over those of the flows alone."""
+        """Return completion times relative to those of the flows alone on the network."""
         return self.fct / self.ideal
 
     def values(self, quantity: str) -> Array:
-        """A quantity of flows: fct (s), slowdown, or throughput (bit/s)."""
+        """Return a quantity of flows: fct (s), slowdown, or throughput (bit/s)."""
         return {"fct": self.fct, "slowdown": self.slowdown, "throughput": 8 * self.size / self.fct}[quantity]
 
     def of_class(self, source: SimulationSource) -> npt.NDArray[np.bool_]:
-        """Which flows finished and are of the sizes that a source is about."""
+        """Return which flows finished and are in the size range of a source."""
         chosen = np.isfinite(self.fct)
         if source.sizes:
             ends = size_class(source.sizes)
@@ -59,13 +59,13 @@ class FlowRecords:
         return chosen
 
     def samples(self, quantity: str) -> st.TrialSamples:
-        """A quantity of all flows (`values`) by trial, to choose from: flows that did not finish have none."""
+        """Return a quantity of all flows (`values`) by trial, for selection; unfinished flows are NaN."""
         counts = np.bincount(self.trial, minlength=len(self.rows))
         return st.TrialSamples(self.values(quantity), counts)
 
 
 def treatments_of(rows: Sequence[TrialRow]) -> dict[str, list[TrialRow]]:
-    """The finished trials that count of each treatment, in plan order."""
+    """Group the finished trials that count by treatment, in plan order."""
     found: dict[str, list[TrialRow]] = {}
     for row in rows:
         if row.status == "finished" and not row.warmup:
@@ -79,7 +79,7 @@ def keeps_records(experiment: Experiment) -> bool:
 
 
 def read_flows(directory: ExperimentDirectory, rows: Sequence[TrialRow]) -> FlowRecords:
-    """The flow records of trials; those whose file is not there are left out."""
+    """Read the flow records of trials; those without a file are omitted."""
     there = tuple(row for row in rows if os.path.lexists(directory.path / _file(row)))
     parts = [_read(directory, there, first) for first in range(0, len(there), TOGETHER)]
     trial = np.concatenate([np.empty(0, dtype=np.int64), *(trials for trials, _ in parts)])
@@ -93,7 +93,7 @@ def read_flows(directory: ExperimentDirectory, rows: Sequence[TrialRow]) -> Flow
 def _read(
     directory: ExperimentDirectory, rows: Sequence[TrialRow], first: int
 ) -> tuple[npt.NDArray[np.int64], list[Array]]:
-    """The trials, by their places, and the columns of the flows of some files, read together from the first one on."""
+    """Read some files from the first one on; return the index of each flow's trial, and the columns of the flows."""
     batch = rows[first : first + TOGETHER]
     paths = [str(directory.path / _file(row)) for row in batch]
     places = {path: first + place for place, path in enumerate(paths)}

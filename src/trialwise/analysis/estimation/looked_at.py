@@ -1,4 +1,4 @@
-"""What is said of estimates at which a rule looked to decide how many trials there are."""
+"""Notes on estimates at which a rule looked to decide the number of trials."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from trialwise.rules import RULES
 
 
 def looks_harm(experiment: Experiment) -> bool:
-    """Whether the rule that looks does not hold its level; the others pay for their looks."""
+    """Return True if the rule that looks does not hold its level; the others adjust for their looks."""
     return bool(RULES[experiment.design.looks].warning)
 
 
 def looked_at_note(experiment: Experiment) -> str:
-    """That intervals of all trials do not know of the rule that ended the run, and which do; empty where none looked.
+    """Say that intervals of all trials ignore the rule that ended the run, and which ones account for it; empty if none looked.
 
-    The coverage of CCEval's rule, as simulation shows it, stands with it.
+    It includes the simulated coverage of CCEval's rule.
     """
     looks = experiment.design.looks
     if not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):

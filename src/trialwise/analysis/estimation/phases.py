@@ -13,18 +13,18 @@ from trialwise.arrays import Array
 
 _TIMES = 60
 _STABLE = 0.9
-"""Of the level of active flows, from which on a trial is out of its warm-up."""
+"""Share of the stable level of active flows at which the warm-up ends."""
 _STILL_RISING = 10.0
-"""Percent by which active flows grow from the second quarter to the second half of a trial that is not stable."""
+"""Growth in percent of active flows from the second quarter to the second half above which a trial is not stable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """When things happen in the trials of a treatment, in seconds; `active` are mean numbers of active flows at `times`.
+    """The phases of the trials of a treatment, in seconds; `active` are mean numbers of active flows at `times`.
 
-    `warmup_end` is None where the number of active flows still rises when the last flows begin. `growth` is that of the second
-    half of the span in which flows begin over its second quarter, in percent, by Fieller's set over trials; None where no flow is
-    active there. `drain` is the mean time from the end of that span to the end of the last flow.
+    `warmup_end` is None if the number of active flows is still rising when the last flows begin. `growth` compares the second half
+    of the span in which flows begin with its second quarter, in percent, by Fieller's set over trials; None if no flow is active
+    there. `drain` is the mean time from the end of that span to the end of the last flow.
     """
 
     duration: float
@@ -36,10 +36,10 @@ class Phases:
 
 
 def phases_of(flows: FlowRecords, duration: float, confidence: float = 95.0) -> Phases:
-    """The phases of all trials together; the stable level is that of the second half of the span in which flows begin.
+    """Find the phases of all trials together; the stable level is that of the second half of the span in which flows begin.
 
-    Flows still pile up where the interval of their growth at `confidence` percent lies above 0 and the growth is more than 10 %:
-    by its estimate alone heavy tails would be taken for a rise.
+    Flows are still accumulating if the interval of their growth at `confidence` percent lies above 0 and the growth exceeds 10 %;
+    the estimate alone would mistake heavy tails for a rise.
     """
     end = flows.start + np.where(np.isfinite(flows.fct), flows.fct, inf)
     trials = len(flows.rows)
@@ -73,6 +73,6 @@ def phases_of(flows: FlowRecords, duration: float, confidence: float = 95.0) -> 
 
 
 def _mean_active(flows: FlowRecords, end: Array, start: float, stop: float) -> Array:
-    """The mean number of active flows of each trial between two times."""
+    """Return the mean number of active flows of each trial between two times."""
     inside = np.clip(np.minimum(end, stop) - np.maximum(flows.start, start), 0, None)
     return np.bincount(flows.trial, inside, len(flows.rows)) / (stop - start)

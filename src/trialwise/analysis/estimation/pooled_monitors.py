@@ -1,4 +1,4 @@
-"""How the estimate of a pooled metric settles as trials come in, and the distribution of all its samples."""
+"""Convergence of the estimate of a pooled metric over trials, and the distribution of all its samples."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from trialwise.analysis.estimation.results import PooledCourse, PooledStep
 from trialwise.experiment.model import Metric
 
 _LOOKS = 20
-"""Each look sorts all samples so far, so that their number bounds the time that millions of samples take."""
+"""Number of looks; each sorts all samples so far, which is slow for millions of samples."""
 _FEWEST = 3
-"""Trials below which an interval with trials as clusters says nothing."""
+"""Minimum number of trials for a meaningful interval with trials as clusters."""
 
 
 def pooled_courses(
     metrics: Sequence[Metric], treatment: str, trials: st.TrialSamples, confidence: float
 ) -> Iterator[PooledCourse]:
-    """The estimates of metrics of the same samples after the first trials of a treatment, in plan order, evenly spread up to all.
+    """Yield estimates of metrics of the same samples from the first trials of a treatment, in plan order, evenly spread up to all.
 
-    Intervals are each by itself: none of them may stop an experiment. Nothing where there are too few trials.
+    Each interval holds separately: none of them may stop an experiment. Yields nothing if there are too few trials.
     """
     steps: dict[str, list[PooledStep]] = {metric.name: [] for metric in metrics}
     for count in _looks(len(trials)):

@@ -1,4 +1,4 @@
-"""What is estimated from simulated trials: frozen records, which report, JSON and tests read alike."""
+"""Frozen records of estimates from simulated trials, read by report, JSON and tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trialwise.experiment.model import Controls, Estimand
 
 @dataclass(frozen=True, slots=True)
 class WeightedTail:
-    """Whether the weights of tilted trials can be trusted.
+    """Diagnostics of the weights of tilted trials.
 
-    `effective_trials` is what the tail is worth, (Σ W)²/Σ W² over the tail weights W of the trials, `largest_share` the part that
-    one trial has of it, and `mean_likelihood_ratio` that of all flows, 1 in expectation. `load_ratio` is the load that the untilted
-    sizes of the trials offer over the one asked for, not 1 where they are those of a fit; `true_load` that load as a part of the
-    capacity, None where it is drawn for each trial. `batches` of `batch` trials are those that the estimate is of, None where it is
-    of all trials together.
+    `effective_trials` is the effective sample size of the tail, (Σ W)²/Σ W² over the tail weights W of the trials, `largest_share`
+    the largest share of one trial in it, and `mean_likelihood_ratio` the mean over all flows, 1 in expectation. `load_ratio` is the
+    load offered by the untilted sizes of the trials over the requested one, which differs from 1 for sizes from a fit; `true_load`
+    is that load as a share of the capacity, None if it is sampled per trial. The estimate is of `batches` batches of `batch` trials;
+    None if it is of all trials together.
     """
 
     effective_trials: float
@@ -34,9 +34,9 @@ class WeightedTail:
 class Estimate:
     """One estimand of one metric and treatment, in the unit of the metric.
 
-    `what` names the estimand in words. Where it cannot be had, the numbers are None and `note` says what would lift that; a bound
-    is infinite where there are too few samples for it. `design_effect` is the variance over that of as many independent samples,
-    None where that says nothing. `confidence` is in percent. `weights` are those of tilted trials, else None.
+    `what` names the estimand in words. If it cannot be estimated, the numbers are None and `note` gives the remedy; a bound is
+    infinite if there are too few samples for it. `design_effect` is the variance over that of as many independent samples, None if
+    not meaningful. `confidence` is in percent. `weights` are the diagnostics of tilted trials, else None.
     """
 
     estimand: Estimand
@@ -56,7 +56,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ControlledEstimate:
-    """The estimand of a metric with control variates beside it.
+    """The estimand of a metric, with control variates.
 
     `result` holds both intervals, and which is used. `features` are the controls; their means come from `generated` workloads.
     """
@@ -68,7 +68,7 @@ class ControlledEstimate:
 
     @property
     def used(self) -> str:
-        """Which of both intervals is to be used, and why."""
+        """Which of the two intervals to use, and why."""
         if self.result.usable:
             return "controlled"
         if self.result.n < self.result.needed:
@@ -78,9 +78,9 @@ class ControlledEstimate:
 
 @dataclass(frozen=True, slots=True)
 class MetricEstimate:
-    """A metric of one treatment: its own estimand, the other one where both make sense, and control variates.
+    """A metric of one treatment: its own estimand, the other one if both make sense, and control variates.
 
-    `controls_note` says why there are no control variates where they were asked for; empty otherwise.
+    `controls_note` says why requested control variates are missing; empty otherwise.
     """
 
     metric: str
@@ -94,7 +94,7 @@ class MetricEstimate:
 
 @dataclass(frozen=True, slots=True)
 class PooledStep:
-    """A pooled estimate from the first so many trials; a bound is None or infinite where there are too few samples for it."""
+    """A pooled estimate from the first `trials` trials; a bound is None or infinite if there are too few samples for it."""
 
     trials: int
     samples: int
@@ -105,10 +105,10 @@ class PooledStep:
 
 @dataclass(frozen=True, slots=True)
 class PooledCourse:
-    """What there is to see of a pooled metric of one treatment, of which single trials have no value that means anything.
+    """The course of a pooled metric of one treatment, for which single trials have no meaningful value.
 
-    `steps` are its estimates as trials came in, each interval at `confidence` (percent) by itself. `values` (ascending) and `shares`
-    (0 to 1) are the empirical distribution of all samples, at most 200 values of it.
+    `steps` are its estimates as trials arrived, each interval at `confidence` (percent) separately. `values` (ascending) and
+    `shares` (0 to 1) are the empirical distribution of all samples, at most 200 values of it.
     """
 
     metric: str
@@ -133,13 +133,13 @@ class SizeBin:
 
 @dataclass(frozen=True, slots=True)
 class DurationStep:
-    """What trials of another duration would give, of the same flows: both estimands of one metric.
+    """The results that trials of another duration would give from the same flows: both estimands of one metric.
 
-    `duration` is in seconds. Shorter trials are the flows that begin in the first part of each trial; longer ones (`joined`) are
-    several trials put together, which have no start but the one that each has by itself, so that only the number of flows
-    changes. `per_trial` and `pooled` are None where there are too few trials. `small_sample` is the first over the second, in
-    percent: a bias of few flows, since both are of the same. `transient` is the pooled estimate over that of the flows of the stable
-    phase, in percent; of longer trials, by the share that warm-up and cool-down would have. Both are None where too few flows say so.
+    `duration` is in seconds. Shorter trials consist of the flows that begin in the first part of each trial; longer ones (`joined`)
+    are several trials joined, each with its own start, so that only the number of flows changes. `per_trial` and `pooled` are None
+    if there are too few trials. `small_sample` is the first over the second, in percent: the bias of few flows, since both use the
+    same flows. `transient` is the pooled estimate over that of the flows of the stable phase, in percent; for longer trials, by the
+    share that warm-up and cool-down would have. Both are None if there are too few flows.
     """
 
     duration: float
@@ -154,18 +154,18 @@ class DurationStep:
 
 @dataclass(frozen=True, slots=True)
 class DurationAdvice:
-    """How the duration of a trial bears on one metric of one treatment.
+    """The effect of a trial's duration on one metric of one treatment.
 
-    `warmup_end` is when the number of active flows reaches its stable level, in seconds, None where it does not before the last
-    flow begins; `growth` is that of active flows after the second quarter, in percent; `drain` is the mean time from the end of the
+    `warmup_end` is when the number of active flows reaches its stable level, in seconds, None if it does not before the last flow
+    begins; `growth` is the growth of active flows after the second quarter, in percent; `drain` is the mean time from the end of the
     span in which flows begin to the end of the last flow. Flows that begin in the last `cooldown` seconds of the span meet ever
-    fewer others while they last; None where there is no stable phase. The shares are of the flows that begin in each phase.
-    `active` are mean numbers of active flows at `active_times`. `transient` is the pooled estimate of these trials over that of
-    their stable phase, in percent.
+    fewer others while they last; None if there is no stable phase. The shares are of the flows that begin in each phase. `active`
+    are mean numbers of active flows at `active_times`. `transient` is the pooled estimate of these trials over that of their stable
+    phase, in percent.
 
-    `needed` is the duration in seconds from which the estimand of the metric is within `tolerance` percent of that of the stable
-    phase, `trials_needed` how many such trials are as precise as these `trials`; None where these trials do not say, and `reason`
-    says why and the remedy. `sentences` say what is small-sample bias and what is not.
+    `needed` is the duration in seconds from which the estimand of the metric is within `tolerance` percent of its value in the
+    stable phase, `trials_needed` the number of such trials as precise as these `trials`; both are None if unknown, and `reason`
+    gives the cause and the remedy. `sentences` separate small-sample bias from other bias.
     """
 
     metric: str
@@ -195,16 +195,16 @@ class DurationAdvice:
 
     @property
     def subject(self) -> str:
-        """The metric, and of which treatment where there are several."""
+        """The metric, and its treatment if there are several."""
         return self.metric if self.treatment == "-" else f"{self.metric} of {self.treatment}"
 
 
 @dataclass(frozen=True, slots=True)
 class Estimation:
-    """Everything that is estimated from the simulated trials of an experiment.
+    """All estimates from the simulated trials of an experiment.
 
-    `notes` say what is missing or not to be relied on, and why; `remarks` what else is to be known of all estimates. Of an
-    overview, as `analyze` prints it, there are no sizes, durations and courses.
+    `notes` say what is missing or unreliable, and why; `remarks` hold other caveats for all estimates. An overview, as `analyze`
+    prints it, has no sizes, durations and courses.
     """
 
     estimates: tuple[MetricEstimate, ...]

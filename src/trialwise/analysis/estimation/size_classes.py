@@ -1,4 +1,4 @@
-"""Slowdown against flow size, as the field draws it: p50 and p99 of the flows in each tenth of all sizes."""
+"""Slowdown by flow size, as usual in the field: p50 and p99 of the flows in each tenth of all sizes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trialwise.analysis.estimation.results import SizeBin
 PERCENTILES = (50.0, 99.0)
 _BINS = 10
 _FEWEST = 100
-"""Flows of a bin, below which its p99 would be its largest."""
+"""Minimum number of flows of a bin; with fewer its p99 would be its largest."""
 
 
 def size_edges(flows: FlowRecords, bins: int = _BINS) -> tuple[float, ...]:
-    """Ends of bins with as many flows in each, in bytes; fewer where many flows have one size."""
+    """Return the edges of bins with equal numbers of flows, in bytes; fewer if many flows have one size."""
     return tuple(
         np.unique(np.quantile(flows.size, np.linspace(0, 1, bins + 1), method="inverted_cdf")).tolist()
     )
@@ -31,10 +31,10 @@ def size_bins(
     edges: Sequence[float],
     confidence: float,
 ) -> Iterator[SizeBin]:
-    """The bins of one treatment that have enough flows; flows of the warm-up and the cool-down are left out."""
+    """Yield the bins of one treatment with enough flows; flows of the warm-up and the cool-down are excluded."""
     counted = np.isfinite(flows.fct) & stable(set_apart, flows)
     slowdowns = flows.samples("slowdown")
-    # Bins are (low, high], the first one with its lower end; a single size is one bin.
+    # Bins are (low, high], the first one includes its lower edge; a single size is one bin.
     places = np.clip(np.searchsorted(edges, flows.size, side="left"), 1, max(len(edges) - 1, 1))
     for place in range(1, max(len(edges), 2)):
         chosen = counted & (places == place)
@@ -53,9 +53,9 @@ def size_bins(
 
 
 def stable(set_apart: tuple[float, float], flows: FlowRecords) -> npt.NDArray[np.bool_]:
-    """Which flows begin neither in the warm-up nor in the cool-down.
+    """Return which flows begin neither in the warm-up nor in the cool-down.
 
-    The end of the span in which flows begin is that of the last flow of all trials: of many trials it is the workload's duration.
+    The span in which flows begin ends with the last flow of all trials; with many trials this is the workload's duration.
     """
     warmup, cooldown = set_apart
     chosen = flows.start >= warmup

@@ -1,4 +1,4 @@
-"""What warm-up and cool-down do to an estimate of all flows: the stable ones set apart, and other durations of a trial."""
+"""The effect of warm-up and cool-down on an estimate of all flows: stable flows separated, and other trial durations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from trialwise.numbers import write
 from trialwise.statistics.estimates.quantiles import MIN_BEYOND as BEYOND_IN_A_TRIAL
 
 _MIN_STABLE = 0.1
-"""Of a trial, below which nothing is said of its stable phase."""
+"""Minimum length of the stable phase as a share of a trial, for statements about it."""
 _FAR = 99.0
-"""Percentile of completion times that stands for the flows on which a mean rests."""
+"""Percentile of completion times that represents the flows that dominate a mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Where the stable phase lies for the flows of one metric: those that begin from `warmup` to `cooldown` before the end.
+    """The stable phase for the flows of one metric: those that begin from `warmup` to `cooldown` before the end.
 
-    A flow as slow as the quantile that begins in the last `cooldown` seconds of the duration ends while no more flows begin.
+    A flow as slow as the quantile that begins in the last `cooldown` seconds of the duration ends after the last flow begins.
     Times are in seconds, `stable` marks flows, and `stable_flows` and `edge_flows` are their numbers in a trial of `duration`.
     """
 
@@ -41,9 +41,9 @@ class Edges:
     edge_flows: float
 
     def share(self, duration: float) -> float | None:
-        """The share of flows of warm-up and cool-down in trials of another duration, None where they do not fit into it.
+        """Return the share of warm-up and cool-down flows in trials of another duration; None if the two phases exceed it.
 
-        Both last as long in every trial, so that only the stable phase is longer or shorter.
+        Both have the same length in every trial, so that only the stable phase changes.
         """
         inside = duration - self.warmup - self.cooldown
         if inside < 0:
@@ -52,7 +52,7 @@ class Edges:
         return self.edge_flows / (self.edge_flows + stable) if self.edge_flows else 0.0
 
     def duration_of(self, share: float) -> float:
-        """The duration at which warm-up and cool-down have a share of the flows, above 0."""
+        """Return the duration at which warm-up and cool-down have a share of the flows, above 0."""
         stable = self.edge_flows * (1 - min(share, 1.0)) / min(share, 1.0)
         length = self.duration - self.warmup - self.cooldown
         return self.warmup + self.cooldown + length * stable / self.stable_flows
@@ -67,15 +67,15 @@ class Transient:
 
     @property
     def far(self) -> float:
-        """The end of the interval that is farther from 0, in percent."""
+        """The bound of the interval farther from 0, in percent."""
         return max(abs(self.bias.low), abs(self.bias.high))
 
     def bias_at(self, duration: float) -> float | None:
-        """The bias in percent in trials of another duration: to first order in proportion to the share of flows at the edges."""
+        """Return the bias in percent in trials of another duration: to first order proportional to the share of edge flows."""
         return self._scaled(self.bias.estimate, duration)
 
     def far_at(self, duration: float) -> float | None:
-        """The same of `far`."""
+        """Return `far` for another duration."""
         return self._scaled(self.far, duration)
 
     def _scaled(self, bias: float, duration: float) -> float | None:
@@ -83,7 +83,7 @@ class Transient:
         return None if then is None else bias * then / now if now else 0.0
 
     def duration_for(self, tolerance: float) -> float:
-        """The duration from which the whole interval of the bias is within a tolerance in percent, of either sign."""
+        """Return the duration from which the whole interval of the bias is within a tolerance in percent, of either sign."""
         now = self.edges.share(self.edges.duration)
         if not now or not self.far:
             return self.edges.warmup + self.edges.cooldown
@@ -93,7 +93,7 @@ class Transient:
 def edges_of(
     metric: Metric, flows: FlowRecords, chosen: npt.NDArray[np.bool_], phases: Phases
 ) -> Edges | str:
-    """The stable phase of a metric's flows, or why there is none and the remedy."""
+    """Find the stable phase of a metric's flows, or say why there is none and the remedy."""
     duration, warmup = phases.duration, phases.warmup_end
     if warmup is None:
         return (
@@ -115,7 +115,7 @@ def edges_of(
 
 
 def growth_words(growth: st.Ratio | None) -> str:
-    """How the number of active flows goes on after the first half, in words."""
+    """Describe in words how the number of active flows continues after the first half."""
     if growth is None:
         return "no flow is active in the second quarter of the trials"
     return (
@@ -125,23 +125,23 @@ def growth_words(growth: st.Ratio | None) -> str:
 
 
 def change_text(percent: float) -> str:
-    """A change in percent with its sign and two digits that matter."""
+    """Write a change in percent with its sign and two significant digits."""
     return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
 
 
 def transient_of(
     metric: Metric, trials: Sequence[Array], stable: Sequence[Array], edges: Edges, confidence: float
 ) -> Transient | None:
-    """The bias of the flows of warm-up and cool-down; None where the interval has no end."""
+    """Estimate the bias by the flows of warm-up and cool-down; None if the interval is unbounded."""
     whole, inside = (st.pooled_influence(each, metric.percentile) for each in (trials, stable))
     bias = st.paired_ratio(inside, whole, confidence=confidence).in_percent()
     return Transient(edges, bias) if bias.bounded else None
 
 
 def flows_lacking(flows: float, percentile: float | None, wanted: int = BEYOND_IN_A_TRIAL) -> str:
-    """That fewer than the wanted flows are beyond a quantile, and how many times as many would do; empty where they suffice.
+    """Say if fewer than `wanted` flows are beyond a quantile, and by what factor more would do; empty if they suffice.
 
-    Below those that the quantile of a single trial takes, its place in a sample says nothing.
+    With fewer flows than the quantile of a single trial needs, its rank in a sample is not informative.
     """
     if percentile is None:
         return "" if flows >= wanted else f"there are {flows:.0f} flows and {wanted} are wanted"

@@ -1,4 +1,4 @@
-"""Trials as one number each for comparisons: of the quantile or mean of all samples where metrics are pooled, and what is doubtful."""
+"""Trials as one number each for comparisons, for pooled metrics their contribution to the pooled statistic, and caveats."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trialwise.experiment.model import Experiment, Metric
 from trialwise.numbers import about, write
 
 MIN_BEYOND = 20
-"""Samples beyond a quantile from which on intervals of differences hold about as often as they say."""
+"""Minimum number of samples beyond a quantile for about nominal coverage of intervals of differences."""
 
 
 def with_estimands(trials: TrialSet, experiment: Experiment, store: StoreObservations) -> TrialSet:
-    """Replace the values of pooled metrics by what each trial contributes (`st.pooled_influence`), and note forced quantiles.
+    """Replace the values of pooled metrics by each trial's contribution (`st.pooled_influence`), and note forced quantiles.
 
-    The mean of what trials contribute is the statistic of all samples of a treatment, and differences have its variance.
+    The mean of the contributions is the statistic of all samples of a treatment, and differences have its variance.
     """
     forced = [
         note for one in experiment.metrics if one.name in trials.metrics for note in _forced(one, store)
@@ -31,7 +31,7 @@ def with_estimands(trials: TrialSet, experiment: Experiment, store: StoreObserva
 
 
 def _forced(metric: Metric, store: StoreObservations) -> Iterator[str]:
-    """That a quantile of each trial has too few samples of it beyond: averaging over trials does not lift its bias."""
+    """Warn if trials have too few samples beyond a per-trial quantile; averaging over trials does not remove its bias."""
     if metric.estimand != "per_trial" or metric.percentile is None or not is_estimated(metric):
         return
     sizes = [len(one.values) for one in store.of(metric) if len(one.values)]
@@ -61,7 +61,7 @@ def _pooled(trials: TrialSet, experiment: Experiment, store: StoreObservations) 
 
 
 def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
-    """A warning where too few samples lie beyond the quantile for its influence to say how it varies."""
+    """Warn if too few samples lie beyond the quantile for its influence to show its variance."""
     if metric.percentile is None:
         return
     counts: dict[str, int] = {}
@@ -77,10 +77,10 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
 
 
 def _replaced(table: pl.DataFrame, metric: Metric, store: StoreObservations) -> pl.DataFrame:
-    """The table with other values of one metric; a treatment with a single trial keeps its own, for which nothing is inferred."""
+    """Replace the values of one metric; a treatment with a single trial keeps its own, without inference."""
     own = pl.col("metric") == metric.name
     groups: dict[str, list[Observation]] = {}
-    # A trial without samples adds nothing to the statistic or its standard error: both are sums over trials.
+    # A trial without samples adds nothing to the statistic or its standard error, because both are sums over trials.
     for observation in (one for one in store.of(metric) if len(one.values)):
         groups.setdefault(observation.treatment, []).append(observation)
     values: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Tail quantiles of tilted trials: weights make up for what was drawn, and say whether they can be trusted."""
+"""Tail quantiles of tilted trials: weights correct for the sampling distribution, with diagnostics."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from trialwise.statistics.simulation.importance import BATCH
 
 Attempt = tuple[int, int]
 PRECISION = 1.0
-"""Percent: at what the rule of batches would stop where a metric does not say (CCEval section 6.5)."""
+"""Default precision in percent at which the rule of batches would stop (CCEval section 6.5)."""
 _MUCH = 1.05
-"""Ratio of loads from which on the workload is another one."""
+"""Ratio of loads above which the workload counts as a different one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TiltWeights:
-    """What tilted trials kept beside their metrics, by number and attempt."""
+    """Weights that tilted trials stored with their metrics, by number and attempt."""
 
     log_likelihood: Mapping[Attempt, Array]
     expected_flows: Mapping[Attempt, Array]
@@ -36,17 +36,17 @@ class TiltWeights:
 
     @classmethod
     def of(cls, store: StoreObservations) -> TiltWeights:
-        """Read them; empty mappings where nothing is tilted."""
+        """Read the weights; empty mappings if nothing is tilted."""
         return cls(*(store.kept(key) for key in (LOG_LIKELIHOOD, EXPECTED_FLOWS, LOAD_RATIO)))
 
 
 def is_tilted(experiment: Experiment) -> bool:
-    """Whether trials draw their sizes from another distribution."""
+    """Return True if trials draw their sizes from a tilted distribution."""
     return experiment.trial.traits.weighted
 
 
 def refuse_tilted(experiment: Experiment) -> None:
-    """Raise AnalysisError where trials are tilted: the value of one of them says nothing of the workload."""
+    """Raise AnalysisError if trials are tilted, because their single values do not represent the workload."""
     if is_tilted(experiment):
         raise AnalysisError(
             f"{experiment.name}: its workload is tilted, and single trials say nothing without their weights",
@@ -62,18 +62,18 @@ def weighted_estimate(
     load: float | None,
     confidence: float = 95.0,
 ) -> Estimate:
-    """The tail quantile of all flows, of all trials together or by CCEval's batches.
+    """Estimate the tail quantile of all flows, from all trials together or by CCEval's batches.
 
     Parameters
     ----------
     metric, estimand
         A percentile of completion times, pooled or model_based.
     trials
-        Those of one treatment, in plan order.
+        Observations of one treatment, in plan order.
     weights
-        What they kept.
+        Their weights.
     load
-        What was asked for; None where it cannot be told.
+        The requested load; None if unknown.
     confidence
         In percent.
     """
@@ -119,12 +119,12 @@ def weighted_estimate(
 
 
 def cycle_of(responses: Array, log_likelihood: Array) -> st.Cycle:
-    """A tilted trial as the statistics know it."""
+    """Convert a tilted trial to a `Cycle`."""
     return st.Cycle(responses, np.exp(log_likelihood), np.empty(0))
 
 
 def weighted_trial(responses: Array, log_likelihood: Array, expected_flows: Array) -> st.WeightedTrial:
-    """A tilted trial as sequential rules take it."""
+    """Convert a tilted trial to the input of sequential rules."""
     return st.WeightedTrial(cycle_of(responses, log_likelihood), float(expected_flows[0]))
 
 
@@ -176,7 +176,7 @@ def _weights(found: st.WeightDiagnostics, ratio: float, load: float | None) -> W
 
 
 def _note(weights: WeightedTail, warning: str) -> str:
-    """The diagnostics in words."""
+    """Describe the diagnostics in words."""
     parts = [
         (
             f"the tail is worth {about(weights.effective_trials)} trials, "
@@ -190,7 +190,7 @@ def _note(weights: WeightedTail, warning: str) -> str:
 
 
 def load_words(ratio: float, true_load: float | None) -> str:
-    """What sizes of a fit do to the load."""
+    """Describe the effect of fitted sizes on the load."""
     offered = (
         ""
         if true_load is None
@@ -200,7 +200,7 @@ def load_words(ratio: float, true_load: float | None) -> str:
 
 
 def load_of(experiment: Experiment, factors: Mapping[str, Level]) -> float | None:
-    """The load asked for in a treatment, as a part of the capacity; None where it is drawn for each trial."""
+    """Return the requested load of a treatment, as a share of the capacity; None if it is sampled per trial."""
     load = dict(experiment.trial.workload_texts).get("load")
     if load is None or not names_in(load) <= set(factors):
         return None
