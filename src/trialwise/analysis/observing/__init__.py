@@ -1,1 +1,1 @@
-"""Whether measuring changes what is measured: flavours of one thing against the base among them, at each load."""
+"""Observer effect: whether measuring changes the measured quantity, for flavours compared with a base, at each load."""

@@ -1,4 +1,4 @@
-"""From the trials of one experiment to two sides of a comparison: the base, once for each flavour, and the flavours."""
+"""Convert the trials of one experiment to two sides of a comparison: the base, once per flavour, and the flavours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ERROR = "error of "
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two sets under common names of treatments, whose comparison is what is asked; what cannot be asked is in `lost`."""
+    """Two trial sets under common treatment names, to be compared; questions that cannot be answered are in `lost`."""
 
     base: TrialSet
     flavours: TrialSet
@@ -27,15 +27,15 @@ class Sides:
 
 
 def sides(trials: TrialSet, factor: str, base: str, errors: Sequence[str] = ()) -> Sides:
-    """Put the trials of the base beside those of each flavour, and 0 beside those whose error is asked for.
+    """Pair the trials of the base with those of each flavour, and 0 with metrics that are tested as errors.
 
-    One comparison of both sides then has all questions in one family. A metric of `errors` is there twice: by its own name, and by
-    that of `error_name`, whose base is 0 for the same trial, so that values are judged one sample against 0.
+    One comparison of both sides then has all questions in one family. A metric of `errors` occurs twice: under its own name, and
+    under `error_name` with the base 0 for the same trial, which makes it a one-sample test against 0.
 
     Raises
     ------
     AnalysisError
-        There is no such factor or level, or no other level.
+        The factor or level does not exist, or there is no other level.
     """
     _check(trials, factor, base)
     named = {treatment_name(dict(sorted(levels.items()))): levels for levels in trials.treatments.values()}
@@ -70,7 +70,7 @@ def sides(trials: TrialSet, factor: str, base: str, errors: Sequence[str] = ()) 
 
 
 def in_order(trials: TrialSet, experiment: Experiment, factor: str) -> TrialSet:
-    """The treatments as the file has their levels, load by load, instead of as they ran."""
+    """Order the treatments by the levels in the file, load by load, instead of by time."""
     places = {
         one.name: {level_text(level): place for place, level in enumerate(one.levels)}
         for one in experiment.fixed_factors
@@ -84,17 +84,17 @@ def in_order(trials: TrialSet, experiment: Experiment, factor: str) -> TrialSet:
 
 
 def error_name(metric: str) -> str:
-    """What the metric is called whose difference from 0 is asked for."""
+    """Return the name of a metric when it is tested against 0."""
     return _ERROR + metric
 
 
 def is_error(metric: str) -> bool:
-    """Whether a metric of the sides is such a one."""
+    """Return True if a metric of the sides is tested against 0."""
     return metric.startswith(_ERROR)
 
 
 def plain_name(metric: str) -> str:
-    """The metric by its own name."""
+    """Return the metric's own name."""
     return metric.removeprefix(_ERROR)
 
 
@@ -117,7 +117,7 @@ def _check(trials: TrialSet, factor: str, base: str) -> None:
 def _base_of(
     treatments: Mapping[str, Mapping[str, Level]], levels: Mapping[str, Level], factor: str, base: str
 ) -> Iterator[str]:
-    """The treatment that differs from one in nothing but that it is of the base."""
+    """Yield the treatments that differ from one only by being of the base."""
     wanted = {name: level_text(level) for name, level in levels.items()} | {factor: base}
     for name, found in treatments.items():
         if {key: level_text(level) for key, level in found.items()} == wanted:

@@ -1,4 +1,4 @@
-"""Judge flavours against their base: different, equivalent within the margin, or undecided with the bill."""
+"""Judge flavours against their base: different, equivalent within the margin, or undecided with the trials needed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from trialwise.experiment.model import Experiment, Extent, Level
 from trialwise.experiment.placeholders import level_text
 
 FLAVOUR = "flavour"
-"""What the factor is called that tells flavours apart, unless told."""
+"""Default name of the factor that distinguishes flavours."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveOptions:
-    """How to judge: the factor and its base level (None: those of the experiment), the confidence in percent, margins.
+    """Options: the factor and its base level (None: the experiment's), the confidence in percent, and margins.
 
-    A margin is that of `margins` by metric, else `margin`, else that of the experiment. `errors` are metrics that are errors
-    themselves: whether they are 0 within their margin is asked too, of every flavour and of the base.
+    The margin of a metric is that in `margins`, else `margin`, else the experiment's. `errors` are metrics that are themselves
+    errors: for every flavour and for the base they are also tested for being 0 within their margin.
     """
 
     factor: str | None = None
@@ -37,12 +37,12 @@ class ObserveOptions:
 
 
 def factor_and_base(experiment: Experiment, options: ObserveOptions) -> tuple[str, str]:
-    """The factor that tells flavours apart and its base level.
+    """Return the factor that distinguishes flavours, and its base level.
 
     Raises
     ------
     AnalysisError
-        The experiment has no such factor, or nobody says which level is the base.
+        The experiment has no such factor, or the base level is not specified.
     """
     stated = experiment.design.base
     factor = options.factor or (stated[0] if stated else FLAVOUR)
@@ -68,7 +68,7 @@ def observe(trials: TrialSet, factor: str, base: str, options: ObserveOptions | 
     Raises
     ------
     AnalysisError
-        There is no such factor, level or metric, nothing to compare, or an error has no margin in the metric's unit.
+        The factor, level or metric does not exist, there is nothing to compare, or an error has no margin in the metric's unit.
     """
     options = options or ObserveOptions()
     trials = _with_margins(trials, options)
@@ -97,7 +97,7 @@ def observe(trials: TrialSet, factor: str, base: str, options: ObserveOptions | 
 
 
 def _check_common(trials: TrialSet, found: Sides, factor: str, base: str) -> None:
-    """Say what is missing in the words of the question, where no flavour has anything to be compared with."""
+    """Raise an error in the terms of the question if no flavour has anything to be compared with."""
     cells = ["treatment", "metric"]
     if found.base.table.join(found.flavours.table, on=cells, how="semi").is_empty():
         notes = "; ".join((*trials.notes, *found.lost))

@@ -1,4 +1,4 @@
-"""What an observation says: frozen records, which the table, the files for machines and tests read alike."""
+"""Frozen records of an observation, read by the table, files for machines and tests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FORMAT = "trialwise.observe/1"
 
 @dataclass(frozen=True, slots=True)
 class ObservedRow:
-    """One metric of one flavour at one load: its effect, against the base, or its error, against 0.
+    """One metric of one flavour at one load: its effect relative to the base, or its error relative to 0.
 
-    The interval is that of the row by itself; `p_adjusted` and `verdict` hold together with those of all rows.
+    The interval is for the row alone; `p_adjusted` and `verdict` hold jointly for all rows.
     """
 
     question: Question
@@ -29,33 +29,33 @@ class ObservedRow:
     unit: str
     better: Better | None
     n_base: int
-    """Values of the base at the level of inference; of an error those of the flavour itself."""
+    """Number of values of the base at the level of inference; for an error, of the flavour itself."""
     n: int
     unit_of_inference: str
     """The highest of host, boot, build, process and trial that varies."""
     mean_base: float
-    """0 of an error."""
+    """0 for an error."""
     mean: float
     estimate: float | None
-    """Flavour minus base, in the metric's unit; None, as its interval, where there is no inference."""
+    """Flavour minus base, in the metric's unit; None, like its interval, without inference."""
     low: float | None
     high: float | None
     percent: float | None
-    """The same in percent of the base; None where that has no mean to speak of, or no bounds."""
+    """The same in percent of the base; None if its mean is near 0, or without bounds."""
     percent_low: float | None
     percent_high: float | None
     margin: float | None
-    """As it was given: in the metric's unit, or in percent of the base where `margin_relative`."""
+    """As given: in the metric's unit, or in percent of the base if `margin_relative`."""
     margin_relative: bool
     p_different: float | None
-    """Two-sided, against "the difference is at most the margin", by itself."""
+    """Two-sided, against "the difference is at most the margin", uncorrected."""
     p_equivalent: float | None
-    """Of two one-sided tests, against "the difference is not within the margin", by itself."""
+    """From two one-sided tests, against "the difference is not within the margin", uncorrected."""
     p_adjusted: float | None
     verdict: Word
     direction: Direction | None
     more: int | None
-    """The bill: further units of inference on each side for a 90 % chance to decide; 0 where it is decided."""
+    """Further units of inference on each side for a 90 % chance to decide; 0 if decided."""
     more_seconds: float | None
     reason: str
     method: str
@@ -63,9 +63,9 @@ class ObservedRow:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Every flavour against the base, at every load, for every metric. Verdicts hold together at `confidence` percent.
+    """Every flavour against the base, at every load, for every metric. Verdicts hold jointly at `confidence` percent.
 
-    `verdict` is different where one row is, equivalent where all rows are, and else undecided.
+    `verdict` is different if any row is, equivalent if all rows are, and otherwise undecided.
     """
 
     format: str
@@ -80,6 +80,6 @@ class Observation:
 
     @property
     def counts(self) -> dict[Word, int]:
-        """How many rows end in which word."""
+        """Count the rows by the word they end in."""
         words: tuple[Word, ...] = ("different", "equivalent", "undecided", "no inference")
         return {word: sum(row.verdict == word for row in self.rows) for word in words}
