@@ -1,1 +1,1 @@
-"""Whether the order of trials changes what they measure."""
+"""Effect of the order of trials on their results."""

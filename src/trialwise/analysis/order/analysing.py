@@ -1,4 +1,4 @@
-"""Whether the order of trials changes results, which predecessor does it, and what to do: OrderSage's question."""
+"""Analysis of the order of trials: whether it changes results, which predecessor causes it, and what to do (OrderSage)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from trialwise.analysis.order.workers import worker_differences, worker_spread
 from trialwise.experiment.model import Better, Method
 
 _ALL_PAIRS = 8
-"""Up to so many treatments all pairs are compared unasked."""
+"""Largest number of treatments for which all pairs are compared by default."""
 _FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """How to judge: `alpha` of each family (a share), `confidence` and `margin` (percent of the fixed median).
+    """Options: `alpha` of each family (a share), `confidence` and `margin` (percent of the fixed median).
 
-    `correction` None: Holm, in the paper's method Bonferroni. `compare` are pairs of treatments; empty: all pairs where
-    there are few treatments. `better` None: as the experiment says, higher where it says nothing.
+    `correction` None: Holm, in the paper's method Bonferroni. `compare` are pairs of treatments; empty: all pairs if there are few
+    treatments. `better` None: as in the experiment, by default higher.
     """
 
     method: Method = "default"
@@ -49,7 +49,7 @@ class OrderOptions:
 
 
 def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -> OrderAnalysis:
-    """Compare fixed with random order, look for carry-over, position and drift, and compare workers."""
+    """Compare fixed with random order, search for carry-over, position and drift effects, and compare workers."""
     table = trials.table
     correction = options.correction or ("bonferroni" if options.method == "paper" else "holm")
     treatments = tuple(_judged(table, options, correction))
@@ -223,7 +223,7 @@ def _treatment(
 
 
 def _relative(effect: st.OrderEffect | None) -> tuple[float | None, float | None]:
-    """The interval of the shift in percent of the fixed median; of a median of 0 no shift at all is still 0 %."""
+    """Return the interval of the shift in percent of the fixed median; no shift is 0 % even for a median of 0."""
     if effect is None or effect.shift.low is None or effect.shift.high is None:
         return None, None
     if not effect.fixed_interval.median:
@@ -248,7 +248,7 @@ def _change(
         return "small" if within and options.method == "default" else "location"
     if shape:
         return "distribution"
-    # The paper's test rejects or does not: it has no margin by which anything could be shown to be the same.
+    # The paper's test has no margin, so it can reject, but cannot show equivalence.
     return "same" if within and options.method == "default" else "open"
 
 

@@ -15,13 +15,13 @@ from trialwise.analysis.order.trials import RANDOM
 
 _MAX_IN_MATRIX = 40
 _MAX_PERMUTED = 50
-"""Of more analyses permutations cannot show that one stands out among them all."""
+"""Largest number of analyses with permutations; among more, they could not show that one stands out."""
 _SWITCHES = 8
-"""Orders are interleaved where they change at least once in so many rounds (on average every second one)."""
+"""Orders count as interleaved if they change at least once in this number of rounds (on average every second one)."""
 
 
 def interleaved(table: pl.DataFrame) -> bool:
-    """Whether fixed and random rounds take turns; true where there is one order only."""
+    """Return True if fixed and random rounds alternate, or if there is one order only."""
     if table["order"].n_unique() < 2:
         return True
     keys = ["metric", "group", "worker"]
@@ -35,7 +35,7 @@ def interleaved(table: pl.DataFrame) -> bool:
 
 
 def varied(table: pl.DataFrame) -> bool:
-    """Whether there are rounds that are called random or balanced, and in which some treatment changes its position."""
+    """Return True if there are random or balanced rounds in which some treatment changes its position."""
     places = (
         table.filter(pl.col("order") == RANDOM)
         .group_by("metric", "group", "treatment")
@@ -47,10 +47,10 @@ def varied(table: pl.DataFrame) -> bool:
 def carry_overs(
     table: pl.DataFrame, confidence: float, margin: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
-    """Carry-over in each metric and group, from random and balanced rounds.
+    """Analyse carry-over in each metric and group, from random and balanced rounds.
 
-    In rounds of a fixed order each treatment always has the same predecessor and position: what they do cannot be told
-    apart there, nor from what else a fixed order does.
+    In a fixed order each treatment always has the same predecessor and position, so their effects are confounded with each other and
+    with everything else about that order.
     """
     loose = table.filter(pl.col("order") == RANDOM)
     names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
@@ -101,10 +101,10 @@ def _group(
 
 
 def _precision(found: st.CarryOver, rounds: int, margin: float) -> tuple[float | None, int | None]:
-    """The largest effect in percent that is not excluded, and the further rounds after which none beyond the margin is.
+    """Return the largest effect in percent that is not excluded, and the further rounds to exclude all beyond the margin.
 
-    Were there no effect, all estimates would lie within the half-widths of the widest interval (that is what their
-    confidence for all pairs together means), so that twice these within the margin are enough.
+    Without any effect, all estimates would lie within the half-width of the widest interval (at the joint confidence of all pairs),
+    so twice this within the margin is enough.
     """
     scales = np.array([pair.percent / pair.effect if pair.effect else np.nan for pair in found.pairs])
     low, high = (
@@ -122,20 +122,20 @@ def _precision(found: st.CarryOver, rounds: int, margin: float) -> tuple[float |
 
 
 def _on_one_level() -> pl.Expr:
-    """Values with the difference between the treatment's median on this worker and on all taken off."""
+    """Return values adjusted for the difference between the treatment's median on this worker and on all workers."""
     value = pl.col("value")
     return value - value.median().over("worker", "treatment") + value.median().over("treatment")
 
 
 def _times(trend: st.Trend, factor: int) -> st.Trend:
-    """From the step between rounds of all workers to that between rounds of one."""
+    """Convert the step between rounds of all workers to the step between rounds of one."""
     return dataclasses.replace(
         trend, estimate=factor * trend.estimate, low=factor * trend.low, high=factor * trend.high
     )
 
 
 def _ends(pair: st.CarryOverPair | st.LastingPair) -> tuple[float, float] | None:
-    """The bounds in percent; None where the effect has none."""
+    """Return the bounds in percent; None if the effect has none."""
     scale = pair.percent / pair.effect if pair.effect else float("nan")
     if not np.isfinite(scale):
         return None

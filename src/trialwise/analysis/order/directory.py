@@ -1,4 +1,4 @@
-"""The trials of an experiment directory with their order, as the analysis of order wants them."""
+"""The trials of an experiment directory with their order, as input for the analysis of order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trialwise.store.records import TrialRow
 
 _RAN = ("finished", "failed", "invalid", "abandoned")
 _WHOLE = ("finished", "invalid")
-"""A trial that broke off leaves behind what nobody knows."""
+"""Trials with other statuses were interrupted and leave an unknown state behind."""
 _SCHEMA = {
     "line": pl.Int64,
     **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), pl.String),
@@ -34,15 +34,15 @@ _SCHEMA = {
 def read_order_directory(
     experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, wanted: Sequence[str] = ()
 ) -> OrderTrials:
-    """The last attempt at every trial that ran; failed ones have no value.
+    """Read the last attempt at every trial that ran; failed ones have no value.
 
-    The predecessor of a trial is what ran right before it in its round, on the same worker, in the same session and boot,
-    to its end; a trial that was repeated later has none that is known.
+    The predecessor of a trial is the one that ran to completion immediately before it in its round, on the same worker, in the same
+    session and boot; for a trial that was repeated later it is unknown.
 
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, no trial has a value, or trials are simulated.
+        A metric is not in the experiment, no trial has a value, or trials are simulated.
     """
     if experiment.trial.traits.computed:
         raise AnalysisError(
@@ -81,7 +81,7 @@ def _resets_trials(experiment: Experiment) -> bool:
 
 
 def _following(attempts: Sequence[TrialRow]) -> set[tuple[int, int]]:
-    """Number and attempt of the trials that ran right after that of the position before."""
+    """Return number and attempt of the trials that ran immediately after the trial of the previous position."""
     before: dict[str | None, TrialRow] = {}
     found: set[tuple[int, int]] = set()
     for row in attempts:

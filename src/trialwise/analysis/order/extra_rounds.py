@@ -1,4 +1,4 @@
-"""How many further rounds would settle an open case."""
+"""The number of further rounds that would settle an undecided case."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 CHANCE = 0.9
-"""The probability with which the named number of rounds settles a case, whatever the truth within the interval of now."""
+"""Probability that the reported number of rounds settles a case, for any truth within the present interval."""
 FAR = 100_000
 _HOPELESS = 100
-"""Further rounds for each trial that there is, beyond which more of them are no advice: an hour would become days."""
+"""Further rounds per existing trial beyond which no more are advised: an hour would become days."""
 _STEP = 1.02
 _LEAST = 0.25
 _TRUTHS = np.linspace(-1.96, 1.96, 41)
@@ -20,34 +20,33 @@ _TRUTHS = np.linspace(-1.96, 1.96, 41)
 def further_rounds(
     estimate: float, error: float, rounds: int, *, margin: float, alpha: float, confidence: float
 ) -> int | None:
-    """Further rounds after which a shift is told from 0, or shown to lie within the margin, with a probability of 90 %.
+    """Return the further rounds that show a shift, or show that it lies within the margin, with a probability of 90 %.
 
-    The truth is not known: it may lie anywhere in the 95 % interval of now, and the probability is that of the worst case.
-    With w the share of rounds that ran already, the estimate of all rounds together will, given a truth, be normal about
-    w estimate + (1 - w) truth with variance w (1 - w) error², and have the standard error error √w ("conditional power",
-    Jennison and Turnbull 2000, chapter 10).
+    The unknown truth may lie anywhere in the present 95 % interval; the probability is for the worst case. With w the share of
+    rounds already run, the estimate from all rounds is, given a truth, normal with mean w estimate + (1 - w) truth and variance w (1
+    - w) error², and its standard error is error √w ("conditional power", Jennison and Turnbull 2000, chapter 10).
 
     Parameters
     ----------
     estimate, error
         Of the shift, in the unit of the margin.
     rounds
-        That ran already.
+        Number of rounds already run.
     alpha
-        Level at which a shift counts as shown, corrected for the number of tests, as a share.
+        Significance level of a shift, corrected for the number of tests, as a share.
     confidence
-        Of the interval that has to lie within the margin, in percent.
+        Of the interval that must lie within the margin, in percent.
 
     Returns
     -------
     int or None
-        None where nothing varies or nothing is known; more than `FAR` where it is too far to look.
+        None if nothing varies or nothing is known; more than `FAR` if it is beyond the search.
     """
     if not (isfinite(estimate) and isfinite(error) and error > 0 and margin > 0):
         return None
     beyond = -float(ndtri(alpha / 2))
     reach = float(ndtri(0.5 + confidence / 200))
-    # An interval is not known so well that few more rounds could be promised to do.
+    # An interval is itself too uncertain to promise that a few more rounds suffice.
     further = max(1, ceil(rounds * _LEAST))
     while further <= FAR:
         if _settled(estimate, error, rounds / (rounds + further), beyond, reach, margin) >= CHANCE:
@@ -64,7 +63,7 @@ def is_hopeless(further: int, trials: int) -> bool:
 def _settled(
     estimate: float, error: float, share: float, beyond: float, reach: float, margin: float
 ) -> float:
-    """The least probability, over the truths, that the final estimate lies outside the one bound or inside the other."""
+    """Return the smallest probability, over the truths, that the final estimate lies outside one bound or inside the other."""
     final = error * sqrt(share)
     shown, within = beyond * final, max(0.0, margin - reach * final)
     if within >= shown:

@@ -1,4 +1,4 @@
-"""What an analysis of order says: frozen records, which the terminal, JSON, figures and tests read alike."""
+"""Frozen records of an analysis of order, read by the terminal, JSON, figures and tests."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ Verdict = Literal["order matters", "order does not matter", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class TreatmentOrder:
-    """What the order did to one treatment.
+    """The effect of order on one treatment.
 
-    `change`: "location" and "distribution" (spread or shape) passed the corrected test; "small" passed it, but its
-    shift lies within the margin; "same" lies within the margin, which the paper's method does not have; "open" is neither;
-    "untested" has too few values.
-    p-values are None where there is no test; those of both tests (in the paper's method one) are corrected together, over
-    all treatments of the family. Differences in percent are of the fixed mean or median. `alpha_corrected` is the level
-    over the number of tests of the family (Bonferroni); `further_rounds` of each order would settle an open treatment
-    with a probability of 90 %. Cases: by the paper's text, and strictly by its Algorithm 2.
+    `change`: "location" and "distribution" (spread or shape) passed the corrected test; "small" passed it, but its shift lies within
+    the margin; "same" lies within the margin (never in the paper's method); "open" is neither; "untested" has too few values.
+    p-values are None without a test; those of both tests (one in the paper's method) are corrected together, over all treatments of
+    the family. Differences in percent are relative to the fixed mean or median. `alpha_corrected` is the level divided by the number
+    of tests of the family (Bonferroni); `further_rounds` of each order would settle an open treatment with a probability of 90 %.
+    Cases: by the paper's text, and strictly by its Algorithm 2.
     """
 
     metric: str
@@ -61,7 +60,7 @@ class TreatmentOrder:
 
 @dataclass(frozen=True, slots=True)
 class PairConclusion:
-    """Whether two treatments compare alike under both orders: the winner by intervals of medians that do not overlap.
+    """The comparison of two treatments under both orders: the winner by non-overlapping intervals of medians.
 
     `better` says which median wins.
     """
@@ -79,7 +78,7 @@ class PairConclusion:
 
 @dataclass(frozen=True, slots=True)
 class PairEffect:
-    """A treatment that runs differently right after a predecessor; bounds and p-value hold for all pairs together."""
+    """A treatment that runs differently immediately after a predecessor; bounds and p-value hold for all pairs jointly."""
 
     treatment: str
     predecessor: str
@@ -98,8 +97,8 @@ class PairEffect:
 class LastingEffect:
     """A treatment that runs differently once another one has run in the round, whatever ran between.
 
-    Bounds and p-value hold for all pairs of both kinds together. `alike` are others that the order does not let be told
-    from `earlier`; `explains` are predecessors that stand out alone, and not beside this.
+    Bounds and p-value hold for all pairs of both kinds jointly. `alike` are others that the order confounds with `earlier`;
+    `explains` are predecessors that are significant alone, but not given this effect.
     """
 
     treatment: str
@@ -120,9 +119,9 @@ class LastingEffect:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none.
+    """Effects of all pairs: a row for each treatment, a column for each predecessor; None if a pair has none.
 
-    `counts` are the trials of the treatment right after the predecessor, 0 where it never ran there.
+    `counts` are the trials of the treatment immediately after the predecessor, 0 if there are none.
     """
 
     treatments: tuple[str, ...]
@@ -135,9 +134,9 @@ class Matrix:
 class GroupCarryOver:
     """Carry-over, position and drift of one metric in one group; `matrix` is None for more than 40 treatments.
 
-    `pairs` are of a treatment and what ran right before it, `lasting` of one and what ran anywhere earlier in the round.
-    `not_excluded` is the largest effect that the intervals of pairs leave open, in percent, None where none is tested;
-    `further_rounds` would bring all of them within the margin, were there no effect, with a probability of 90 %.
+    `pairs` are of a treatment and its immediate predecessor, `lasting` of a treatment and one that ran anywhere earlier in the
+    round. `not_excluded` is the largest effect that the intervals of pairs do not exclude, in percent, None if none is tested;
+    without any effect, `further_rounds` would bring all of them within the margin with a probability of 90 %.
     """
 
     metric: str
@@ -161,7 +160,7 @@ class GroupCarryOver:
 
 @dataclass(frozen=True, slots=True)
 class WorkerDifference:
-    """A worker that differs from the others: in its `level`, or in what the `order` does there (percent; corrected p)."""
+    """A worker that differs from the others: in its `level`, or in the effect of `order` there (percent; corrected p)."""
 
     metric: str
     group: str | None
@@ -175,7 +174,7 @@ class WorkerDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpread:
-    """On how many workers a treatment that order changes is changed in the same direction."""
+    """The number of workers on which a treatment affected by order changes in the same direction."""
 
     metric: str
     group: str | None
@@ -187,7 +186,7 @@ class WorkerSpread:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in the data; `line` is that of the file, None where a row is missing."""
+    """An error in the data; `line` is the line of the file, None if a row is missing."""
 
     line: int | None
     kind: str
@@ -196,10 +195,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnalysis:
-    """Whether the order of trials changes results, as `trialwise order --json` prints it.
+    """The effect of the order of trials on results, as `trialwise order --json` prints it.
 
-    `alpha` is the level of each family as a share, `confidence` and `margin` are in percent. `problems` are at most a
-    hundred of `n_problems`.
+    `alpha` is the level of each family as a share, `confidence` and `margin` are in percent. `problems` holds at most a hundred of
+    `n_problems`.
     """
 
     format: Literal["trialwise.order/1"]

@@ -1,4 +1,4 @@
-"""What an analysis of order says in words: one sentence for each treatment, pair and worker, and what to do next."""
+"""Sentences of an analysis of order: one for each treatment, pair and worker, and the next steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST = 5
 
 
 def one_order(random_rounds: int) -> str:
-    """Why no predecessor is named where no treatment changes its position in rounds that are not fixed."""
+    """Say why no predecessor is named if no treatment changes its position in rounds that are not fixed."""
     what = (
         "all rounds ran in one fixed order"
         if not random_rounds
@@ -44,7 +44,7 @@ def one_order(random_rounds: int) -> str:
 
 
 def number(value: float) -> str:
-    """A percentage or a p-value with as many digits as are of use."""
+    """Write a percentage or a p-value with useful digits."""
     text = f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
     return "0" if text == "-0" else text
 
@@ -55,7 +55,7 @@ def _among(names: Sequence[str]) -> str:
 
 
 def named(name: str, group: str | None) -> str:
-    """A treatment with its group."""
+    """Name a treatment with its group."""
     return f"{name} ({group})" if group else name
 
 
@@ -70,7 +70,7 @@ def treatment(
     further: int | None,
     method: Method,
 ) -> str:
-    """The sentence of one treatment."""
+    """Return the sentence of one treatment."""
     begin = named(name, group)
     if effect is None:
         return f"{begin}: too few values to compare the orders; at least 3 of each are needed"
@@ -111,7 +111,7 @@ def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) 
 
 
 def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
-    """The sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
+    """Return the sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
     return (
         f"{found.treatment} is {_size(found, ends)} right after {found.predecessor} "
         f"({p_equals(found.p_value)}, n = {found.n})"
@@ -119,7 +119,7 @@ def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
 
 
 def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
-    """The sentence of what lasts: "get_hits is 73 % (73 to 74) lower once cmd_set has run in the round"."""
+    """Return the sentence of a lasting effect: "get_hits is 73 % (73 to 74) lower once cmd_set has run in the round"."""
     alike = _among([str(name) for name in found.alike])
     unsure = f", or {alike}, which this order does not tell apart" if alike else ""
     explained = _among([str(name) for name in found.explains])
@@ -139,13 +139,13 @@ def _size(found: st.CarryOverPair | st.LastingPair, ends: Sequence[float] | None
 
 
 def matters(found: PairEffect | LastingEffect, margin: float) -> bool:
-    """Whether the interval of a pair's effect reaches beyond the margin."""
+    """Return True if the interval of a pair's effect extends beyond the margin."""
     low, high = found.percent_low, found.percent_high
     return low is None or high is None or max(-low, high) > margin
 
 
 def conclusion(first: str, second: str, fixed: str | None, random: str | None, outcome: Outcome) -> str:
-    """The sentence of two treatments under both orders."""
+    """Return the sentence of two treatments under both orders."""
     words = {
         "same winner": f"{fixed} wins under both orders",
         "no winner": "no winner under either order",
@@ -159,7 +159,7 @@ def conclusion(first: str, second: str, fixed: str | None, random: str | None, o
 
 
 def spread(name: str, alike: int, workers: int) -> str:
-    """Whether an effect of order is the machine's or the test's."""
+    """Say whether an effect of order is a property of the machine or of the test."""
     if alike == workers:
         return f"{name}: the same direction on all {workers} workers: a property of the test"
     if alike * 2 > workers:
@@ -168,7 +168,7 @@ def spread(name: str, alike: int, workers: int) -> str:
 
 
 def worker(found: WorkerDifference) -> WorkerDifference:
-    """A worker that differs, with its sentence."""
+    """Add the sentence of a worker that differs."""
     size = "" if found.percent is None else f" by {number(abs(found.percent))} %"
     what = "is lower" if (found.percent or 0) < 0 else "is higher"
     text = (
@@ -180,7 +180,7 @@ def worker(found: WorkerDifference) -> WorkerDifference:
 
 
 def decisive(one: TreatmentOrder) -> float | None:
-    """The corrected p-value that says that the order changes a treatment; None where nothing does."""
+    """Return the corrected p-value that shows an effect of order on a treatment; None if there is none."""
     if one.change not in ("location", "distribution"):
         return None
     p_values = (one.p_corrected, one.p_distribution_corrected)
@@ -188,7 +188,7 @@ def decisive(one: TreatmentOrder) -> float | None:
 
 
 def questions(treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> int:
-    """How many families of treatments and analyses of carry-over there are, each with its own level."""
+    """Count the families of treatments and analyses of carry-over, each with its own level."""
     families = {one.family for one in treatments if one.p_value is not None}
     return len(families) + sum(group.tested > 0 for group in carried)
 
@@ -202,9 +202,9 @@ def verdict(
     unvaried: bool,
     random_rounds: int,
 ) -> str:
-    """The verdict in a sentence."""
+    """Return the verdict in a sentence."""
     changed = [one for one in treatments if one.change in ("location", "distribution")]
-    # A pair counts once in each group, however many metrics show it.
+    # A pair counts once per group, however many metrics show it.
     pairs = {(group.group, pair.treatment, pair.predecessor) for group in carried for pair in group.pairs}
     number = len(changed)
     verb = "changes" if number == 1 else "change"
@@ -232,7 +232,7 @@ def verdict(
 def _nothing_found(
     treatments: Sequence[TreatmentOrder], *, method: Method, unvaried: bool, random_rounds: int
 ) -> str:
-    """Say what it means that no effect of order was found, where none is excluded."""
+    """Say what it means that no effect of order was found if none is excluded."""
     if unvaried and not random_rounds:
         return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
     if unvaried and not treatments:
@@ -258,7 +258,7 @@ def next_steps(
     unvaried: bool,
     random_rounds: int,
 ) -> Iterator[str]:
-    """What to do, the most telling first; without a margin nothing that is said in its terms."""
+    """Return the next steps, the most important first; without a margin, none that refer to it."""
     pairs = [pair for group in carried for pair in group.pairs]
     lasting = [one for group in carried for one in group.lasting]
     yield from _about_pairs(pairs, lasting)
@@ -321,7 +321,7 @@ def _about_trends(carried: Sequence[GroupCarryOver]) -> Iterator[str]:
 
 
 def _moved(carried: Sequence[GroupCarryOver], name: str, *, higher: bool | None = None) -> str:
-    """The metrics and groups that have a trend, in either direction where none is asked for; empty where none has."""
+    """Return the metrics and groups with a trend, in the given direction if any; empty if none has one."""
     moved: list[str] = []
     for group in carried:
         trend: st.Trend = getattr(group, name)
@@ -386,7 +386,7 @@ def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Itera
 
 
 def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:
-    """The rounds after which the interval of each median under random order is within the margin."""
+    """Return the rounds after which the interval of each median under random order is within the margin."""
     needed = 0.0
     for one in changed:
         if one.random is not None and one.random.median:

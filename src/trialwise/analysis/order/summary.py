@@ -1,4 +1,4 @@
-"""What figures of order draw beside the analysis: trials over time, and how they lie over positions and rounds."""
+"""Data for figures of order in addition to the analysis: trials over time, positions and rounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trialwise.analysis.order.results import OrderAnalysis
 from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 
 MAX_TRIALS = 3000
-"""Of more trials, so many are drawn, evenly over time."""
+"""Maximum number of trials drawn; more are thinned evenly over time."""
 _MAX_BINS = 60
 
 
@@ -47,9 +47,9 @@ class Bin:
 class Course:
     """Trials of one metric and group over time.
 
-    A trial's distance is that from the median of its treatment on its worker. `trials` are at most `MAX_TRIALS` of `n`;
-    `without` have none, as their treatment's median is 0. `positions` are of the rounds in random order alone (in fixed
-    order position and treatment are one), `rounds` of all.
+    A trial's distance is from the median of its treatment on its worker. `trials` holds at most `MAX_TRIALS` of `n`; `without` have
+    no distance, because their treatment's median is 0. `positions` are from rounds in random order only (in fixed order position and
+    treatment are confounded), `rounds` from all.
     """
 
     metric: str
@@ -63,9 +63,9 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class OrderSummary:
-    """An analysis of order with what is drawn beside it.
+    """An analysis of order with the data for its figures.
 
-    `refusal` says why the order cannot be judged and the remedy; empty where it can. `units` are by metric.
+    `refusal` says why the order cannot be judged, and the remedy; empty if it can. `units` are by metric.
     """
 
     found: OrderAnalysis | None
@@ -77,13 +77,13 @@ class OrderSummary:
 def view_of(
     trials: OrderTrials, found: OrderAnalysis, units: Mapping[str, str] | None = None
 ) -> OrderSummary:
-    """What there is to draw of an analysis, and whether it judges the order."""
+    """Build the data for the figures of an analysis, and say whether it judges the order."""
     courses = tuple(_courses(trials.table, found.confidence))
     return OrderSummary(found, refusal(trials.table, found), courses, units or {})
 
 
 def refusal(table: pl.DataFrame, found: OrderAnalysis) -> str:
-    """Why the order cannot be judged and the remedy, in a sentence; empty where something was tested."""
+    """Say in a sentence why the order cannot be judged, and the remedy; empty if something was tested."""
     if any(one.p_value is not None for one in found.treatments) or any(
         group.tested for group in found.carry_over
     ):
@@ -129,19 +129,19 @@ def _courses(table: pl.DataFrame, confidence: float) -> Iterator[Course]:
 
 
 def _distant(part: pl.DataFrame, level: Sequence[str]) -> pl.DataFrame:
-    """Trials with their distance in percent from the median of their kind, where that is not 0."""
+    """Return trials with their distance in percent from the median of their kind, if that is not 0."""
     median = pl.col("value").median().over(level)
     percent = 100 * (pl.col("value") - median) / median.abs()
     return part.with_columns(percent.alias("percent")).filter(pl.col("percent").is_finite())
 
 
 def _spread(count: int) -> npt.NDArray[np.int64]:
-    """Places of at most `MAX_TRIALS` rows, evenly spread, the first and the last among them."""
+    """Return indices of at most `MAX_TRIALS` rows, evenly spread, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, MAX_TRIALS)).round().astype(np.int64))
 
 
 def _bins(part: pl.DataFrame, name: str, confidence: float) -> Iterator[Bin]:
-    """Medians along a column; neighbours share a bin where there are more than sixty values."""
+    """Yield medians along a column; neighbours share a bin if there are more than sixty values."""
     if part.is_empty():
         return
     known = part[name].unique().sort()

@@ -1,4 +1,4 @@
-"""Trials with their order: from a long CSV or Parquet table, with a word on every row that cannot be used."""
+"""Trials with their order, from a long CSV or Parquet table, with a note on every unusable row."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ _MAX_CODES = 2**62
 
 @dataclass(frozen=True, slots=True)
 class OrderColumns:
-    """Which column is what; None: found by its name.
+    """The roles of columns; None: found by name.
 
     Names are treatment or test, order, round or run, position, value, worker, metric.
 
-    `metrics` are those that are analysed, empty: all; `groups` keep apart what is not compared (hardware types);
-    `families` name the families of the correction; `fixed` and `random` are labels in the column of orders, None: fixed,
-    and random or balanced.
+    `metrics` are the metrics to analyse, empty: all; `groups` separate what is not compared (hardware types); `families` name the
+    families of the correction; `fixed` and `random` are labels in the column of orders, None: fixed, and random or balanced.
     """
 
     treatment: str | None = None
@@ -63,9 +62,9 @@ class OrderColumns:
 class OrderTrials:
     """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value, follows.
 
-    `order` is fixed or random; `value` null where a trial gave none; `round` tells rounds of all workers and orders
-    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker;
-    `follows` is false where a trial did not run right after that of the position before.
+    `order` is fixed or random; `value` is null if a trial gave none; `round` identifies rounds across workers and orders, `turn`
+    counts them from 0 in data order, for each metric, group and worker; `follows` is false if a trial did not run immediately after
+    the one in the previous position.
     """
 
     source: str
@@ -74,16 +73,16 @@ class OrderTrials:
     n_problems: int
     notes: tuple[str, ...]
     better: Mapping[str, Better] = field(default_factory=dict[str, Better])
-    """Which direction is better, of the metrics for which the experiment says it."""
+    """Which direction is better, for the metrics that specify it in the experiment."""
 
 
 def read_order_table(path: Path, columns: OrderColumns, dialect: Dialect | None = None) -> OrderTrials:
-    """Read trials from a CSV or Parquet file; rows that cannot be used are named, and the rest goes on.
+    """Read trials from a CSV or Parquet file; unusable rows are reported and skipped.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, lacks a column, or has no row that can be used.
+        The file cannot be read, lacks a column, or has no usable rows.
     """
     raw = read_table(path, dialect)
     names = _found_columns(raw, columns)
@@ -101,12 +100,12 @@ def read_order_table(path: Path, columns: OrderColumns, dialect: Dialect | None 
 
 
 def _numbers(raw: Table, names: Mapping[str, str]) -> Iterator[pl.Series]:
-    """Values and positions as numbers, null where they are none, and where values are missing.
+    """Yield values and positions as numbers, null if they are not numbers, and which values are missing.
 
     Raises
     ------
     AnalysisError
-        A value may mean two numbers.
+        A value is ambiguous between two numbers.
     """
     said = raw.dialect
     values = parsed(raw.frame[names["value"]], said.missing, said.decimal, raw.custom)
@@ -166,19 +165,19 @@ def order_trials(
     where: str = "line",
     notes: Sequence[str] = (),
 ) -> OrderTrials:
-    """Check trials given as columns, and number their rounds; `where` is what the numbers of rows count.
+    """Check trials given as columns, and number their rounds; `where` names what row numbers count.
 
-    The columns are texts by their roles, and `number`, `missing` (of the value) and `place` (of the position).
+    The columns are text columns by role, and `number`, `missing` (of the value) and `place` (of the position).
 
     Raises
     ------
     AnalysisError
-        No row can be used.
+        No row is usable.
     """
     table = _filled(table, by_metric=by_metric)
     known = table.with_columns(_order(columns).alias("known_order"))
     wrong = list(_wrong(known, where))
-    # A trial without a number ran all the same, and may have left something to the next.
+    # A trial without a number still ran, and may have affected the next one.
     usable = known.filter(~_placeless()).with_columns(
         pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
     )
@@ -202,7 +201,7 @@ def order_trials(
 def recorded_trials(
     source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str]
 ) -> OrderTrials:
-    """Trials that a ledger recorded, as columns of the kinds that `OrderTrials` has; rounds are numbered here.
+    """Build trials from a ledger, with the columns of `OrderTrials`; rounds are numbered here.
 
     Raises
     ------
@@ -223,13 +222,13 @@ def recorded_trials(
 
 
 MAX_PLACE = 2**53
-"""Up to here doubles hold every whole number; nothing beyond is a position."""
+"""Doubles represent all integers up to here; nothing beyond is a position."""
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
-"""What tells rounds apart."""
+"""The columns that identify rounds."""
 
 
 def _turn_codes(table: pl.DataFrame) -> pl.Series:
-    """A number for each round, for the sake of speed."""
+    """Return a number for each round, for speed."""
     codes, size = np.zeros(table.height, dtype=np.int64), 1
     for name in _TRIAL:
         part = table[name].cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
@@ -242,7 +241,7 @@ def _turn_codes(table: pl.DataFrame) -> pl.Series:
 
 
 def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
-    """Columns that are absent: one metric, one worker, random order."""
+    """Fill in absent columns: one metric, one worker, random order."""
     absent = {"metric": "value", "worker": "", "order": RANDOM}
     added = [pl.lit(text).alias(name) for name, text in absent.items() if name not in table.columns]
     table = table.with_columns(*added).with_columns(
@@ -271,7 +270,7 @@ def _not_a_number() -> pl.Expr:
 
 
 def _placeless() -> pl.Expr:
-    """Rows whose place in the experiment is not known."""
+    """Match rows with an unknown place in the experiment."""
     return _empty("treatment") | _empty("round") | pl.col("place").is_null() | pl.col("known_order").is_null()
 
 
@@ -321,13 +320,13 @@ def _disorder(table: pl.DataFrame, where: str) -> Iterator[Problem]:
 
 
 def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
-    """Positions that a round lacks up to the longest round's last, from the first one that occurs."""
+    """Yield the positions that a round lacks up to the longest round's last, from the first one that occurs."""
     extremes = [pl.col("place").min().alias("low"), pl.col("place").max().alias("high")]
     ends = table.group_by("metric", "group", maintain_order=True).agg(*extremes)
     rounds = table.group_by("trial", maintain_order=True).agg(
         *(pl.col(name).first() for name in _TRIAL), pl.len().alias("there"), pl.col("place").alias("places")
     )
-    # One wild position must not make all rounds short.
+    # A single outlying position must not make all rounds short.
     ends = ends.join(rounds.group_by("metric", "group").agg(pl.col("there").max()), on=["metric", "group"])
     ends = ends.with_columns(pl.min_horizontal("high", pl.col("low") + 2 * pl.col("there"))).drop("there")
     short = rounds.join(ends, on=["metric", "group"]).filter(
@@ -345,7 +344,7 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
 def _numbered(table: pl.DataFrame, *, by_number: bool) -> pl.DataFrame:
     """Number rounds by their first appearance, for each metric, group and worker.
 
-    Where rounds are numbers that no two orders share, these say it, and rows may stand in any order.
+    If rounds are numbers that no two orders share, these numbers are used, and rows may be in any order.
     """
     lane = ["metric", "group", "worker"]
     rounds = table.group_by("trial", maintain_order=True).agg(pl.col(*lane, "round").first())

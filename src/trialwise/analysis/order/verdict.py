@@ -1,4 +1,4 @@
-"""Error rates of an analysis of order: p-values of families, and the one verdict of the experiment."""
+"""Error rates of an analysis of order: p-values of families, and the overall verdict of the experiment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from trialwise.statistics.comparing.holm import holm
 def corrected_together(
     columns: Sequence[Sequence[float | None]], families: Sequence[str | None], correction: Correction
 ) -> list[list[float | None]]:
-    """p-values of several tests of the same treatments, all tests of a family corrected together.
+    """Correct the p-values of several tests of the same treatments, all tests of a family together.
 
-    A family then keeps its level whichever of its tests rejects. `families` has one name for each treatment, None for
-    one without tests.
+    A family then keeps its level whichever of its tests rejects. `families` has one name per treatment, None for one without tests.
     """
     corrected: list[list[float | None]] = [[None] * len(families) for _ in columns]
     places: dict[str, list[tuple[int, int, float]]] = {}
@@ -31,7 +30,7 @@ def corrected_together(
 
 
 def adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
-    """p-values of one family, corrected for their number."""
+    """Correct the p-values of one family for multiplicity."""
     if correction == "holm":
         return holm(p_values)
     times = len(p_values) if correction == "bonferroni" else 1
@@ -46,11 +45,11 @@ def experiment_verdict(
     margin: float,
     across: bool,
 ) -> Verdict:
-    """The verdict, which is wrong in at most `alpha` of all experiments where order has no effect.
+    """Return the verdict, which is wrong in at most `alpha` of all experiments in which order has no effect.
 
-    Each family of treatments and each carry-over analysis keeps its own level; order matters where the smallest of their
-    corrected p-values stands after one more correction (Bonferroni) for their number, unless `across` is false: then every
-    difference of a family counts.
+    Each family of treatments and each carry-over analysis keeps its own level. Order matters if the smallest of their corrected
+    p-values is still significant after another correction (Bonferroni) for their number; if `across` is false, every difference of a
+    family counts.
     """
     questions = say.questions(treatments, carried)
     p_values = [

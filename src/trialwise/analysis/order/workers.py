@@ -1,4 +1,4 @@
-"""One worker against all others: whether what the order does is a property of the machine or of the test."""
+"""Comparison of one worker with all others: whether an effect of order is a property of the machine or of the test."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from trialwise.statistics.pooled.estimates import Pooled
 
 Flags = npt.NDArray[np.bool_]
 _FEWEST = 6
-"""Below, no interval of a median reaches 95 %."""
+"""With fewer values no interval of a median reaches 95 %."""
 _Z = 1.959964
-"""From a 95 % interval to its standard error."""
+"""Factor from a 95 % interval to its standard error."""
 
 
 def worker_spread(table: pl.DataFrame, changed: AbstractSet[tuple[str, str, str]]) -> Iterator[WorkerSpread]:
-    """For each treatment that order changes: on how many workers its median moves in the direction of all."""
+    """Yield, for each treatment affected by order, the number of workers on which its median moves in the overall direction."""
     if table["worker"].n_unique() < 2 or not changed:
         return
     keys = ["metric", "group", "treatment"]
@@ -51,7 +51,7 @@ def worker_spread(table: pl.DataFrame, changed: AbstractSet[tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The values of one treatment in ascending order, with the worker and the order of each."""
+    """The values of one treatment in ascending order, with their worker and order."""
 
     metric: str
     group: str
@@ -68,10 +68,10 @@ class _Part:
 
 
 def worker_differences(table: pl.DataFrame, alpha: float) -> Iterator[WorkerDifference]:
-    """Workers whose level, or whose order effect, differs from the others' in a treatment.
+    """Yield workers with a different level, or a different order effect, from the others in a treatment.
 
-    The worker that differs most is named and left out before the others are compared, which it would make differ from
-    it. p-values are corrected for all workers and treatments (Bonferroni).
+    The worker that differs most is named and removed before the others are compared, since it would make them differ. p-values are
+    corrected for all workers and treatments (Bonferroni).
     """
     names: list[str] = table["worker"].unique(maintain_order=True).to_list()
     if len(names) < 2:
@@ -114,7 +114,7 @@ def _outliers(
 
 
 def _most_different(part: _Part, what: Literal["level", "order"]) -> tuple[int, float | None, float] | None:
-    """The worker with the smallest p-value against the others, its difference in percent, and that p-value."""
+    """Return the worker with the smallest p-value against the others, its difference in percent, and that p-value."""
     found: list[tuple[int, float | None, float]] = []
     for worker in np.flatnonzero(np.bincount(part.workers)).tolist():
         own = part.workers == worker
@@ -134,7 +134,7 @@ def _level(values: Array, own: Flags) -> tuple[float | None, float] | None:
 
 
 def _order(values: Array, own: Flags, fixed: Flags) -> tuple[float | None, float] | None:
-    """The difference of two differences of medians, normal with the errors that their intervals tell of."""
+    """Compare two differences of medians by a normal approximation with the standard errors from their intervals."""
     parts = [values[mine & order] for mine in (own, ~own) for order in (fixed, ~fixed)]
     if min(part.size for part in parts) < _FEWEST:
         return None
