@@ -1,4 +1,4 @@
-"""The analysis of an experiment over paths: planes, flows, delays and time series beside the metrics."""
+"""Analysis of an experiment over paths: planes, flows, delays and time series in addition to the metrics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from trialwise.store.records import TrialRow
 from trialwise.store.samples import record_name
 
 MAX_SERIES = 16
-"""Trials that are shown over time, unless all are asked for."""
+"""Maximum number of trials shown over time, unless all are requested."""
 _CONFIDENCE = 95.0
 _POOLED_STEPS, _TRIAL_STEPS = 200, 40
 
@@ -65,14 +65,14 @@ def analyse_path(
     *,
     all_trials: bool = False,
 ) -> PathAnalysis | None:
-    """Analyse what an experiment of kind path has beside its metrics; None for other kinds.
+    """Analyse what an experiment of kind path has in addition to its metrics; None for other kinds.
 
     Parameters
     ----------
     store, metrics, treatments
-        What the metrics were read from, their analysis, and the treatments in the order of the file.
+        The source of the metrics, their analysis, and the treatments in the order of the file.
     facts
-        What is known of schemes and paths.
+        Known facts about schemes and paths.
     all_trials
         Show every trial over time, not only the first ones.
     """
@@ -132,7 +132,7 @@ def _planes(
 def _invalid(
     store: StoreObservations, delay: MetricAnalysis, throughput: MetricAnalysis, method: Method
 ) -> list[PlaneTrial]:
-    """The trials that are not valid, where they have both metrics."""
+    """Return the invalid trials that have both metrics."""
     reasons = {
         (row.number, row.attempt): row.reason or "invalid" for row in store.rows if row.status == "invalid"
     }
@@ -153,7 +153,7 @@ def _invalid(
 
 
 class _Trials:
-    """The trials that left packets."""
+    """The trials with packet records."""
 
     def __init__(
         self,
@@ -176,11 +176,11 @@ class _Trials:
         return self.directory.path / record_name(row.number, row.attempt, "packets")
 
     def flows(self, row: TrialRow) -> list[PathFlow]:
-        """The flows of a trial, with the names of their schemes filled in."""
+        """Return the flows of a trial, with the names of their schemes filled in."""
         return [_filled(flow, row) for flow in self.trial.flows]
 
     def read(self) -> dict[str, list[tuple[TrialRow, TrialNumbers]]]:
-        """The numbers of each valid trial by treatment; what cannot be read is said in `unreadable`."""
+        """Read the numbers of each valid trial by treatment; unreadable ones are listed in `unreadable`."""
         found: dict[str, list[tuple[TrialRow, TrialNumbers]]] = {}
         for row in self.recorded:
             packets = self._packets(row) if row.status == "finished" else None
@@ -205,7 +205,7 @@ class _Trials:
         return Course(self.flows(row), self.experiment.warmup, lasted)
 
     def chosen(self, most: int | None) -> list[TrialRow]:
-        """The first valid trial of each treatment, those that are not valid, then the others; `most` of them."""
+        """Return the first valid trial of each treatment, the invalid ones, then the others, up to `most`."""
         first: dict[str, TrialRow] = {}
         for row in self.recorded:
             if row.status == "finished":
@@ -215,7 +215,7 @@ class _Trials:
         return list(ordered.values())[:most]
 
     def series(self, rows: Sequence[TrialRow]) -> Iterator[PathSeries]:
-        """Trials over time; what cannot be read is said in `unreadable`."""
+        """Yield trials over time; unreadable ones are listed in `unreadable`."""
         for row in rows:
             packets = self._packets(row)
             if packets is not None:
@@ -295,7 +295,7 @@ def _together(flows: Sequence[PathFlow], numbers: Sequence[FlowNumbers]) -> Flow
 
 
 def typical(values: Sequence[float]) -> Typical:
-    """Mean, median and the 95 % interval of the median of those values that are numbers."""
+    """Return mean, median and the 95 % interval of the median, ignoring NaN."""
     known = [value for value in values if np.isfinite(value)]
     if not known:
         return Typical(0, None, None, None, None, _CONFIDENCE, "none", "no trial gave a number")
@@ -313,7 +313,7 @@ def typical(values: Sequence[float]) -> Typical:
 
 
 def _emulator(ledger: Ledger, rows: Sequence[TrialRow]) -> EmulatorFacts:
-    """The worst that the emulator reported over the trials."""
+    """Return the worst values that the emulator reported over the trials."""
     there = {(row.number, row.attempt) for row in rows}
     worst: dict[str, float] = {}
     for number, attempt, source, value, _, _ in ledger.values():
@@ -338,7 +338,7 @@ def _thousandfold(seconds: float | None) -> float | None:
 
 
 def _distribution(name: str, read: Sequence[tuple[TrialRow, TrialNumbers]]) -> DelayDistribution:
-    """The delays of a treatment: each trial's at even shares, and those of all packets pooled."""
+    """Return the delays of a treatment: each trial's at evenly spaced shares, and those of all packets pooled."""
     with_packets = [(row, trial) for row, trial in read if trial.packets]
     return DelayDistribution(
         treatment=name,
@@ -355,7 +355,7 @@ def _trial_delays(row: TrialRow, trial: TrialNumbers) -> TrialDelays:
 
 
 def pooled(trials: Sequence[TrialNumbers], steps: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Delays (ms) at even shares of the packets of all trials together, each trial weighing as many packets as it has."""
+    """Return delays (ms) at evenly spaced shares of the packets of all trials, each trial weighted by its packets."""
     if not trials:
         return np.array([])
     delays = np.concatenate([trial.delays for trial in trials])

@@ -1,4 +1,4 @@
-"""What the packets of one path trial say: results of its flows, its delays, and its course over time."""
+"""Results from the packets of one path trial: its flows, its delays, and its course over time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.packets import Packets, joined
 
 SKETCH = 1000
-"""Delays of a trial are kept as so many steps of their distribution: pooled ones are right to a thousandth of a trial's packets."""
+"""Number of steps of a trial's stored delay distribution; pooled delays are accurate to a thousandth of a trial's packets."""
 _MAX_BINS = 150
 _WIDTHS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
 class FlowNumbers:
-    """One flow of one trial: Mbit/s, ms, percent; NaN where nothing can be said."""
+    """One flow of one trial: Mbit/s, ms, percent; NaN if unknown."""
 
     throughput: float
     delay: float
@@ -30,7 +30,7 @@ class FlowNumbers:
 
 @dataclass(frozen=True, slots=True)
 class TrialNumbers:
-    """One trial: each flow in order, all together, Jain's index; delays (ms) at `SKETCH` + 1 even shares of its packets."""
+    """One trial: each flow in order, all together, Jain's index; delays (ms) at `SKETCH` + 1 evenly spaced shares of its packets."""
 
     flows: tuple[FlowNumbers, ...]
     together: FlowNumbers
@@ -41,19 +41,19 @@ class TrialNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """When a trial's flows ran: each flow's schedule, what is cut from the start, when the trial ended (seconds)."""
+    """When a trial's flows ran: each flow's schedule, the cut at the start, the end of the trial (seconds)."""
 
     flows: Sequence[PathFlow]
     warmup: float
     ended: float
 
     def window(self, flow: PathFlow) -> tuple[float, float]:
-        """From when to when a flow counts."""
+        """Return the interval in which a flow counts."""
         return max(flow.start, self.warmup), min(flow.stop or self.ended, self.ended)
 
 
 def trial_numbers(packets: Packets, course: Course) -> TrialNumbers:
-    """The results of one trial, by the default definitions of `path_metrics`, in the direction of each flow's data."""
+    """Compute the results of one trial, by the default definitions of `path_metrics`, in the direction of each flow's data."""
     data = [
         packets.of(flow.direction, number, 0, course.ended) for number, flow in enumerate(course.flows, 1)
     ]
@@ -84,12 +84,12 @@ def _numbers(packets: Packets, start: float, stop: float) -> FlowNumbers:
 
 
 def bin_width(runtime: float) -> float:
-    """The width of bins (seconds) so that a trial has 150 of them at most, and is easy to read."""
+    """Return the width of bins (seconds) for a trial: at most 150 bins, at a round number."""
     return next((width for width in _WIDTHS if runtime <= width * _MAX_BINS), runtime / _MAX_BINS)
 
 
 def flow_series(packets: Packets, number: int, flow: PathFlow, runtime: float) -> FlowSeries:
-    """One flow over the time of the trial, in bins of `bin_width`."""
+    """Return one flow over the time of the trial, in bins of `bin_width`."""
     width = bin_width(runtime)
     own = packets.of(flow.direction, number, 0, runtime)
     ends, throughput = pm.throughput_series(own, width, 0.0, runtime)
@@ -98,7 +98,7 @@ def flow_series(packets: Packets, number: int, flow: PathFlow, runtime: float) -
 
 
 def _delays(delivered: Packets, ends: Array) -> tuple[Array, Array, Array]:
-    """The least, median and greatest delay (ms) of what arrived in each bin; NaN where nothing did."""
+    """Return the minimum, median and maximum delay (ms) of the packets that arrived in each bin; NaN if none did."""
     order = np.argsort(delivered.time, kind="stable")
     cuts = np.searchsorted(delivered.time[order], ends[:-1])
     low, median, high = np.full((3, ends.size), np.nan)

@@ -17,15 +17,15 @@ from trialwise.experiment.trials import PathTrial
 THROUGHPUTS = ("throughput", "pantheon_throughput")
 DELAYS = ("delay", "pantheon_delay", "queueing_delay")
 JOINT = 95.0
-"""Confidence, in percent, with which both medians together lie in their rectangle."""
+"""Joint confidence, in percent, of both medians in their rectangle."""
 EACH = 100 - (100 - JOINT) / 2
-"""Confidence of each median's interval by itself (Bonferroni)."""
+"""Confidence of each median's interval (Bonferroni)."""
 
 Key = tuple[int, int]
 
 
 def plane_axes(metrics: Sequence[Metric]) -> PlaneAxes | None:
-    """The first metric that is a throughput and the first that is a delay; None where there are not both."""
+    """Return the first throughput metric and the first delay metric; None unless both exist."""
     throughput, delay = _first(metrics, THROUGHPUTS), _first(metrics, DELAYS)
     return PlaneAxes(throughput, delay) if throughput and delay else None
 
@@ -44,9 +44,9 @@ def planes(
     throughput: MetricAnalysis,
     invalid: Sequence[PlaneTrial],
 ) -> tuple[Plane, ...]:
-    """One plane for each combination of levels of the factors that do not make the schemes.
+    """Return one plane for each combination of levels of the factors that do not define the schemes.
 
-    `treatments` has the factors of each treatment in the order of the file, `invalid` the trials that are not valid.
+    `treatments` has the factors of each treatment in the order of the file, `invalid` the invalid trials.
     """
     shared = _shared_factors(experiment)
     groups: dict[tuple[Level, ...], list[str]] = {}
@@ -66,7 +66,7 @@ def planes(
 
 
 def plane_of(names: Mapping[str, str], delay: MetricAnalysis, throughput: MetricAnalysis) -> Plane:
-    """One plane of all treatments; `names` says what each is called on it."""
+    """Return one plane of all treatments; `names` maps each to its name on the plane."""
     trials = _trials(delay, throughput)
     return Plane(
         {},
@@ -84,7 +84,7 @@ def _name(factors: Mapping[str, Level], shared: Sequence[str]) -> str:
 
 
 def _shared_factors(experiment: Experiment) -> list[str]:
-    """The factors that the flows' schemes do not name; none where no factor makes schemes, so that all share one plane."""
+    """Return the factors that do not define the flows' schemes; none if no factor does, so that all share one plane."""
     trial = experiment.trial
     named = (
         {name for flow in trial.flows for name in names_in(flow.scheme)}
@@ -96,7 +96,7 @@ def _shared_factors(experiment: Experiment) -> list[str]:
 
 
 def _trials(delay: MetricAnalysis, throughput: MetricAnalysis) -> list[PlaneTrial]:
-    """The valid trials that have both metrics, in the order of the plan."""
+    """Return the valid trials that have both metrics, in plan order."""
     delays = {(trial.number, trial.attempt): trial.value for trial in delay.trials}
     found: list[PlaneTrial] = []
     for trial in throughput.trials:
@@ -136,7 +136,7 @@ def _kpi_region(
     delay: MetricAnalysis,
     throughput: MetricAnalysis,
 ) -> PlaneRegion:
-    """The quadrant of the first KPI of each metric."""
+    """Return the quadrant of the first KPI of each metric."""
     kpis = [_kpi(found, treatment, series) for found in (delay, throughput)]
     across, up = (_kpi_range(kpi) for kpi in kpis)
     needed = max(kpi.result.needed if kpi and kpi.result else 1 for kpi in kpis)
@@ -171,7 +171,7 @@ def _median_region(
     delay: MetricAnalysis,
     throughput: MetricAnalysis,
 ) -> PlaneRegion:
-    """The rectangle of both medians."""
+    """Return the rectangle of both medians."""
     across = _median_range([trial.delay for trial in members])
     up = _median_range([trial.throughput for trial in members])
     needed = st.percentile_interval([0.0], 50, EACH).needed
@@ -194,7 +194,7 @@ def _median_range(values: Sequence[float]) -> AxisRange | None:
 
 
 def _doubt(found: MetricAnalysis, treatment: str, series: str) -> str:
-    """Why intervals of this metric are descriptive only; empty where nothing is known against them."""
+    """Say why intervals of this metric are descriptive only; empty if nothing speaks against them."""
     for test in found.independence:
         here = (test.treatment, test.series) == (treatment, series)
         if here and test.result is not None and test.result.independent is False:
@@ -241,7 +241,7 @@ def _region(
 
 
 def invalid_trial(delay: TrialMetric, throughput: TrialMetric, reason: str) -> PlaneTrial | None:
-    """A trial that is not valid, where it gave both metrics."""
+    """Return an invalid trial as a point, if it gave both metrics."""
     if delay.value is None or throughput.value is None:
         return None
     return PlaneTrial(

@@ -1,4 +1,4 @@
-"""What an analysis says of an experiment over paths: frozen records, which report, JSON and tests read alike."""
+"""Frozen records of an analysis of an experiment over paths, read by report, JSON and tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.experiment.model import Level
 
 @dataclass(frozen=True, slots=True)
 class PathScheme:
-    """A scheme as its file has it: what people call it, and the colour of its marks where the file gives one."""
+    """A scheme from its file: its display name, and the colour of its marks if the file sets one."""
 
     name: str
     title: str
@@ -21,7 +21,7 @@ class PathScheme:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentPath:
-    """The path of one treatment as text: what packets meet each way, bytes of its MTU, where its numbers come from."""
+    """The path of one treatment as text: what packets meet each way, its MTU in bytes, the source of its numbers."""
 
     treatment: str
     uplink: str
@@ -32,7 +32,7 @@ class TreatmentPath:
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What is known of schemes and paths beside the store."""
+    """Known facts about schemes and paths from outside the store."""
 
     schemes: tuple[PathScheme, ...] = ()
     paths: tuple[TreatmentPath, ...] = ()
@@ -43,7 +43,7 @@ class PathFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlaneTrial:
-    """One trial on the plane; `reason` says why it is not valid, None where it is."""
+    """One trial on the plane; `reason` says why it is invalid, None if it is valid."""
 
     number: int
     attempt: int
@@ -56,7 +56,7 @@ class PlaneTrial:
 
 @dataclass(frozen=True, slots=True)
 class AxisRange:
-    """One side of a region: from `low` to `high`, without end where one is None; `confidence` in percent is its own.
+    """One side of a region: from `low` to `high`, unbounded if one is None; `confidence` is its own, in percent.
 
     `point` is the KPI, or the median. `claim` says it in words.
     """
@@ -70,12 +70,12 @@ class AxisRange:
 
 @dataclass(frozen=True, slots=True)
 class PlaneRegion:
-    """Where a treatment stands on the plane, in one series.
+    """The region of a treatment on the plane, in one series.
 
-    Of kind `kpi` it is the quadrant that the KPIs of both metrics bound, each at its own confidence; of kind `median` the
-    rectangle of two-sided intervals of both medians. `joint` (percent) is what holds of both together at least: by
-    Bonferroni's inequality what the two may miss adds up, however they hang together. `delay` and `throughput` are None,
-    with a `note`, where there are too few trials. The means and medians are those of `n` trials.
+    For kind `kpi` it is the quadrant bounded by the KPIs of both metrics, each at its own confidence; for kind `median` the
+    rectangle of two-sided intervals of both medians. `joint` (percent) is the minimum joint confidence: by Bonferroni's inequality
+    the error probabilities add up under any dependence. `delay` and `throughput` are None, with a `note`, if there are too few
+    trials. The means and medians are of `n` trials.
     """
 
     treatment: str
@@ -97,9 +97,9 @@ class PlaneRegion:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One throughput-delay plane: the treatments that share the levels in `factors`, which the schemes do not make.
+    """One throughput-delay plane: the treatments that share the levels in `factors`, which do not define the schemes.
 
-    `names` tell its treatments apart.
+    `names` identify its treatments.
     """
 
     factors: Mapping[str, Level]
@@ -122,9 +122,9 @@ class PlaneAxes:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """What a quantity is over the trials of a treatment: mean, median and the two-sided interval of the median.
+    """A quantity over the trials of a treatment: mean, median and the two-sided interval of the median.
 
-    `low` and `high` are None, with a `note`, where there are too few trials.
+    `low` and `high` are None, with a `note`, if there are too few trials.
     """
 
     n: int
@@ -155,10 +155,10 @@ class FlowResult:
 
 @dataclass(frozen=True, slots=True)
 class EmulatorFacts:
-    """What the emulator knew of itself, the worst of all trials of a treatment; None where it reported nothing.
+    """The emulator's self-reported figures, the worst of all trials of a treatment; None if it reported nothing.
 
-    Latenesses are in ms: the 99th percentile each way, the largest, and the 99th percentile of the time in which it did not
-    look; `processor` is in percent of a core, `unlogged` counts packets that were lost without a line in the log.
+    Latenesses are in ms: the 99th percentile each way, the largest, and the 99th percentile of the time between its checks;
+    `processor` is in percent of a core, `unlogged` counts packets that were lost without a log line.
     """
 
     lateness_uplink: float | None
@@ -171,7 +171,7 @@ class EmulatorFacts:
 
 @dataclass(frozen=True, slots=True)
 class PathTreatment:
-    """The results of one treatment; `trials` count those that are valid, `fairness` is Jain's index of several flows."""
+    """The results of one treatment; `trials` counts the valid ones, `fairness` is Jain's index of several flows."""
 
     treatment: str
     schemes: tuple[str, ...]
@@ -187,7 +187,7 @@ class PathTreatment:
 
 @dataclass(frozen=True, slots=True)
 class FlowSeries:
-    """One flow of one trial over time, in bins: throughput (Mbit/s), and the delays of what arrived (ms; NaN where nothing did)."""
+    """One flow of one trial over time, in bins: throughput (Mbit/s), and the delays of arrivals (ms; NaN if there were none)."""
 
     flow: int
     scheme: str
@@ -224,7 +224,7 @@ class TrialDelays:
 
 @dataclass(frozen=True, slots=True)
 class DelayDistribution:
-    """The one-way delays (ms) of all packets of a treatment's trials, pooled for display, and of each trial by itself."""
+    """The one-way delays (ms) of all packets of a treatment's trials, pooled for display, and of each trial separately."""
 
     treatment: str
     packets: int
@@ -235,11 +235,11 @@ class DelayDistribution:
 
 @dataclass(frozen=True, slots=True)
 class PathAnalysis:
-    """What the packets and the emulator say beside the metrics.
+    """Results from the packets and the emulator in addition to the metrics.
 
-    `axes` is None, with the reason in `notes`, where the metrics span no plane. `lateness` (ms) is the bound that makes a trial
-    invalid. `flows` is 0 where others recorded the trials and do not say. `series` holds the trials that matter first: the first of
-    each treatment, then those that are not valid, then others; `recorded` says how many there are in all.
+    `axes` is None, with the reason in `notes`, if the metrics do not span a plane. `lateness` (ms) is the limit above which a trial
+    is invalid. `flows` is 0 if other tools recorded the trials without it. `series` holds the most relevant trials first: the first
+    of each treatment, then invalid ones, then others; `recorded` is their total number.
     """
 
     runtime: float
