@@ -1,1 +1,1 @@
-"""Tables that others wrote: what a file is, its dialect, and the numbers and times in its columns."""
+"""Reading of foreign tables: file types, dialects, and the numbers and times in their columns."""

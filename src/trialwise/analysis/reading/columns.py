@@ -1,4 +1,4 @@
-"""A column of a table as numbers, or the refusal that names the first wrong cell."""
+"""A column of a table as numbers, or an error that names the first wrong cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEW_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Finite numbers, null where a value is missing; the unit that stood in the cells; what was found out, in sentences."""
+    """Finite numbers, null if a value is missing; the unit found in the cells; findings as sentences."""
 
     values: pl.Series
     unit: str
@@ -30,8 +30,8 @@ def numbers_of(table: Table, name: str) -> Numbers:
     Raises
     ------
     AnalysisError
-        A value is a text or infinite, may mean two numbers, or has a unit that others lack; the line is named. Or the values
-        differ only in digits that doubles do not hold.
+        A value is text or infinite, is ambiguous between two numbers, or has a unit that others lack; the message names the line. Or
+        the values differ only in digits beyond the precision of doubles.
     """
     found = parsed(table.frame[name], table.dialect.missing, table.dialect.decimal, table.custom)
     if found.open is not None:
@@ -53,11 +53,11 @@ def numbers_of(table: Table, name: str) -> Numbers:
 
 
 _MIN_STEPS = 256
-"""So many doubles have to lie between the least and the largest value of a column for its digits to count as kept."""
+"""Minimum number of doubles between the smallest and the largest value of a column for its digits to count as kept."""
 
 
 def _refuse_lost_digits(table: Table, name: str, values: pl.Series) -> None:
-    """Refuse values that differ little beside their size, as counts of nanoseconds since 1970: a double has 53 bits."""
+    """Refuse values that differ little relative to their size, such as nanoseconds since 1970: a double has 53 bits."""
     known = values.drop_nulls().to_numpy()
     if not known.size:
         return

@@ -1,4 +1,4 @@
-"""How a table is written: what a user said of it."""
+"""The dialect of a table as specified by the user."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Decimal = Literal[".", ","]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What was said of a table; None: found out from the file.
+    """The specified properties of a table; None: detected from the file.
 
-    `delimiter` " " stands for runs of blanks. `missing` are words beyond the usual ones. `comment` begins lines that are
-    passed over. `time_format` is a pattern of `strptime`, a unit (s, ms, us, ns), or "day-first", "month-first" or "year-first".
+    `delimiter` " " means runs of blanks. `missing` are additional words for missing values. `comment` starts lines to skip.
+    `time_format` is a pattern of `strptime`, a unit (s, ms, us, ns), or "day-first", "month-first" or "year-first".
     """
 
     delimiter: str | None = None

@@ -1,4 +1,4 @@
-"""What a folder holds that is no experiment directory, for the refusal of it."""
+"""The contents of a folder that is not an experiment directory, for the error message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PANTHEON = re.compile(r"pantheon_(?:perf|metadata)\.json|.+_(?:datalink|acklink
 
 
 def folder_error(path: Path) -> StoreError:
-    """The refusal of a folder by a command that reads experiment directories and tables."""
+    """Return the error for a folder given to a command that reads experiment directories and tables."""
     try:
         kinds = Counter(islice(_kinds(path), _MAX_FILES))
     except OSError as error:
@@ -49,7 +49,7 @@ def folder_error(path: Path) -> StoreError:
 
 
 def _kinds(path: Path) -> Iterator[str]:
-    """What each file of a folder is, hidden files and links left aside."""
+    """Yield the type of each file in a folder, except hidden files and links."""
     with os.scandir(path) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.is_symlink():

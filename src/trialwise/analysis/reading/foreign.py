@@ -1,4 +1,4 @@
-"""What a file is that is no table, by its content, and which command reads it."""
+"""Detection by content of files that are not tables, and the command that reads them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _COMPARED = "`trialwise compare` reads it"
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """What a file is, as words after "is", and what to do with it."""
+    """The type of a file, as words after "is", and what to do with it."""
 
     what: str
     hint: str
 
     def error(self, path: Path) -> AnalysisError:
-        """The refusal of a command that reads tables."""
+        """Return the error of a command that reads tables."""
         return AnalysisError(f"{path}: is {self.what}, no table", hint=self.hint)
 
 
@@ -69,7 +69,7 @@ _EXPORT = {"what hyperfine printed": f"let it write --export-json, and {_COMPARE
 
 
 def foreign(content: bytes) -> Foreign | None:
-    """What a content is, if it is known and no table; None where it may be one."""
+    """Identify content that is known and not a table; None if it may be one."""
     head = content[:_HEAD]
     for magic, what, hint in _BINARY:
         if head.startswith(magic):
@@ -100,7 +100,7 @@ def _json(content: bytes) -> Foreign | None:
     try:
         document = json.loads(content) if len(content) <= _MAX_JSON else None
     except (ValueError, RecursionError):
-        # A table may begin with a bracket in its header; what begins like an object is none.
+        # A table may have a bracket in its header, but content that starts like an object is not a table.
         return Foreign("cut off or no whole JSON", "write it anew") if _like_json(content) else None
     tool = tool_of(document)
     if tool is None:
@@ -123,7 +123,7 @@ def tool_of(document: object) -> Tool | None:
 
 
 def entries_have(document: Mapping[str, Any], key: str, within: str) -> bool:
-    """Whether a list stands under a key, each of whose entries has another key."""
+    """Return True if there is a list under a key and each of its entries has another key."""
     entries = document.get(key)
     return isinstance(entries, list) and all(
         isinstance(entry, Mapping) and within in entry for entry in cast("list[object]", entries)
@@ -131,7 +131,7 @@ def entries_have(document: Mapping[str, Any], key: str, within: str) -> bool:
 
 
 def _is_perf(document: Mapping[str, Any]) -> bool:
-    """Scheme, run, flow."""
+    """Check for the keys scheme, run, flow."""
     for runs in document.values():
         if isinstance(runs, Mapping):
             for flows in cast("Mapping[str, Any]", runs).values():
@@ -146,19 +146,19 @@ class Tool:
     Parameters
     ----------
     name
-        As people call it.
+        Display name.
     fits
-        Whether an object is the tool's, or the first object of its list.
+        Returns True if an object, or the first object of a list, is the tool's.
     reader
         The module of `trialwise.exchange` that reads it, with `trials(path, document, name)`; empty if none does.
     how
-        How the tool is told to write the document, as Markdown.
+        How to make the tool write the document, as Markdown.
     trials
-        What is a trial in it, as Markdown.
+        What counts as a trial in it, as Markdown.
     nesting
-        What these nest in.
+        What trials nest in.
     is_list
-        Whether the document is a list of objects.
+        True if the document is a list of objects.
     """
 
     name: str

@@ -1,9 +1,8 @@
-"""Dates and times of day in text, as instruments, spreadsheets and mail write them, in seconds since 1970.
+"""Dates and times in text, as written by instruments, spreadsheets and mail, in seconds since 1970.
 
-The forms: ISO 8601 and its likes with dots, slashes, blanks and underscores; YYYYMMDD with and without a time; day or month
-first with the year last, and a year of two digits first; the logs of web servers (01/Mar/2025:13:00:00 +0000);
-RFC 2822 (RFC 5322, 3.3) and ctime; a time zone
-as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
+The formats: ISO 8601 and variants with dots, slashes, blanks and underscores; YYYYMMDD with and without a time; day or month first
+with the year last, and a two-digit year first; web server logs (01/Mar/2025:13:00:00 +0000); RFC 2822 (RFC 5322, 3.3) and ctime; a
+time zone as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ _SAMPLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Seconds since 1970, NaN where a text is no moment or cannot be one; `order` tells what stands first.
+    """Seconds since 1970, NaN if a text is not a valid time; `order` says which part comes first.
 
-    `either` is a place where two of day, month and year may be taken for one another and nothing in the column tells;
-    `orders` are these two.
+    `either` is the index of a cell in which two of day, month and year are ambiguous and nothing in the column decides; `orders` are
+    the two candidates.
     """
 
     seconds: Array
@@ -68,7 +67,7 @@ class Moments:
 
 
 def looks_dated(text: str) -> bool:
-    """Whether a text has the form of a date; two digits of a year need a time of day or slashes."""
+    """Return True if a text has the form of a date; a two-digit year needs a time of day or slashes."""
     return any(
         found
         for name, form in _COMPILED.items()
@@ -85,7 +84,7 @@ def _is_clear(name: str, found: re.Match[str]) -> bool:
 
 
 def text_is_digits(text: str) -> bool:
-    """Whether a text is a number, also with a point."""
+    """Return True if a text is a number, including decimals."""
     return text.replace(".", "", 1).isdigit()
 
 
@@ -96,7 +95,7 @@ _NO_YEAR = re.compile(
 
 
 def lacks(text: str) -> Literal["date", "year"] | None:
-    """What a text lacks that would make it a moment: its date, or the year of its date; None where it is something else."""
+    """Return what a text lacks to be a time: its date, or the year of its date; None if it is something else."""
     if _TIME_OF_DAY.match(text):
         return "date"
     found = _NO_YEAR.match(text)
@@ -105,13 +104,13 @@ def lacks(text: str) -> Literal["date", "year"] | None:
 
 
 def is_dated(text: pl.Series) -> bool:
-    """Whether most cells (of a sample) have the form of dates."""
+    """Return True if most cells (of a sample) have the form of dates."""
     sample = text.drop_nulls().head(_SAMPLE).to_list()
     return bool(sample) and sum(map(looks_dated, sample)) * 2 > len(sample)
 
 
 def moments(text: pl.Series, order: Order | None = None) -> Moments:
-    """Read texts of any of the forms, also mixed."""
+    """Read texts in any of the formats, even mixed."""
     left = np.ones(text.len(), dtype=bool)
     seconds = np.full(text.len(), np.nan)
     either: int | None = None
@@ -136,7 +135,7 @@ def moments(text: pl.Series, order: Order | None = None) -> Moments:
 
 
 def _iso(text: str) -> float:
-    """What else ISO 8601 allows, as weeks."""
+    """Parse the remaining forms of ISO 8601, such as weeks."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -148,9 +147,9 @@ _Unclear = tuple[Order, int | None, tuple[Order, Order] | None]
 
 
 def _order(groups: pl.DataFrame, order: Order | None) -> _Unclear:
-    """Which of three numbers is the day: what was said, what numbers above 12 and 31 show, and with dots the first.
+    """Decide which of three numbers is the day: as specified, as numbers above 12 and 31 show, or with dots the first.
 
-    The second value is a place where nothing tells between the third's two.
+    The second value is the index of an ambiguous cell, the third its two candidates.
     """
     if order is not None:
         return order, None, None
@@ -161,16 +160,16 @@ def _order(groups: pl.DataFrame, order: Order | None) -> _Unclear:
         return "day-first", 0, ("day-first", "year-first")
     if (first > 12).any() or (middle > 12).any():
         return ("day-first" if (first > 12).any() else "month-first"), None, None
-    # Dots mean the day.
+    # With dots, the day comes first.
     differ = (first != middle) & (groups["mark"] != ".")
     place = int(differ.arg_max() or 0) if differ.any() else None
     return "day-first", place, ("day-first", "month-first")
 
 
 def _may_begin_with_year(groups: pl.DataFrame, first: pl.Series, middle: pl.Series) -> bool:
-    """Whether years of two digits may stand first: the last numbers can all be days, and more of them occur than of the first.
+    """Return True if two-digit years may come first: the last numbers can all be days, with more distinct ones than the first.
 
-    Days change more often than years do; but of months or years that are written by their first day, the opposite is true.
+    Days change more often than years, except for months or years written as their first day.
     """
     if not (groups["year"].str.len_chars() == 2).all() or (middle > 12).any():
         return False
@@ -237,7 +236,7 @@ def _parts(part: pl.Series) -> Array:
 
 
 def _zones(zones: pl.Series) -> Array:
-    """Minutes east of Greenwich."""
+    """Return minutes east of Greenwich."""
     known: Mapping[str, float] = {text: _zone(text) for text in zones.drop_nulls().unique().to_list()}
     return (
         cast(
@@ -269,7 +268,7 @@ def _is_date(year: Array, month: Array, day: Array) -> npt.NDArray[np.bool_]:
 
 
 def _days(year: Array, month: Array, day: Array) -> Array:
-    """Days since 1970 in the Gregorian calendar (years from March count leap days at their end)."""
+    """Return days since 1970 in the Gregorian calendar (years from March put leap days at their end)."""
     shifted = np.where(month <= 2, year - 1, year)
     era = np.floor(shifted / 400)
     of_era = shifted - era * 400

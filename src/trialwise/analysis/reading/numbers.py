@@ -1,4 +1,4 @@
-"""Columns of text as numbers: decimal points and commas, thousands, missing words, units in cells."""
+"""Text columns as numbers: decimal points and commas, thousands separators, missing words, units in cells."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _GAPS = "[ \u00a0\u202f'’]"
 _NUMBER = r"[+-]?\d[\d.,'’ \u00a0\u202f]*(?:[eE][+-]?\d+)?|[+-]?[.,]\d+(?:[eE][+-]?\d+)?"
 _UNIT = rf"^({_NUMBER})\s*([A-Za-z%°µμΩ$€£][A-Za-z0-9%°µμΩ$€£/·*²³^()\s-]{{0,19}})$"
 _NO_UNIT = r"\d[A-Za-z0-9]"
-"""As in a hash (12ab3f4): a digit of a unit is an exponent at its end."""
+"""As in a hash (12ab3f4): digits in a unit are allowed only as an exponent at its end."""
 _CODED = r"^[+-]?0(?:[xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)$"
-"""Numbers to bases other than ten."""
+"""Numbers in bases other than ten."""
 _POINT = r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$"
 _COMMA_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+(,\d*)?$"
 _COMMA = r"^[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?$"
@@ -29,10 +29,10 @@ _GAPPED = rf"^[+-]?\d{{1,3}}({_GAPS}\d{{3}})+([.,]\d*)?$"
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Numbers of a column, null where a value is missing or none; `missing` says where it is missing.
+    """Numbers of a column, null if a value is missing or not a number; `missing` marks the missing ones.
 
-    `unit` stood in every cell. `example` is a cell that the decimal mark was told from. `open` is a cell that may mean two
-    numbers, `units` are several units; nothing was parsed then.
+    `unit` occurred in every cell. `example` is a cell that showed the decimal mark. `open` is an ambiguous cell, `units` are several
+    different units; in both cases nothing was parsed.
     """
 
     values: pl.Series
@@ -46,7 +46,7 @@ class Parsed:
 
     @property
     def wrong(self) -> pl.Series:
-        """Which cells are neither missing nor a finite number."""
+        """Return which cells are neither missing nor a finite number."""
         return ~self.missing & (self.values.is_null() | self.values.is_infinite().fill_null(value=False))
 
 
@@ -56,7 +56,7 @@ def parsed(
     decimal: Decimal | None = None,
     custom: Callable[[], Decimal | None] = lambda: None,
 ) -> Parsed:
-    """Read a column; `custom` tells the decimal mark that the other columns of the table show."""
+    """Read a column; `custom` returns the decimal mark that the other columns of the table show."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         values = column.cast(pl.Float64).fill_nan(None)
         return Parsed(values, column.is_null() | values.is_null())
@@ -70,21 +70,21 @@ def parsed(
 
 
 def is_missing(text: pl.Series, more: tuple[str, ...] = ()) -> pl.Series:
-    """Where a cell is empty or holds a word for a missing value."""
+    """Return which cells are empty or hold a word for a missing value."""
     return text.is_null() | text.str.to_lowercase().is_in(
         [*MISSING, *(word.strip().lower() for word in more)]
     )
 
 
 def clear_comma(column: pl.Series) -> bool:
-    """Whether a column holds numbers with decimal commas and can mean nothing else."""
+    """Return True if a column has numbers with decimal commas without ambiguity."""
     text = column.str.strip_chars()
     known = text.filter(~is_missing(text))
     return bool(known.len()) and _comma(known) and not _fits(known, _OPEN, _WHOLE)
 
 
 def _spread(known: pl.Series, missing: pl.Series) -> pl.Series:
-    """Values back in their rows."""
+    """Put values back in their rows."""
     if known.len() == missing.len():
         return known
     whole = np.full(missing.len(), np.nan)
@@ -129,7 +129,7 @@ def _spelled(
             if decimal == "," and not plain.null_count() and _fits(known, _OPEN_POINT, _WHOLE):
                 return Parsed(_none(missing), missing, open=known.filter(known.str.contains(_OPEN_POINT))[0])
     if decimal == "," and not comma and not plain.null_count():
-        # Of one column: epochs and the like keep their point beside columns with commas.
+        # Per column: epochs and the like keep their point next to columns with commas.
         return Parsed(_spread(plain, missing), missing)
     values = _with_mark(known, decimal or ".")
     if not values.null_count():
@@ -144,7 +144,7 @@ def _none(missing: pl.Series) -> pl.Series:
 
 
 def _with_mark(text: pl.Series, decimal: Decimal) -> pl.Series:
-    """Numbers with that decimal mark, and thousands where they stand in groups of three."""
+    """Parse numbers with this decimal mark, and with thousands separators between groups of three."""
     gapless = text.str.replace_all(_GAPS, "")
     frame = pl.DataFrame({"text": text, "gapless": gapless})
     joined = pl.when(pl.col("text").str.contains(_GAPPED)).then("gapless").otherwise("text")

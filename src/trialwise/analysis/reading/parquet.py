@@ -1,4 +1,4 @@
-"""Parquet files as tables; a damaged one is an error, whatever the library makes of it."""
+"""Parquet files as tables; a damaged one is an error, whatever exception the library raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.foreign_frames import library_errors
 from trialwise.foreign_parquet import values_of
 
 MAX_CELLS = 200_000_000
-"""Rows times columns of a file that is read; compression lets a few bytes claim billions."""
+"""Maximum of rows times columns; compression lets a few bytes claim billions."""
 
 
 def read_parquet(path: Path, content: bytes) -> pl.DataFrame:

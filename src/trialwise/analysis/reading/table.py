@@ -1,4 +1,4 @@
-"""One reader of tables for all commands: the columns of a CSV or Parquet file, and what was found out about it."""
+"""One reader of tables for all commands: the columns of a CSV or Parquet file, and what was detected about it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _EVIDENCE_ROWS = 1000
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file, those of CSV as text, with `LINE` before them; `where` is what `LINE` counts, line or row.
+    """The columns of a file, as text for CSV, preceded by `LINE`; `where` is what `LINE` counts, line or row.
 
-    `notes` say what was found out about the file, one sentence each.
+    `notes` say what was detected about the file, one sentence each.
     """
 
     path: Path
@@ -40,11 +40,11 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns of the file; those that were made beside them begin with NUL, which no header does."""
+        """The column names of the file; added columns start with NUL, which no header does."""
         return [name for name in self.frame.columns if not name.startswith("\0")]
 
     def of(self, frame: pl.DataFrame) -> Table:
-        """The same table with other rows or further columns."""
+        """Return the same table with other rows or added columns."""
         return Table(
             self.path,
             frame,
@@ -58,11 +58,11 @@ class Table:
         )
 
     def at(self, place: int) -> str:
-        """Where a row stands, for messages: "runs.csv: line 7"."""
+        """Return the location of a row, for messages: "runs.csv: line 7"."""
         return f"{self.path}: {self.where} {self.frame[LINE][place]}"
 
     def custom(self) -> Decimal | None:
-        """The decimal mark that columns which can be read in one way alone show."""
+        """Return the decimal mark shown by unambiguous columns."""
         if "decimal" not in self._cache:
             head = self.frame.head(_EVIDENCE_ROWS)
             texts = (head[name] for name in self.columns if head[name].dtype == pl.String)
@@ -70,12 +70,12 @@ class Table:
         return self._cache["decimal"]
 
     def check(self, wanted: Sequence[str]) -> None:
-        """Refuse names that are no column or several, with the nearest that is one.
+        """Refuse names that match no column or several, and suggest the nearest column.
 
         Raises
         ------
         AnalysisError
-            A column is not there, or stands there twice.
+            A column is missing, or occurs twice.
         """
         for name in wanted:
             if name in self.repeated:
@@ -96,12 +96,12 @@ class Table:
 
     @property
     def listed(self) -> str:
-        """The names of the columns, for messages."""
+        """List the column names, for messages."""
         more = " …" if len(self.columns) > _MAX_LISTED else ""
         return ", ".join(self.columns[:_MAX_LISTED]) + more
 
     def is_numeric(self, name: str) -> bool:
-        """Whether most cells that are not missing are numbers: one wrong cell is an error to name, not another column."""
+        """Return True if most non-missing cells are numbers; a single wrong cell is an error to report, not another type of column."""
         column = self.frame[name]
         if column.dtype != pl.String:
             return column.dtype.is_numeric()
@@ -112,21 +112,21 @@ class Table:
         )
 
     def numeric(self) -> list[str]:
-        """The columns of numbers."""
+        """Return the numeric columns."""
         return [name for name in self.columns if self.is_numeric(name)]
 
 
 def read_table(
     path: Path, dialect: Dialect | None = None, wanted: Sequence[str] = (), content: bytes | None = None
 ) -> Table:
-    """Read all columns of a CSV file (as text) or of a Parquet file; `wanted` are columns that will be asked for.
+    """Read all columns of a CSV file (as text) or of a Parquet file; `wanted` are columns that will be needed.
 
-    `content` is that of the path where it was read already: a pipe can be read but once.
+    `content` is the content of the path if already read, because a pipe can be read only once.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, is empty, too large or no table, lacks a wanted column, or has no row.
+        The file cannot be read, is empty, too large or not a table, lacks a wanted column, or has no rows.
     """
     dialect = dialect or Dialect()
     content = content_of(path) if content is None else content

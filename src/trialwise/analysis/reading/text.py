@@ -1,4 +1,4 @@
-"""Delimited text as columns of text: encoding, comments, delimiter and header, said or found out."""
+"""Delimited text as text columns: encoding, comments, delimiter and header, specified or detected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
 
 LINE = "\0line"
-"""The column that says in which line of the file a row stands."""
+"""The column with each row's line in the file."""
 
 _SAMPLE = 1 << 20
 _RECORDS = 200
@@ -39,7 +39,7 @@ csv.field_size_limit(1 << 24)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the rows of a text begin, and how they are divided; `lines` come before them."""
+    """Where the rows of a text begin, and how they are split; `lines` come before them."""
 
     delimiter: str
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """The columns of a text, all of text, with `LINE` before them; `repeated` names stand several times in the header."""
+    """The columns of a text, all as text, preceded by `LINE`; `repeated` names occur more than once in the header."""
 
     frame: pl.DataFrame
     delimiter: str
@@ -61,12 +61,12 @@ class TextTable:
 
 
 def read_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str]) -> TextTable:
-    """Divide a text into columns; `wanted` names make a first line of numbers a header where they stand in it.
+    """Split a text into columns; a first line of numbers that contains `wanted` names is a header.
 
     Raises
     ------
     AnalysisError
-        It is binary or of another encoding, or a row has more fields than the header.
+        It is binary or has another encoding, or a row has more fields than the header.
     """
     data = _decoded(path, content, dialect.encoding)
     layout = _layout(path, data, dialect, wanted)
@@ -90,7 +90,7 @@ def read_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str
 
 
 def _decoded(path: Path, content: bytes, encoding: str | None) -> bytes:
-    """The text in UTF-8, with line ends of one byte."""
+    """Return the text in UTF-8, with single-byte line ends."""
     marked = next(((mark, known) for mark, known in _MARKS if content.startswith(mark)), None)
     if encoding is None and marked is not None:
         mark, encoding = marked
@@ -179,7 +179,7 @@ def _is_passed(line: str, comment: str | None) -> bool:
 def _from_comment(
     path: Path, commented: str, comment: str | None, delimiter: str, first: Sequence[str]
 ) -> tuple[str, ...] | None:
-    """The header that stands behind the mark of a comment, as of gnuplot's and NumPy's files."""
+    """Return the header behind a comment mark, as in gnuplot's and NumPy's files."""
     if not commented or not any(words.is_number(cell) for cell in first):
         return None
     text = commented.removeprefix(comment or "")
@@ -189,7 +189,7 @@ def _from_comment(
 
 
 def _doubts(header: Sequence[str], line: int, dialect: Dialect) -> Iterator[str]:
-    """What is to be known of a header that nobody but a wanted column made one."""
+    """Yield caveats about a header that only a wanted column identified."""
     if dialect.header is None and _is_all_data(header):
         yield (
             f"line {line} looks like data and was taken for the header, since it has a column that was asked for; "
@@ -213,7 +213,7 @@ def _width(path: Path, lines: Sequence[str], delimiter: str, first: Sequence[str
 
 
 def _delimiter(path: Path, lines: Sequence[str]) -> str:
-    """What divides most rows into as many fields as the header has, and into most."""
+    """Find the delimiter that splits most rows into as many fields as the header has, and into the most."""
     best, most = ",", (0.0, 1)
     for mark in (*_DELIMITERS, _BLANKS):
         try:
@@ -223,7 +223,7 @@ def _delimiter(path: Path, lines: Sequence[str]) -> str:
         sizes = Counter(len(record) for record in records)
         fields = len(records[0]) if records else 1
         fitting = sizes[fields] / max(len(records), 1)
-        # Blanks also stand inside fields: they divide only what nothing else does, and then all rows.
+        # Blanks also occur inside fields: they are delimiters only if nothing else is, and then for all rows.
         if fields < 2 or (mark == _BLANKS and (most[0] > 0.5 or fitting < 1 or len(records) < 2)):
             continue
         if (fitting, fields) > most:
@@ -249,7 +249,7 @@ def _blank_record(line: str) -> list[str]:
 
 
 def _first_record(path: Path, lines: Sequence[str], delimiter: str) -> tuple[tuple[str, ...], int]:
-    """The cells of the first record, without blanks around them, and how many lines it takes."""
+    """Return the cells of the first record, without surrounding blanks, and the number of lines it takes."""
     if delimiter == _BLANKS:
         return tuple(_blank_record(lines[0])), 1
     try:
@@ -265,7 +265,7 @@ def _first_record(path: Path, lines: Sequence[str], delimiter: str) -> tuple[tup
 
 
 def _distinct(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Names that no two columns share, and those that several had."""
+    """Make the names unique, and return those that occurred more than once."""
     times, seen = Counter(names), Counter[str]()
     found: list[str] = []
     for name in names:
@@ -325,12 +325,12 @@ def _key(place: int) -> str:
 
 
 def _check_widths(path: Path, data: bytes, layout: Layout) -> None:
-    """Name the first row with a cell beyond the last column.
+    """Refuse rows with a cell beyond the last column, naming the first one.
 
     Raises
     ------
     AnalysisError
-        There is one.
+        There is such a row.
     """
     width = len(layout.names)
     reader = csv.reader(_text_lines(data, layout.comment), delimiter=_separator(layout))
@@ -352,7 +352,7 @@ def _check_widths(path: Path, data: bytes, layout: Layout) -> None:
 
 
 def _text_lines(data: bytes, comment: str | None) -> Iterator[str]:
-    """The lines; of a comment nothing but its mark, since quotes in it open no field."""
+    """Yield the lines; for a comment only its mark, since quotes in it do not open a field."""
     begin = 0
     while begin < len(data):
         end = data.find(b"\n", begin) + 1 or len(data)
@@ -362,7 +362,7 @@ def _text_lines(data: bytes, comment: str | None) -> Iterator[str]:
 
 
 def _trimmed(frame: pl.DataFrame, data: bytes, delimiter: str) -> pl.DataFrame:
-    """Without blanks around cells, and without the quotes that stand behind such blanks."""
+    """Strip blanks around cells, and quotes behind such blanks."""
     mark = delimiter.encode()
     if delimiter == _BLANKS or not any(
         part in data
@@ -376,7 +376,7 @@ def _trimmed(frame: pl.DataFrame, data: bytes, delimiter: str) -> pl.DataFrame:
 
 
 def _lines(data: bytes, layout: Layout, height: int) -> Sequence[int] | pl.Series:
-    """The line in which each row begins."""
+    """Return the line in which each row begins."""
     total = data.count(b"\n")
     if total - layout.lines == height:
         return pl.int_range(layout.lines + 1, total + 1, dtype=pl.UInt32, eager=True)

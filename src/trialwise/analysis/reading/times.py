@@ -1,4 +1,4 @@
-"""One reader of times: a column as seconds, since 1970 or since a start, whatever its spelling."""
+"""One reader of times: a column as seconds, since 1970 or since a start, in any format."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _NAME = re.compile(
     rf"(?: *[\[(]utc[\])]|[ .]*(?:in +|/ *)?[\[(<]? *(?P<unit>{'|'.join(sorted(_BY_SPELLING, key=len, reverse=True))}) *[\])>]?)?$"
 )
 _ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinfo=UTC).timestamp())
-"""Epochs in units other than seconds are believed inside these bounds."""
+"""Epochs in units other than seconds are accepted within these bounds."""
 _YEARS = (1970, 2100)
 _YEARS_OF_DATA = (1900, 2100)
 _SPREADSHEET = "spreadsheet"
 _NUMERIC = (*_UNITS, _SPREADSHEET)
-"""What `--time-format` may say of numbers."""
+"""Values of `--time-format` for numeric columns."""
 _SERIAL_ERA = (36_526, 73_051)
-"""2000 to 2100 in days of a spreadsheet."""
+"""2000 to 2100 in spreadsheet days."""
 _SERIAL_EPOCH = 25_569
-"""1970-01-01 in days of a spreadsheet (ISO/IEC 29500-1, 18.17.4.1: the 1900 date base)."""
+"""1970-01-01 in spreadsheet days (ISO/IEC 29500-1, 18.17.4.1: the 1900 date base)."""
 _LAST_SECOND = 1e11
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2}(?:\.\d+)?)?)?(?:\.0*)?")
 _PATTERNS = {
@@ -71,14 +71,14 @@ _PATTERNS = {
     13: "YYYYDDDhhmmss",
     14: "YYYYMMDDhhmmss",
 }
-"""Dates of so many digits; as numbers of seconds or milliseconds since 1970 they lie in 1971, after 2030, or beyond 2600."""
+"""Dates with this many digits; read as seconds or milliseconds since 1970 they lie in 1971, after 2030, or beyond 2600."""
 _OF_DAYS_OF_THE_YEAR = (7, 11, 13)
 _ALMOST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times in seconds, null where one is missing; since 1970 where `dated`. `notes` say what was found out."""
+    """Times in seconds, null if missing; since 1970 if `dated`. `notes` say what was detected."""
 
     seconds: pl.Series
     dated: bool
@@ -86,12 +86,12 @@ class Times:
 
     @property
     def missing(self) -> int:
-        """How many rows have no time."""
+        """Number of rows without a time."""
         return self.seconds.null_count()
 
 
 def check_time_format(said: str) -> None:
-    """Refuse what is neither a pattern of `strptime` nor known.
+    """Refuse a format that is neither a `strptime` pattern nor a known name.
 
     Raises
     ------
@@ -113,7 +113,7 @@ _CLOCKS = "HIMSfXTRrp"
 
 
 def _check_pattern(pattern: str) -> None:
-    """Refuse a pattern under which many moments are one: `strptime` fills in what is not there."""
+    """Refuse a pattern that maps many times to one, because `strptime` fills in missing parts."""
     said = set(re.findall(r"%[-_0^#]?(.)", pattern.replace("%%", "")))
     if "I" in said and "p" not in said:
         raise TrialwiseError(
@@ -143,7 +143,7 @@ def _check_pattern(pattern: str) -> None:
 
 
 def time_unit(name: str) -> tuple[bool, str | None]:
-    """Whether a header says that a column holds times, and in which unit (`time(s)`, `Time [s]`, `timestamp_ms`)."""
+    """Return whether a header marks a column of times, and its unit (`time(s)`, `Time [s]`, `timestamp_ms`)."""
     spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.strip()).replace("_", " ").replace("-", " ")
     plain = " ".join(spelled.casefold().split())
     if plain in _BY_SPELLING and len(plain) > 2:
@@ -153,7 +153,7 @@ def time_unit(name: str) -> tuple[bool, str | None]:
 
 
 def holds_dates(table: Table, name: str) -> bool:
-    """Whether a column holds dates and times: by its type, or because most cells have the form of one."""
+    """Return True if a column has dates and times, by its type or by the form of most cells."""
     column = table.frame[name]
     if column.dtype != pl.String:
         return column.dtype.is_temporal()
@@ -162,7 +162,7 @@ def holds_dates(table: Table, name: str) -> bool:
 
 
 def time_columns(table: Table, columns: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those of the columns that hold dates, and those of numbers that are called as times are."""
+    """Return the columns with dates, and the numeric columns with names of times."""
     dated = [name for name in columns if holds_dates(table, name)]
     called = [name for name in columns if name not in dated and time_unit(name)[0] and table.is_numeric(name)]
     return dated, called
@@ -174,7 +174,7 @@ def times_of(table: Table, name: str) -> Times:
     Raises
     ------
     AnalysisError
-        A value is no time, day and month may be taken for one another, or numbers are no times in any unit.
+        A value is not a time, day and month are ambiguous, or numbers are not times in any unit.
     """
     column = table.frame[name]
     if column.dtype == pl.Duration:
@@ -192,7 +192,7 @@ def times_of(table: Table, name: str) -> Times:
 
 
 def without_times_note(name: str, missing: int, rows: int) -> tuple[str, ...]:
-    """The sentence on rows that have no time; none where all have one."""
+    """Return the sentence on rows without a time; none if all have one."""
     if not missing:
         return ()
     verb = "has" if missing == 1 else "have"
@@ -209,7 +209,7 @@ def _are_numbers(table: Table, column: pl.Series) -> bool:
     known, wrong = ~found.missing, int(found.wrong.sum())
     if found.open is not None or not wrong:
         return True
-    # Digits alone are dates where they stand among dates.
+    # Digits alone are dates if they occur among dates.
     text = column.str.strip_chars().filter(known)
     return wrong * 2 <= text.len() and bool(np.isnan(moments(text).seconds).any())
 
@@ -218,7 +218,7 @@ def _are_numbers(table: Table, column: pl.Series) -> bool:
 
 
 def _text(table: Table, name: str) -> tuple[pl.Series, npt.NDArray[np.int64]]:
-    """The cells that are there, and their places."""
+    """Return the non-missing cells, and their indices."""
     text = table.frame[name].cast(pl.String).str.strip_chars()
     known = ~is_missing(text, table.dialect.missing)
     return text.filter(known), np.flatnonzero(known.to_numpy())
@@ -311,13 +311,13 @@ def _numeric(table: Table, name: str) -> Times:
     if unit != "s" and not said:
         since = " since 1970" if dated else ""
         notes = (*notes, f"the times in {name} were read as {_UNIT_NAMES[unit]}{since}")
-    # Dividing keeps whole seconds whole.
+    # Division keeps whole seconds exact.
     seconds = found.values / round(1 / factor) if factor < 1 else found.values * factor
     return Times(seconds, dated=dated, notes=notes)
 
 
 def _may_be_serial(known: Array) -> bool:
-    """Whether numbers may be days of a spreadsheet in this century: whole seconds of the day, as far as six decimals tell."""
+    """Return True if numbers may be spreadsheet days of this century: whole seconds of the day, up to six decimals."""
     within = _SERIAL_ERA[0] <= float(known.min()) and float(known.max()) <= _SERIAL_ERA[1]
     return within and _is_serial_clock(known * 86_400)
 
@@ -327,7 +327,7 @@ def _is_serial_clock(seconds: Array) -> bool:
 
 
 def _serial(table: Table, name: str, days: pl.Series, *, said: bool) -> Times:
-    """Days of a spreadsheet where that was said or the column is called a date; else they may be seconds as well, which is asked."""
+    """Read spreadsheet days if specified or if the column is named a date; otherwise ask, because they may be seconds."""
     seconds = (days - _SERIAL_EPOCH) * 86_400
     if _is_serial_clock(seconds.drop_nulls().to_numpy()):
         seconds = seconds.round()
@@ -346,7 +346,7 @@ def _serial(table: Table, name: str, days: pl.Series, *, said: bool) -> Times:
 
 
 def _unit_by_era(table: Table, name: str, known: Array) -> str:
-    """The unit in which all numbers lie in times that people measured in; seconds else, if that may be."""
+    """Return the unit that puts all numbers in plausible measurement times; else seconds, if possible."""
     least, most = float(known.min()), float(known.max())
     for unit in ("s", "ms", "us", "ns"):
         if _ERA[0] <= least * _UNITS[unit] and most * _UNITS[unit] <= _ERA[1]:
@@ -387,10 +387,10 @@ def _no_unit(table: Table, name: str, most: float, named: str | None) -> Analysi
 
 
 def _compact(table: Table, name: str) -> Times | None:
-    """Dates of 8 and 10 to 14 digits without a mark between them; None where these are other numbers.
+    """Read dates of 8 and 10 to 14 digits without separators; None if these are other numbers.
 
-    As numbers of seconds, milliseconds or microseconds since 1970 the same digits lie in the years 1970 to 1976, after 2030, or
-    beyond 2600, so that valid dates are believed.
+    Read as seconds, milliseconds or microseconds since 1970, the same digits lie in 1970 to 1976, after 2030, or beyond 2600, so
+    valid dates are accepted.
     """
     column = table.frame[name]
     if column.dtype.is_float() and _are_whole(column):
@@ -420,7 +420,7 @@ def _compact(table: Table, name: str) -> Times | None:
 
 
 def _with_month_and_minute(cells: pl.Series) -> pl.Series:
-    """Dates of digits with month and day where they have the day of the year, and with minutes where they end with the hour."""
+    """Convert digit dates with the day of the year to month and day, and add minutes to those that end with the hour."""
     length = cells.str.len_chars()
     ordinal = length.is_in(list(_OF_DAYS_OF_THE_YEAR))
     frame = pl.DataFrame({"cell": cells, "length": length, "ordinal": ordinal}).with_columns(
@@ -449,7 +449,7 @@ _MIN_SHORT_DATES = 3
 
 
 def _ask_short_dates(table: Table, name: str) -> None:
-    """Ask where every number is a valid date too, as 2503312359, 2025060, or a year: nothing tells it from seconds."""
+    """Ask if every number is also a valid date, such as 2503312359, 2025060, or a year: nothing distinguishes it from seconds."""
     column = table.frame[name]
     if column.dtype.is_float() and _are_whole(column):
         column = column.cast(pl.Int64, strict=False)
@@ -472,7 +472,7 @@ def _ask_short_dates(table: Table, name: str) -> None:
 
 
 def _may_be_dates(cells: pl.Series) -> bool:
-    """Whether numbers of as many digits each can all be dates; years follow each other."""
+    """Return True if numbers of equal length can all be dates; years must be consecutive."""
     length = len(cells[0])
     if length == 4:
         years = cells.cast(pl.Int64).unique().sort()
