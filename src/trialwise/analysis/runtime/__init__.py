@@ -1,1 +1,1 @@
-"""How long a trial has to be."""
+"""The required length of a trial."""

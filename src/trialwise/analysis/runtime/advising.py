@@ -1,4 +1,4 @@
-"""How long a trial must be, from long pilot trials in a table or in an experiment directory."""
+"""The required length of a trial, from long pilot trials in a table or in an experiment directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.quantity import duration_text
 
 Watcher = Callable[[int, int], None]
-"""Called after each pilot with how many are done and how many there are."""
+"""Called after each pilot with the number done and the total."""
 
 POWER = 80.0
 _HOW = (
@@ -23,13 +23,13 @@ _HOW = (
 
 
 _FAR = 10
-"""Times the longest pilot beyond which a length is not even named."""
+"""Multiple of the longest pilot beyond which a length is not reported."""
 
 
 def runtime_advice(
     file: str, pilots: list[Pilot], *, notes: tuple[str, ...] = (), watch: Watcher | None = None
 ) -> RuntimeAdvice:
-    """Find the runtime and the start-up that suit all pilots; the longest need wins.
+    """Find the runtime and the start-up that suit all pilots; the longest requirement wins.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _advice(
 
 
 def _beyond(runtime: float, record: float, *, timed: bool) -> str | None:
-    """Why a runtime is no advice that is longer than every pilot: what nobody has seen is not known to be steady."""
+    """Say why a runtime longer than every pilot is not advised: unseen lengths are not known to be steady."""
     if runtime <= record * (1 + 1e-9):
         return None
 
@@ -117,7 +117,7 @@ def _why_none(needs: list[tuple[Pilot, st.RuntimeNeeded]]) -> str:
 
 
 def rounded_up(seconds: float) -> str:
-    """A duration as experiment files have it, rounded up: to three digits below a minute, then to the next unit."""
+    """Write a duration as in experiment files, rounded up: to three digits below a minute, then to the next unit."""
     if seconds <= 0:
         return "0s"
     for below, step in (

@@ -1,4 +1,4 @@
-"""The long pilot trials in a table or in an experiment directory, and what is asked of them."""
+"""The long pilot trials in a table or in an experiment directory, with the options of their analysis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOLERANCE, _CONFIDENCE = 5.0, 95.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of pilots; None where the metric of an experiment says it, else 5 % tolerance, 95 % confidence."""
+    """Options for pilots; None: the experiment's metric decides, by default 5 % tolerance, 95 % confidence."""
 
     measure: Measure | None = None
     tolerance: float | None = None
@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """The samples of one long trial, and what is asked of them. `times` in seconds, None to count in samples."""
+    """The samples of one long trial, with the options. `times` in seconds, None to count in samples."""
 
     metric: str
     unit: str
@@ -47,12 +47,12 @@ class Pilot:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name of the pilot in messages."""
         return f"{self.metric} of {self.treatment}, trial {self.trial}".replace(" of -,", ",")
 
 
 def pilots_of_table(table: ConditionTable, question: Question) -> list[Pilot]:
-    """The pilots of a table: all rows, or those of each trial, without rows that have no value."""
+    """Return the pilots of a table: all rows, or those of each trial, without rows that have no value."""
     trials = np.array(table.trials or ("1",) * table.values.size)
     measured = ~np.isnan(table.values)
     return [
@@ -73,7 +73,7 @@ def pilots_of_table(table: ConditionTable, question: Question) -> list[Pilot]:
 
 
 def doubts_of_table(table: ConditionTable) -> list[str]:
-    """What makes a table look like several pilots although no column of trials was named."""
+    """Return hints that a table has several pilots although no trial column was named."""
     if table.trials is not None or table.times is None:
         return []
     back = int((np.diff(table.times) < 0).sum())
@@ -89,14 +89,14 @@ def pilots_of_directory(
     question: Question,
     metric: str | None = None,
 ) -> tuple[list[Pilot], list[str]]:
-    """The longest three trials of each treatment, for each metric that has samples with times; and remarks.
+    """Return the longest three trials of each treatment, for each metric that has samples with times, and remarks.
 
-    What the experiment cuts as warm-up is kept: it is part of what is looked for.
+    The warm-up that the experiment discards is kept, because the analysis must find it.
 
     Raises
     ------
     AnalysisError
-        There is no such metric, or no metric has samples with times.
+        The metric does not exist, or no metric has samples with times.
     """
     known = [one.name for one in experiment.metrics]
     if metric is not None and metric not in known:

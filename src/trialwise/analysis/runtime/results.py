@@ -1,4 +1,4 @@
-"""How long trials must be: frozen records, which screens, files for machines and figures read alike."""
+"""Frozen records of the required trial length, read by screens, files for machines and figures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from trialwise.statistics.tests.drift import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The metric of the first part of a pilot against the length of that part (TriScale, Fig. 4).
+    """The metric of a pilot's prefix as a function of the prefix's length (TriScale, Fig. 4).
 
-    `verdicts` are those of the drift test on that part; `values_after_startup` and `verdicts_after_startup` those
-    without the start-up, None where fewer than 20 samples are left.
+    `verdicts` are from the drift test on the prefix; `values_after_startup` and `verdicts_after_startup` exclude the start-up and
+    are None if fewer than 20 samples are left.
     """
 
     lengths: tuple[float, ...]
@@ -26,13 +26,12 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class PilotNeed:
-    """What one pilot asks for. Lengths are in seconds, or in samples where the pilot has no times.
+    """The requirement from one pilot. Lengths are in seconds, or in samples if the pilot has no times.
 
-    `runtime` includes `startup` and is None where `reason` says why; `predicted` is the length at which the drift test
-    passes with the stated `power`, `observed` the shortest from which on this pilot was steady; `oscillation` is a
-    period that weighs; `drift`, with `drift_low` and `drift_high` (None where unbounded), is the change over the
-    pilot after the start-up as a share of the metric; `variation` the long-run coefficient of variation of a sample.
-    `tolerance`, `confidence` and `power` are in percent.
+    `runtime` includes `startup` and is None if `reason` says why; `predicted` is the length at which the drift test passes with the
+    stated `power`, `observed` the shortest from which on this pilot was steady; `oscillation` is a relevant period; `drift`, with
+    `drift_low` and `drift_high` (None if unbounded), is the change over the pilot after the start-up as a share of the metric;
+    `variation` the long-run coefficient of variation of a sample. `tolerance`, `confidence` and `power` are in percent.
     """
 
     metric: str
@@ -62,15 +61,15 @@ class PilotNeed:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeAdvice:
-    """How long trials must be, as `trialwise runtime --json` prints it.
+    """The required trial length, as `trialwise runtime --json` prints it.
 
     `runtime` (start-up included) and `startup` suit every pilot; they are in `unit`. `runtime_line` and `warmup_line`
     belong into the section `[trial]` of an experiment file, rounded up; None where there is none. `decided_by` is the
     place in `pilots` of the one that needs most, None without a runtime. `reason` says what decided, or why there is
     no runtime and the remedy. `skipped` names trials that say nothing and why.
 
-    Of simulated trials there are no `pilots` but `durations`, one for each metric and treatment: `runtime` is the duration of
-    their workload, `startup` the longest warm-up, which it includes, and `decided_by` a place in `durations`.
+    Simulated trials have `durations` instead of `pilots`, one for each metric and treatment: `runtime` is the duration of their
+    workload, `startup` the longest warm-up, which it includes, and `decided_by` an index in `durations`.
     """
 
     format: Literal["trialwise.runtime/1"]

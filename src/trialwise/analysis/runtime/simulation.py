@@ -1,4 +1,4 @@
-"""How long simulated trials must be, from the flows of an experiment directory."""
+"""The required length of simulated trials, from the flows of an experiment directory."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def simulation_runtime(
     *,
     watch: Watcher | None = None,
 ) -> RuntimeAdvice:
-    """Find the duration of a trial from which every metric of every treatment is within its tolerance; the longest need wins.
+    """Find the trial duration at which every metric of every treatment is within its tolerance; the longest requirement wins.
 
-    Flows that the experiment sets apart as warm-up and cool-down are kept: they are part of what is looked for.
+    Flows that the experiment excludes as warm-up and cool-down are kept, because the analysis must find them.
 
     Raises
     ------
     AnalysisError
-        There is no such metric, or no metric or no trial that says anything.
+        The metric does not exist, or no metric or no trial is usable.
     """
     asked = _asked(experiment, question, metric)
     rows = treatments_of(ledger.trials())
@@ -67,7 +67,7 @@ def simulation_runtime(
 
 
 def _asked(experiment: Experiment, question: Question, metric: str | None) -> Experiment:
-    """The experiment with the metrics that are asked for, by the measure asked for."""
+    """Return the experiment with the requested metrics and measure."""
     known = [one.name for one in experiment.metrics]
     if metric is not None and metric not in known:
         raise AnalysisError(f"there is no metric {metric!r}", hint=f"metrics: {', '.join(known)}")
