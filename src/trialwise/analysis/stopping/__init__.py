@@ -1,1 +1,1 @@
-"""What decides that an experiment has enough: the state of each claim after each round."""
+"""Stopping of an experiment: the state of each claim after each round."""

@@ -1,4 +1,4 @@
-"""Comparisons that are to be decided: what a pilot forecasts, and how their family is judged at either kind of look."""
+"""Comparisons to decide: the forecast from a pilot, and the verdicts of their family at either kind of look."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trialwise.experiment.model import Extent, Metric
 from trialwise.statistics.comparing.difference_family import trials_to_decide_at
 
 CONFIDENCE = 95.0
-"""Of all verdicts together, in percent; `compare` has the same default."""
+"""Of all verdicts jointly, in percent; the same default as `compare`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceClaim:
-    """A metric of one treatment against that of another: b held against a. `same_flows`: their trials of one round meet the same."""
+    """A metric of one treatment compared with another: b against a. `same_flows`: their trials of one round meet the same flows."""
 
     metric: Metric
     margin: Extent
@@ -38,9 +38,9 @@ class DifferenceClaim:
         return self.metric.estimand == "pooled"
 
     def vectors(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array, bool]:
-        """The values of both sides; of the units that both have, and True, where these units are to be compared in pairs.
+        """Return the values of both sides; if they are compared in pairs, of the units that both have, and True.
 
-        Of what is pooled these are what trials contribute to it.
+        For pooled metrics these are the contributions of trials.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class DifferenceClaim:
         return _array(list(a.values())), _array(list(b.values())), False
 
     def numbers(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[int, int]:
-        """How many units each side has in these rounds."""
+        """Return the number of units of each side in these rounds."""
         if values.level == "boot":
             a, b, _ = self.vectors(values, rounds)
             return a.size, b.size
@@ -66,7 +66,7 @@ class DifferenceClaim:
         return values.number(name, self.a, rounds), values.number(name, self.b, rounds)
 
     def fewest_fresh(self, values: RoundValues, pilot: Sequence[Round]) -> int:
-        """Units on each side that a verdict takes at least: so many samples beyond a pooled quantile that its slope can be told."""
+        """Return the minimum number of units on each side for a verdict: enough samples beyond a pooled quantile for its slope."""
         if not self._is_pooled or self.metric.percentile is None:
             return MIN_FRESH
         share = min(self.metric.percentile, 100 - self.metric.percentile) / 100
@@ -74,7 +74,7 @@ class DifferenceClaim:
         return max(ceil(MIN_BEYOND / (share * each)), MIN_FRESH) if each else MIN_FRESH
 
     def pairs(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array]:
-        """Both sides unit by unit: rounds, or boots that hold both."""
+        """Return both sides unit by unit: rounds, or boots that have both."""
         a, b = (values.units(self.metric.name, side, rounds) for side in (self.a, self.b))
         if a.keys() & b.keys():
             return _shared(a, b)
@@ -82,7 +82,7 @@ class DifferenceClaim:
         return _array(list(a.values())[:short]), _array(list(b.values())[:short])
 
     def unjudged(self, level: str, n: tuple[int, int], wanted: int | None, note: str = "") -> ClaimState:
-        """What can be told before the claim is judged."""
+        """Return the state before the claim is judged."""
         metric = self.metric
         what = estimand_text(metric, metric.estimand)
         return ClaimState(
@@ -125,7 +125,7 @@ def _array(values: list[float]) -> Array:
 def forecasts(
     claims: Sequence[DifferenceClaim], values: RoundValues, pilot: Sequence[Round]
 ) -> list[Forecast]:
-    """How many fresh units on each side give each comparison a chance of 90 %, at its share of the family's level."""
+    """Forecast the fresh units on each side that give each comparison a chance of 90 %, at its share of the family's level."""
     alpha = (1 - CONFIDENCE / 100) / max(len(claims), 1)
     found: list[Forecast] = []
     for claim in claims:
@@ -146,7 +146,7 @@ def judged(
     fresh: Sequence[Round],
     wanted: Sequence[int | None],
 ) -> tuple[list[ClaimState], str]:
-    """The verdicts on fresh trials, once, with Holm's correction over the family; and that correction in words."""
+    """Judge fresh trials, once, with Holm's correction over the family; return the verdicts and the correction in words."""
     found: dict[Hashable, st.Difference] = {}
     errors: dict[int, str] = {}
     for place, claim in enumerate(claims):
@@ -196,7 +196,7 @@ def _of_member(empty: ClaimState, member: st.FamilyMember) -> ClaimState:
 def at_any_time(
     claims: Sequence[DifferenceClaim], values: RoundValues, rounds: Sequence[Round]
 ) -> tuple[list[ClaimState], str]:
-    """The verdicts by bounds that hold at all looks together, the family's level shared out evenly (Bonferroni)."""
+    """Judge by bounds that hold at all looks jointly, with the family's level split evenly (Bonferroni)."""
     confidence = 100 - (100 - CONFIDENCE) / max(len(claims), 1)
     states = [
         _at_any_time(claim, *claim.pairs(values, rounds), level=values.level, confidence=confidence)
@@ -231,12 +231,12 @@ def _at_any_time(claim: DifferenceClaim, a: Array, b: Array, *, level: str, conf
 
 
 def verdict_at_any_time(a: Array, b: Array, margin: Extent, *, confidence: float) -> st.Verdict:
-    """Decide about mean(b) - mean(a) and a margin so that one may look after every pair.
+    """Decide about mean(b) - mean(a) and a margin, valid for a look after every pair.
 
-    Asymptotic confidence sequences (`st.mean_confidence_sequence`) of b - (1 ± δ) a, or b - a ± δ: "different" where both lie on
-    the same side of 0, "equivalent" where the first lies below and the second above. Whatever the truth is, a wrong word takes a
-    bound that is wrong on one side in one or the other sequence, so that both together keep the level. Round by round, which takes
-    drift away from which both sides suffer, and makes the differences of equal distributions symmetrical.
+    Asymptotic confidence sequences (`st.mean_confidence_sequence`) of b - (1 ± δ) a, or b - a ± δ: "different" if both lie on the
+    same side of 0, "equivalent" if the first lies below and the second above. A wrong verdict requires a one-sided error of one of
+    the two sequences, so both together keep the level. Differences are taken round by round, which removes drift common to both
+    sides and makes differences of equal distributions symmetric.
     """
     if margin.relative and a.mean() < 0:
         a, b = -a, -b

@@ -1,4 +1,4 @@
-"""Intervals that are to be narrow: what a pilot forecasts, and how they are judged at either kind of look."""
+"""Intervals with a precision goal: the forecast from a pilot, and the verdicts at either kind of look."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from trialwise.statistics.sequential.two_stage import TooManyTrialsError
 
 _MOST = 10**9
 FAR = 10
-"""A claim that takes over so many times the trials that there will be is out of reach: all of them leave it three times too wide."""
+"""A claim that needs over this factor times the available trials is out of reach: all of them leave it three times too wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Fresh units that a pilot asks for, None where no number would do, and why; `fewest` by the lower bound of its variance."""
+    """Fresh units that a pilot requires (None if no number suffices), the reason, and the `fewest` by the lower variance bound."""
 
     size: int | None
     note: str = ""
     fewest: float = 0.0
 
     def is_far_beyond(self, most: int) -> bool:
-        """Whether it asks for far more than so many units, at best."""
+        """Return True if it needs far more than `most` units, even in the best case."""
         return self.fewest > FAR * most
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalClaim:
-    """The interval of one treatment that a goal asks for."""
+    """The interval of one treatment that a goal requires."""
 
     goal: Goal
     treatment: str
 
     def vector(self, values: RoundValues, rounds: Sequence[Round]) -> Array:
-        """The values of its units in these rounds."""
+        """Return the values of its units in these rounds."""
         metric, kpi = self.goal.metric, self.goal.kpi
         if self.goal.kind == "variability" and kpi is not None:
             return values.kpis(metric, kpi, self.treatment, rounds)
         return np.array(list(values.units(metric.name, self.treatment, rounds).values()), dtype=np.float64)
 
     def number(self, values: RoundValues, rounds: Sequence[Round]) -> int:
-        """How many units there are in these rounds."""
+        """Return the number of units in these rounds."""
         if self.goal.kind == "variability":
             return self.vector(values, rounds).size
         return values.number(self.goal.metric.name, self.treatment, rounds)
 
     def forecast(self, pilot: Array) -> Forecast:
-        """How many fresh units a pilot asks for."""
+        """Forecast the number of fresh units from a pilot."""
         stop = self.goal.stop
         try:
             found = st.two_stage_size(
@@ -71,7 +71,7 @@ class IntervalClaim:
         return Forecast(found.size, found.note, found.size * chi_square_factors(pilot.size - 1)[0])
 
     def unjudged(self, level: str, n: int, wanted: int | None, note: str = "") -> ClaimState:
-        """What can be told before the claim is judged."""
+        """Return the state before the claim is judged."""
         metric, stop = self.goal.metric, self.goal.stop
         return ClaimState(
             kind=self.goal.kind,
@@ -97,7 +97,7 @@ class IntervalClaim:
         )
 
     def judged(self, fresh: Array, level: str, wanted: int | None) -> ClaimState:
-        """The verdict on fresh units, once."""
+        """Judge fresh units, once."""
         stop = self.goal.stop
         claim = self.unjudged(level, fresh.size, wanted)
         try:
@@ -123,7 +123,7 @@ class IntervalClaim:
         )
 
     def at_any_time(self, values: Array, level: str) -> ClaimState:
-        """The verdict on a percentile over trials, by bounds that hold at all looks together; ValueError where it is of a mean."""
+        """Judge a percentile over trials, by bounds that hold at all looks jointly; raise ValueError for a mean."""
         stop = self.goal.stop
         if stop.of == "mean":
             raise ValueError("a mean has a course of its own")
@@ -152,7 +152,7 @@ class IntervalClaim:
 
 
 def units_wanted(n: int, width: float, target: float) -> int | None:
-    """About how many units narrow an interval of n units to a target: its width falls with their square root."""
+    """Return about how many units narrow an interval of n units to a target: its width falls with their square root."""
     if not 0 < target < inf or not isfinite(width):
         return None
     wanted = n * max(1.0, width / target) ** 2

@@ -1,6 +1,6 @@
-"""Intervals that are looked at again and again while trials come: one course for each claim, fed trial by trial in plan order.
+"""Intervals monitored while trials arrive: one monitor for each claim, fed trial by trial in plan order.
 
-A course keeps what it needs of the trials that it has seen, so that a look costs no second reading of all of them.
+A monitor keeps what it needs of the trials it has seen, so that a look does not read them all again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _Weighted = st.SequentialImportance | st.SequentialBatches
 
 
 class ClaimMonitor:
-    """The way of one claim to its end: what the rule says of the trials so far.
+    """The monitor of one claim: the state of the rule after the trials so far.
 
-    Once the rule has stopped, what it said then stays, whatever more runs for other claims.
+    Once the rule has stopped, its result is final, whatever else runs for other claims.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ClaimMonitor:
         tilted: bool = False,
         sobol: bool = False,
     ) -> None:
-        """`columns` makes the control variates, where the claim is looked at with some, when the first trial has come."""
+        """Take the claim; `columns` builds its control variates, if any, when the first trial has arrived."""
         self._tilted, self._sobol = tilted, sobol
         self.claim = claim
         self._make_columns = columns
@@ -79,25 +79,25 @@ class ClaimMonitor:
         )
 
     def after(self, values: RoundValues, rounds: Sequence[Round]) -> ClaimState:
-        """What is known after these rounds, the first ones of the plan; trials that were fed before are not read again."""
+        """Return the state after these rounds, the first ones of the plan; trials already added are not read again."""
         units = values.in_order(self.claim.goal.metric, self.claim.treatment, rounds)
         if self._make_columns is not None and units.number:
             self._columns, self._make_columns = self._make_columns(), None
             self._begin(units.revision)
-        # A trial that was tried again stands in the middle; and a boot that goes on changes its mean.
+        # A repeated trial belongs in the middle, and a boot that continues changes its mean.
         if units.revision != self._revision or values.level != "trial":
             self._begin(units.revision)
         while not self._seen.stopped and self._fed < units.number:
             self._feed(units, self._fed)
-        # From the first look on, what is told is of the last look, and stays until the next one.
+        # From the first look on, the state is that of the last look until the next one.
         if self._told is None or not self._seen.looks:
             self._told = self._said(values.level)
         return self._told
 
     def is_far_beyond(self, most: int) -> bool:
-        """Whether the last look says that even the best case takes far more than so many trials.
+        """Return True if by the last look even the best case takes far more than `most` trials.
 
-        Not while controls that are asked for may still make it fewer.
+        Return False while requested controls may still reduce the number.
         """
         seen, sequence = self._seen, self._sequence
         waits = isinstance(sequence, st.SequentialControlled) and sequence.found is None
@@ -116,7 +116,7 @@ class ClaimMonitor:
             self._sequence.add(unit, self._controls_of(units, place))
         elif isinstance(self._sequence, SequentialUnweighted):
             self._sequence.add_samples(np.atleast_1d(np.asarray(unit)))
-        # A pooled statistic of trials without a sample is none: the first look waits for one.
+        # A pooled statistic of trials without samples does not exist: the first look waits for one.
         has_value = self._samples or self.claim.goal.metric.estimand == "per_trial"
         if self._fed >= self._seen.next_look and has_value:
             self._seen, self._told = self._sequence.state, None
@@ -126,7 +126,7 @@ class ClaimMonitor:
             self._sequence.add(trial)
 
     def _controls_of(self, units: Units, place: int) -> Array | None:
-        """Those of a trial; None where a trial before it gave no values: what is left is no sample of its workloads."""
+        """Return the controls of a trial; None if an earlier trial gave no values, since the rest is then not a random sample."""
         if self._columns is None or not units.follows(place):
             return None
         return self._columns.of_rounds([units.rounds[place]])[0]
@@ -164,7 +164,7 @@ class ClaimMonitor:
         return replace(found, note="; ".join(dict.fromkeys(notes)))
 
     def _beside(self) -> _Beside:
-        """Both intervals, where there are control variates at this look."""
+        """Return both intervals, if there are control variates at this look."""
         found = self._sequence.found if isinstance(self._sequence, st.SequentialControlled) else None
         if found is None or self._columns is None:
             return {}
@@ -178,7 +178,7 @@ class ClaimMonitor:
         }
 
     def _refusal(self) -> str:
-        """Why trials like these have no such percentile of their own; empty where they have, or it does not matter."""
+        """Say why trials like these have no usable percentile of their own; empty if they have, or if it does not matter."""
         metric = self.claim.goal.metric
         if metric.percentile is None or not wants_enough_samples(metric) or not self._fed:
             return ""
@@ -186,7 +186,7 @@ class ClaimMonitor:
 
 
 class _Beside(TypedDict, total=False):
-    """What a claim tells of its control variates."""
+    """The part of a claim's state on its control variates."""
 
     controls: str
     gain: float | None
@@ -221,13 +221,13 @@ def _sequence(goal: Goal, rule: RuleName, start: int | None) -> _Plain:
 
 
 def _of_blocks(goal: Goal, rule: RuleName) -> st.SequentialBlocks:
-    """Of Sobol samples: the same estimate, of whole blocks."""
+    """Build the same estimate for Sobol samples, from complete blocks."""
     percentile = goal.metric.percentile if goal.metric.estimand == "pooled" else None
     return st.SequentialBlocks(_sequence(goal, rule, MIN_BLOCKS), SOBOL_BLOCK, percentile)
 
 
 def _weighted(goal: Goal, rule: RuleName, start: int | None) -> _Weighted:
-    """Of tilted trials: over all of them together, or CCEval's batches."""
+    """Build the estimate for tilted trials: over all of them together, or by CCEval's batches."""
     stop, metric = goal.stop, goal.metric
     precision, relative, confidence = stop.precision.value, stop.precision.relative, stop.confidence
     percentile = metric.percentile or 0.0

@@ -1,4 +1,4 @@
-"""What is known of each claim that an experiment waits for: frozen records, which screens, files for machines and tests read alike."""
+"""Frozen records of the claims that an experiment waits for, read by screens, files for machines and tests."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ Phase = Literal["pilot", "fresh", "looking", "judged"]
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """One thing that is to be known, and how far that is.
+    """A claim, and its progress.
 
-    `state` is open while it is not judged: nothing is told then, since who looks may stop at a lucky moment. The bounds are at
-    `confidence` percent; `width` is half of what lies between them and `target` the half-width asked for (of a difference: the
-    margin), all in `unit`. `n` are the units of `level` that were judged, of each side; `wanted` how many the forecast asks for,
-    null where there is none, and `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention`
-    that of a percentile of samples, and `looks` how often a rule has looked that looks more than once. `controls` are control
-    variates where the claim is looked at with them: `gain` is then what they take the variance down by, and of both intervals
-    `low` and `high` is the one that is to be used.
+    `state` is open until it is judged: nothing is shown until then, because a look could stop at a lucky moment. The bounds are at
+    `confidence` percent; `width` is their half-width and `target` the desired half-width (for a difference: the margin), all in
+    `unit`. `n` are the units of `level` that were judged, of each side; `wanted` the number that the forecast requires, null if
+    there is none, and `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention` that of a
+    percentile of samples, and `looks` the number of looks of a rule that looks repeatedly. `controls` are the control variates of
+    the claim, if any: `gain` is then the factor by which they reduce the variance, and `low` and `high` bound the interval to use.
     """
 
     kind: ClaimKind
@@ -60,7 +59,7 @@ class ClaimState:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What a look says."""
+    """The outcome of a look."""
 
     phase: Phase
     claims: tuple[ClaimState, ...]
@@ -71,11 +70,11 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class StoppingState:
-    """Whether an experiment has enough.
+    """The stopping state of an experiment.
 
-    `reason` says why it ends, null while it goes on; `decided` whether every claim is. `rounds` have run to their end of `most`,
-    and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used, of `budget` where there is one.
-    `out_of_reach` says that a claim would take far more than `most`, for which it ends before any more runs.
+    `reason` says why it ends, null while it continues; `decided` whether every claim is decided. `rounds` of `most` are complete,
+    and `forecast` is their expected number, null while unknown. `seconds` is the time used, of `budget` if there is one.
+    `out_of_reach` says that a claim would need far more than `most`, so that the experiment ends early.
     """
 
     looks: Looks
@@ -94,5 +93,5 @@ class StoppingState:
 
     @property
     def open_claims(self) -> tuple[ClaimState, ...]:
-        """Those that are not decided."""
+        """The undecided claims."""
         return tuple(claim for claim in self.claims if claim.state != "decided")

@@ -1,4 +1,4 @@
-"""Why an experiment ends, and what is still open, in words."""
+"""Why an experiment ends, and what is still undecided, in words."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def reason_text(
     most: int | None,
     out_of_reach: bool = False,
 ) -> str | None:
-    """Why the experiment ends; None while it goes on.
+    """Say why the experiment ends; None while it continues.
 
-    `judged` where the rule has come to its end, `budget` where that is used up, `most` where nothing is left of the plan,
-    `out_of_reach` where far more would be needed than is left.
+    `judged` if the rule has finished, `budget` if it is used up, `most` if the plan is exhausted, `out_of_reach` if far more would
+    be needed than is left.
     """
     known = sum(claim.state == "decided" for claim in claims)
     if known == len(claims):
@@ -47,7 +47,7 @@ def _claims(number: int) -> str:
 
 
 def what_lifts(state: StoppingState) -> str | None:
-    """What to do about claims that are not decided, once the experiment has ended."""
+    """Give the remedy for undecided claims, once the experiment has ended."""
     if state.decided or state.reason is None:
         return None
     if state.out_of_reach:
@@ -62,7 +62,7 @@ def what_lifts(state: StoppingState) -> str | None:
 
 
 def open_texts(state: StoppingState) -> list[str]:
-    """A line for each claim that is not decided: how far it is."""
+    """Return a line with the progress of each undecided claim."""
     if state.phase == "pilot":
         done = min((min(claim.n) for claim in state.claims), default=0)
         return [f"pilot: {done} of {state.forecast} rounds; then a forecast"]
@@ -87,9 +87,9 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
 
 
 def controls_text(claim: ClaimState) -> str:
-    """How wide both intervals of a claim with control variates are, in percent of its estimate where it has one other than 0.
+    """Give the widths of both intervals of a claim with control variates, in percent of its estimate if that is not 0.
 
-    The claim has the bounds of the one that is to be used.
+    The claim has the bounds of the interval to use.
     """
     sides = (
         (claim.plain_low, claim.plain_high, "plain"),
@@ -105,7 +105,7 @@ def controls_text(claim: ClaimState) -> str:
 
 
 def _gain(claim: ClaimState) -> str:
-    """What control variates gain; where the plain interval is used in spite of less variance, that instead."""
+    """Describe the gain from control variates; if the plain interval is used despite less variance, say that instead."""
     used = (claim.low, claim.high)
     if used == (claim.plain_low, claim.plain_high) != (claim.controlled_low, claim.controlled_high):
         return ", the plain one is used"
@@ -113,12 +113,12 @@ def _gain(claim: ClaimState) -> str:
 
 
 def _digits(value: float, digits: int) -> str:
-    """So many significant digits, without an exponent below a million."""
+    """Write a number with this many significant digits, without an exponent below a million."""
     return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def too_many(claim: ClaimState, most: int) -> str | None:
-    """Warn of a claim whose forecast is beyond the trials that there will be; None where it is not, or nothing can be forecast yet."""
+    """Warn of a claim with a forecast beyond the available trials; None if it is not, or nothing can be forecast yet."""
     forecast = claim.wanted is not None if not claim.looks else claim.width is not None
     if claim.state != "open" or claim.kind == "difference" or not forecast:
         return None
@@ -131,7 +131,7 @@ def too_many(claim: ClaimState, most: int) -> str | None:
 
 
 def wanted_text(wanted: int | None, low: int | None, high: int | None, level: str) -> str:
-    """A forecast with its interval, in words; None for more than any forecast goes to."""
+    """Write a forecast with its interval in words; None means beyond any forecast."""
     if wanted is None:
         return f"more than {MOST:,} {level}s"
     to = f"over {MOST:,}" if high is None else f"{high:,}"

@@ -1,4 +1,4 @@
-"""Two stages: a pilot, a forecast of what the claims take, and one judgement on fresh trials (after Stein 1945 and Cox 1952)."""
+"""Two stages: a pilot, a forecast of the trials that the claims need, and one verdict on fresh trials (Stein 1945, Cox 1952)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trialwise.experiment.stopping import stops_by_series
 
 @dataclass(frozen=True, slots=True)
 class _Pilot:
-    """The rounds of the pilot, and what it asks for of each interval and each difference."""
+    """The rounds of the pilot, and the requirement for each interval and each difference."""
 
     rounds: int
     intervals: tuple[Forecast, ...]
@@ -26,7 +26,7 @@ class _Pilot:
 
 
 class TwoStages:
-    """The rule over the claims of an experiment; the values of its trials are those that are there when it is asked."""
+    """The rule over the claims of an experiment; it reads the current values of the trials when called."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class TwoStages:
         self._kept: dict[tuple[object, ...], _Pilot] = {}
 
     def after(self, rounds: Sequence[Round], looks: Sequence[int], *, ended: bool) -> Verdicts:
-        """What is known after these rounds, of which one may look after so many; `ended`: no round comes any more."""
-        # The lower limits of both searches only spare work: nothing is complete before.
+        """Return the state after these rounds; `looks` are the allowed numbers of rounds for a look, `ended` if no rounds follow."""
+        # The lower limits of both searches only save work: nothing is complete before.
         likely = (look for look in looks if look >= self._pilot_size)
         end = next((look for look in likely if self._has_pilot(rounds[:look])), None)
         if end is None:
@@ -87,7 +87,7 @@ class TwoStages:
         return self._kept[key]
 
     def _fresh_rounds(self, pilot: _Pilot) -> int:
-        """How many rounds what the pilot asks for takes."""
+        """Return the number of rounds that the pilot's requirement takes."""
         most = self._most - pilot.rounds
         sizes = [
             most
@@ -100,7 +100,7 @@ class TwoStages:
         return -(-max(sizes) // whole) * whole
 
     def _is_out_of_reach(self, pilot: _Pilot) -> bool:
-        """Whether an interval would take far more than there is; a difference may turn out large, and then takes few."""
+        """Return True if an interval needs far more than is available; a difference may be large and then needs few."""
         most = self._most // (self._rounds_in_series if self._by_series else 1)
         return any(forecast.is_far_beyond(most) for forecast in pilot.intervals)
 
@@ -124,7 +124,7 @@ class TwoStages:
         return Verdicts("judged", (*claims, *verdicts), rounds, correction)
 
     def _unjudged(self, rounds: Sequence[Round], pilot: _Pilot | None) -> Iterator[ClaimState]:
-        """Claims with their numbers alone; `rounds` are those of the stage that runs."""
+        """Yield claims with their numbers only; `rounds` are those of the current stage."""
         level = self._values.level
         for place, number in enumerate(self._interval_numbers(rounds)):
             forecast = pilot.intervals[place] if pilot else Forecast(None)

@@ -1,4 +1,4 @@
-"""One value per trial and metric of an experiment that runs, by rounds, and what is made of them."""
+"""One value per trial and metric of a running experiment, by rounds, and quantities derived from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trialwise.store.records import TrialRow
 Round = tuple[int, int]
 """Series and round."""
 Whole = Array | st.WeightedTrial
-"""All that a trial gave: its samples, and, where it is tilted, their weights."""
+"""All data of a trial: its samples and, if it is tilted, their weights."""
 
 
 _Unit = TypeVar("_Unit")
@@ -33,10 +33,10 @@ _Unit = TypeVar("_Unit")
 
 @dataclass(slots=True)
 class _Column(Generic[_Unit]):
-    """What one metric and treatment gave, with its rounds and units, in plan order; `sizes` are numbers of samples.
+    """The values of one metric and treatment, with rounds and units, in plan order; `sizes` are numbers of samples.
 
-    `revision` counts the trials that did not come in this order: those that were tried again. `missing` are the rounds of valid
-    trials that have no value, since no flow was what the metric is about.
+    `revision` counts the trials that arrived out of order because they were repeated. `missing` are the rounds of valid trials
+    without a value, because they had no flow of the metric.
     """
 
     rounds: list[Round] = field(default_factory=list[Round])
@@ -47,7 +47,7 @@ class _Column(Generic[_Unit]):
     missing: set[Round] = field(default_factory=set[Round])
 
     def add(self, key: Round, value: _Unit, unit: str, size: int) -> None:
-        """Put a value where its round belongs: at the end, but for a trial that is tried again."""
+        """Insert a value at its round: at the end, except for a repeated trial."""
         place = bisect_right(self.rounds, key)
         self.revision += place != len(self.rounds)
         self.rounds.insert(place, key)
@@ -56,7 +56,7 @@ class _Column(Generic[_Unit]):
         self.sizes.insert(place, size)
 
     def within(self, rounds: Sequence[Round]) -> slice:
-        """Where the values of neighbouring rounds stand."""
+        """Return the slice of the values of consecutive rounds."""
         if not rounds:
             return slice(0, 0)
         return slice(bisect_left(self.rounds, rounds[0]), bisect_right(self.rounds, rounds[-1]))
@@ -64,10 +64,10 @@ class _Column(Generic[_Unit]):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The first units of a metric and treatment: one number per, or, where many trials are taken together, all that each gave.
+    """The first units of a metric and treatment: one number each, or, if trials are pooled, all data of each.
 
-    `rounds` are those of trials, `missing` those of valid trials without a value. Another `revision` than before says that earlier
-    units have changed, not only that more have come.
+    `rounds` are those of trials, `missing` those of valid trials without a value. A changed `revision` means that earlier units have
+    changed, not only that more have arrived.
     """
 
     rounds: Sequence[Round]
@@ -78,11 +78,11 @@ class Units:
     missing: Collection[Round] = ()
 
     def at(self, place: int) -> tuple[float | Whole, int]:
-        """A unit, from 0, and how many samples it is of."""
+        """Return a unit, from 0, and its number of samples."""
         return self.values[place], self.sizes[place]
 
     def follows(self, place: int) -> bool:
-        """Whether all trials since the one before, or the first one, were valid: none between gave no values but for want of flows."""
+        """Return True if all trials since the previous one, or the start, were valid: values are missing only for want of flows."""
         series, number = self.rounds[place]
         before = number - 1
         while (series, before) in self.missing:
@@ -91,9 +91,9 @@ class Units:
 
 
 class RoundValues:
-    """Collects what finished trials gave; warm-ups do not count. Rounds that are asked for are neighbours.
+    """Collects the values of finished trials; warm-ups do not count. Requested rounds must be consecutive.
 
-    The unit of inference is the boot where a reset boots the machine, else the trial.
+    The unit of inference is the boot if a reset reboots the machine, else the trial.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -106,22 +106,22 @@ class RoundValues:
 
     @property
     def level(self) -> str:
-        """What a unit is called."""
+        """The name of a unit."""
         return "boot" if self._by_boot else "trial"
 
     @property
     def rounds(self) -> list[Round]:
-        """Those with a finished trial, in plan order."""
+        """The rounds with a finished trial, in plan order."""
         return self._rounds
 
     @property
     def sources(self) -> list[str]:
-        """The sources of all that is taken in."""
+        """The sources of all values that are read."""
         weights = [LOG_LIKELIHOOD, EXPECTED_FLOWS] if self._tilted else []
         return list(dict.fromkeys([*(metric.source.key for metric in self._experiment.metrics), *weights]))
 
     def add_many(self, trials: Sequence[tuple[TrialRow, Mapping[str, Samples]]]) -> None:
-        """Take in finished trials; what can be had of all of them at once is."""
+        """Add finished trials; values that can be computed for all at once are."""
         known: list[dict[str, float]] = [{} for _ in trials]
         for metric in self._experiment.metrics:
             if not _is_whole(metric) and metric.convergence is None:
@@ -134,9 +134,9 @@ class RoundValues:
     def add(
         self, row: TrialRow, samples: Mapping[str, Samples], known: Mapping[str, float] | None = None
     ) -> None:
-        """Take in a finished trial; one without a value of a metric does not count for that metric.
+        """Add a finished trial; one without a value of a metric does not count for that metric.
 
-        `known` has values of metrics that need not be found again.
+        `known` has values of metrics that need not be computed again.
         """
         if row.warmup:
             return
@@ -154,7 +154,7 @@ class RoundValues:
     def _add_whole(
         self, metric: Metric, treatment: str, key: Round, unit: str, samples: Mapping[str, Samples]
     ) -> None:
-        """Take in all that a trial has of a metric; simulated flows may be none, others are not there then."""
+        """Add all data of a trial for a metric; simulated trials may have no flows, other trials are then missing."""
         found = samples.get(metric.source.key)
         if found is None:
             return
@@ -172,7 +172,7 @@ class RoundValues:
         samples: Mapping[str, Samples],
         known: Mapping[str, float],
     ) -> None:
-        """Take in the one number that a trial has of a metric, or that it has none."""
+        """Add the single number of a trial for a metric, or record that it has none."""
         found = samples.get(metric.source.key)
         if found is None:
             return
@@ -193,7 +193,7 @@ class RoundValues:
         return weighted_trial(values, samples[LOG_LIKELIHOOD].values, samples[EXPECTED_FLOWS].values)
 
     def in_order(self, metric: Metric, treatment: str, rounds: Sequence[Round]) -> Units:
-        """The units in these rounds, the first ones of the plan, in their order; a boot has the mean of its trials."""
+        """Return the units in these rounds, the first ones of the plan, in order; a boot has the mean of its trials."""
         name = metric.name, treatment
         column = (
             self._pools.get(name, _Column[Whole]())
@@ -213,7 +213,7 @@ class RoundValues:
         )
 
     def units(self, metric: str, treatment: str, rounds: Sequence[Round]) -> dict[str, float]:
-        """The mean of each unit in these rounds, in their order."""
+        """Return the mean of each unit in these rounds, in order."""
         column = self._columns.get((metric, treatment), _Column[float]())
         part = column.within(rounds)
         if not self._by_boot:
@@ -224,7 +224,7 @@ class RoundValues:
         return {unit: sum(values) / len(values) for unit, values in found.items()}
 
     def influences(self, metric: Metric, treatment: str, rounds: Sequence[Round]) -> dict[str, float]:
-        """What each trial in these rounds contributes to the statistic of all their samples, which is the mean of it.
+        """Return each trial's contribution to the statistic of all samples in these rounds; the mean of these is the statistic.
 
         Raises
         ------
@@ -238,20 +238,20 @@ class RoundValues:
         return dict(zip(column.units[part], found, strict=True))
 
     def samples_of_each(self, metric: str, treatment: str, rounds: Sequence[Round]) -> float:
-        """How many samples that are pooled a trial in these rounds has, on average; 0 where there is none."""
+        """Return the mean number of pooled samples per trial in these rounds; 0 if there are none."""
         column = self._pools.get((metric, treatment), _Column[Whole]())
         sizes = column.sizes[column.within(rounds)]
         return sum(sizes) / max(len(sizes), 1)
 
     def number(self, metric: str, treatment: str, rounds: Sequence[Round]) -> int:
-        """How many units there are in these rounds."""
+        """Return the number of units in these rounds."""
         name = metric, treatment
         column = self._pools.get(name) or self._columns.get(name, _Column[float]())
         part = column.within(rounds)
         return len(set(column.units[part])) if self._by_boot else part.stop - part.start
 
     def kpis(self, metric: Metric, kpi: Kpi, treatment: str, rounds: Sequence[Round]) -> Array:
-        """The KPI of each series in these rounds; those without one are left out."""
+        """Return the KPI of each series in these rounds; series without one are omitted."""
         series: dict[int, list[Round]] = {}
         for key in rounds:
             series.setdefault(key[0], []).append(key)
@@ -263,17 +263,17 @@ class RoundValues:
 
 
 def _is_whole(metric: Metric) -> bool:
-    """Whether trials are taken together as they are: one of them has no number of its own then."""
+    """Return True if trials are pooled, so that a single trial has no number of its own."""
     return metric.estimand != "per_trial"
 
 
 def _may_be_missing(metric: Metric) -> bool:
-    """Whether a trial may have no sample of it and be whole all the same."""
+    """Return True if a valid trial may have no samples of the metric."""
     return metric.source.is_sample
 
 
 def _values_at_once(metric: Metric, samples: Sequence[Samples | None]) -> Iterator[tuple[int, float]]:
-    """The finite values of trials that can be had at once, by their places: of samples without times, none of which is missing."""
+    """Yield the finite values, by index, of trials that can be computed at once: samples without times, none missing."""
     places = [
         place
         for place, one in enumerate(samples)

@@ -1,4 +1,4 @@
-"""The rule: after each round, from nothing but the trials that are on record, whether the experiment has enough."""
+"""The stopping rule: after each round, decide from the recorded trials alone whether the experiment has enough."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from trialwise.store.records import TrialRow
 
 
 class StoppingMonitor:
-    """Takes in trials as they end and says what is known.
+    """Collects trials as they end and reports the state of the claims.
 
-    What it says is a function of the finished trials in plan order, so that a run that was killed and goes on comes to the same
-    end. Trials of a round that has not run to its end do not count yet.
+    The state is a function of the finished trials in plan order, so that a run that was killed and resumed ends the same way. Trials
+    of an incomplete round do not count yet.
     """
 
     def __init__(self, experiment: Experiment, workloads: KnownWorkloads | None = None) -> None:
-        """`workloads` say what control variates are, where a simulation stops by an interval that has some."""
+        """Set up the monitor; `workloads` provides control variates, if a simulation stops by an interval that has some."""
         design = experiment.design
         sizing = size(experiment)
         factors = {treatment.name: dict(treatment.levels) for treatment in treatments(experiment)}
@@ -70,28 +70,28 @@ class StoppingMonitor:
         self._two_stages = TwoStages(experiment, sizing, self._intervals, self._differences, self._values)
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
-        """Take in when a trial ran, whatever came of it."""
+        """Add the time of a trial, whatever its outcome."""
         self._elapsed.add(row, started, finished)
 
     def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
-        """Take in what a finished trial reported."""
+        """Add the report of a finished trial."""
         self._values.add(row, samples)
 
     @property
     def sources(self) -> list[str]:
-        """The sources of what it takes in."""
+        """The sources of the values that it reads."""
         return self._values.sources
 
     def add_many(self, trials: Sequence[tuple[TrialRow, Mapping[str, Samples]]]) -> None:
-        """Take in finished trials, with when they ran, as they stand on record."""
+        """Add finished trials with their times, as recorded."""
         for row, _ in trials:
             self.add_time(row, row.started, row.finished)
         self._values.add_many(trials)
 
     def state(self, upcoming: TrialRow | None, told: Progress | None = None) -> StoppingState:
-        """What is known when the round of `upcoming` is about to run; None: nothing is left of the plan.
+        """Return the state when the round of `upcoming` is about to run; None: the plan is exhausted.
 
-        `told` is told how many claims of how many have been looked at.
+        `told` is called with the number of claims examined, and the total.
         """
         here = None if upcoming is None or upcoming.warmup else (upcoming.series, upcoming.round)
         rounds = list(self._values.rounds)
@@ -138,25 +138,25 @@ class StoppingMonitor:
                 yield text
 
     def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...], bool]:
-        """Why to stop before the round of `upcoming`, how many trials there will be in all, what is open, whether a pilot runs."""
+        """Return why to stop before the round of `upcoming`, the expected number of trials, open claims, and whether a pilot runs."""
         state = self.state(upcoming)
         total = self._trials_in_all(state.forecast)
         return state.reason, total, tuple(open_texts(state)), state.phase == "pilot"
 
     def _trials_in_all(self, rounds: int | None) -> int | None:
-        """With the warm-ups of the series that so many rounds take."""
+        """Return the trials of these rounds, including the warm-ups of their series."""
         if rounds is None:
             return None
         series = -(-rounds // self._rounds_in_series)
         return (rounds + series * self._design.warmup_trials) * self._treatments
 
     def _budget_is_short(self, rounds: int) -> bool:
-        """Whether a further round, as long as those before on average, would take more than the budget."""
+        """Return True if a further round of average length would exceed the budget."""
         budget, used = self._design.budget, self._elapsed.seconds
         return budget is not None and rounds > 0 and used + used / rounds > budget
 
     def _look_points(self, rounds: Sequence[Round], following: int | None) -> Iterator[int]:
-        """Numbers of rounds after which one may look: whole blocks of the order; whole series where these are counted."""
+        """Yield the numbers of rounds after which a look is allowed: whole blocks of the order; whole series if these are counted."""
         return (number for number in range(1, len(rounds) + 1) if self._may_look(rounds, number, following))
 
     def _last_look(self, rounds: Sequence[Round], following: int | None) -> int:
@@ -193,7 +193,7 @@ class StoppingMonitor:
 def _columns(
     claim: IntervalClaim, factors: Mapping[str, Level], workloads: KnownWorkloads | None
 ) -> Callable[[], ControlColumns | None] | None:
-    """What makes the control variates of a claim; None where it is looked at without."""
+    """Return the function that builds the control variates of a claim; None if it has none."""
     metric, kind = claim.goal.metric, claim.goal.stop.controls
     if workloads is None or kind == "none":
         return None
