@@ -1,1 +1,1 @@
-"""Two versions of one program, run in turns until it is clear which is better."""
+"""Two versions of one program, run alternately until it is clear which is better."""

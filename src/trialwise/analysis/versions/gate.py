@@ -1,4 +1,4 @@
-"""Whether a change may pass: no worse than the margin allows."""
+"""The gate for a change: it passes if it is no worse than the margin allows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trialwise.experiment.model import Better
 
 
 def outcome_of(row: ComparisonRow) -> Outcome:
-    """What a row of a comparison means for a gate; nothing without inference."""
+    """Return the outcome of a comparison row for a gate; nothing without inference."""
     if row.difference is None or row.verdict == "no inference":
         return "undecided"
     return judged_outcome(row.verdict, row.difference, row.metric.better)
 
 
 def judged_outcome(verdict: st.Verdict, difference: st.Difference, better: Better | None) -> Outcome:
-    """Fine: equivalent, better, or surely not worse by the margin. A difference in no known direction is worse."""
+    """Return fine if equivalent, better, or not worse by the margin. A difference in an unknown direction is worse."""
     if verdict == "different":
         rises = "higher" if difference.welch.estimate > 0 else "lower"
         return "fine" if rises == better else "worse"
@@ -27,10 +27,9 @@ def judged_outcome(verdict: st.Verdict, difference: st.Difference, better: Bette
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """Worse where any is worse; fine where all are.
+    """Return worse if any outcome is worse, fine if all are fine.
 
-    That all are fine is claimed only where each is so by itself, so that it needs no correction for their number (an
-    intersection-union test: Berger 1982).
+    "All fine" requires each outcome to be fine, so it needs no correction for multiplicity (intersection-union test: Berger 1982).
     """
     if "worse" in outcomes:
         return "worse"
@@ -38,7 +37,7 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def not_worse(difference: st.Difference, better: Better | None) -> bool:
-    """Whether the interval leaves out that the second side is worse by the margin or more (non-inferiority)."""
+    """Return True if the interval excludes that the second side is worse by the margin or more (non-inferiority)."""
     if better is None or difference.margin is None:
         return False
     if difference.margin_percent is None:

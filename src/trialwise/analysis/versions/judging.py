@@ -1,4 +1,4 @@
-"""The verdict over two versions, from the trials that one of the looks is about."""
+"""The verdict on two versions, from the trials that belong to one of the looks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Judged = tuple[Stage, Comparison | None, tuple[Outcome, ...], Outcome]
 
 
 def judge(trials: TrialSet, plan: AbPlan, floor: Calibration | None = None) -> Judged:
-    """Judge the trials as the plan has it: all of a fixed number; else the pilot, and the fresh ones after it.
+    """Judge the trials by the plan: all of a fixed number; else the pilot, and the fresh ones after it.
 
-    Each look is judged by itself at `plan.each`, so that both hold together at the plan's confidence whichever of them is
-    told: the fresh one where it decides or is at least as long as the pilot.
+    Each look is judged separately at `plan.each`, so that both hold jointly at the plan's confidence whichever is reported: the
+    fresh one if it decides or is at least as long as the pilot.
     """
     if plan.fixed is not None:
         return _judged("all", trials, plan, floor)
@@ -44,7 +44,7 @@ def _where(trials: TrialSet, wanted: pl.Expr) -> TrialSet:
 
 
 def _judged(stage: Stage, trials: TrialSet, plan: AbPlan, floor: Calibration | None) -> Judged:
-    # What ran before a reboot in the middle counts: the question is about these versions on this machine.
+    # Trials before a reboot count: the question is about these versions on this machine.
     options = CompareOptions(confidence=plan.each, margin=plan.margin, level="trial")
     try:
         base, head = (selected(trials, {VERSION: [version]}, version) for version in (BASE, HEAD))

@@ -1,4 +1,4 @@
-"""When two versions have run often enough: a pilot, its bill, and as many fresh trials, each judged once."""
+"""The rule for two versions: a pilot, its forecast, and as many fresh trials, each judged once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trialwise.store.records import TrialRow
 VERSION = "version"
 BASE, HEAD = "base", "head"
 _HOPELESS = 3
-"""So many trials of a version that all fail are enough."""
+"""Trials of a version that all fail after which the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbPlan:
-    """`pilot` trials of each version, at most `most` in all, verdicts at `confidence` percent over both looks, by the margin.
+    """`pilot` trials of each version, at most `most` in total, and verdicts at `confidence` percent over both looks, by the margin.
 
-    With `fixed` there is no look: so many trials of each version run.
+    With `fixed` there is no look: this number of trials of each version runs.
     """
 
     pilot: int
@@ -33,12 +33,12 @@ class AbPlan:
 
     @property
     def each(self) -> float:
-        """The confidence of one look, in percent: both share the error (Bonferroni)."""
+        """The confidence of one look, in percent: both share the error probability (Bonferroni)."""
         return self.confidence if self.fixed else 100 - (100 - self.confidence) / 2
 
 
 class PilotThenFresh:
-    """Collects trials, judges the pilot once, and knows how many trials are wanted."""
+    """Collects trials, judges the pilot once, and computes the number of trials needed."""
 
     def __init__(self, metrics: Sequence[Metric], plan: AbPlan) -> None:
         self._metrics = metrics
@@ -49,10 +49,10 @@ class PilotThenFresh:
         self.looked = plan.fixed is not None
         self.decided = False
         self.fresh: int | None = None
-        """The bill after the pilot; None before it, and where none that could run would do."""
+        """Fresh trials required after the pilot; None before it, and if no feasible number would do."""
 
     def add(self, row: TrialRow, samples: Mapping[str, Samples] | None) -> None:
-        """Take in a trial that has ended, None where it failed; warm-ups do not count."""
+        """Add a trial that has ended, None if it failed; warm-ups do not count."""
         version = str(row.factors[VERSION])
         self._failed[version] += samples is None
         if row.warmup:
@@ -65,7 +65,7 @@ class PilotThenFresh:
                 self._values.setdefault((metric.name, version), {})[row.round] = value
 
     def wanted(self) -> int:
-        """Rounds, the pilot's included, as far as is known."""
+        """Number of rounds, including the pilot's, as far as known."""
         if self.plan.fixed is not None:
             return self.plan.fixed
         if not self.looked:
@@ -73,7 +73,7 @@ class PilotThenFresh:
         return self.plan.most if self.fresh is None else min(self.plan.pilot + self.fresh, self.plan.most)
 
     def reason_to_stop(self) -> str | None:
-        """Judge the pilot when it is complete; why no more need run, or None."""
+        """Judge the pilot when it is complete; return why no more trials are needed, or None."""
         for version, failed in self._failed.items():
             if failed >= _HOPELESS and not any(name == version for _, name in self._values):
                 return f"every trial of {version} failed"
@@ -107,7 +107,7 @@ class PilotThenFresh:
         self.fresh = max(known, default=0) if len(known) == len(bills) else None
 
     def _differences(self) -> dict[Hashable, st.Difference] | None:
-        """Of every metric in the pilot; None where one has too few values for a verdict."""
+        """Return the difference of every metric in the pilot; None if one has too few values for a verdict."""
         found: dict[Hashable, st.Difference] = {}
         for metric in self._metrics:
             sides = [self._pilot(metric.name, version) for version in (BASE, HEAD)]

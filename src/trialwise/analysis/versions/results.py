@@ -1,4 +1,4 @@
-"""What a comparison of two versions says."""
+"""Records of a comparison of two versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Stage = Literal["all", "pilot", "fresh"]
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the pilot asks for: fresh trials of each version, None where no number that is run would do, and how long they take."""
+    """Forecast from the pilot: fresh trials of each version, None if no feasible number would do, and their duration."""
 
     trials: int | None
     seconds: float | None
@@ -21,11 +21,11 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class VersionsResult:
-    """Head against base.
+    """The comparison of head with base.
 
-    `stage` says which trials were judged: "all" of a number set before, or the "pilot", or the "fresh" ones after it; both
-    looks share the error of `confidence` percent. `outcomes` are those of the comparison's rows, in their order; `ending` says
-    why no more trials ran, and `complete` whether the plan of looks came to its end. `failed` trials have no value.
+    `stage` says which trials were judged: "all" of a fixed number, the "pilot", or the "fresh" ones after it; both looks share the
+    error probability of `confidence` percent. `outcomes` are those of the comparison's rows, in order; `ending` says why no more
+    trials ran, and `complete` whether the plan of looks was completed. `failed` trials have no value.
     """
 
     outcome: Outcome
