@@ -95,7 +95,7 @@ def _median_runtime(rows: Sequence[TrialRow]) -> float | None:
 
 
 def populations(experiment: Experiment, rows: Sequence[TrialRow]) -> tuple[Population, ...]:
-    """What each drawn factor was drawn from, and how many different values finished trials had."""
+    """Return the population of each sampled factor, and the number of distinct values among finished trials."""
     return tuple(_population(factor, rows) for factor in experiment.drawn_factors)
 
 

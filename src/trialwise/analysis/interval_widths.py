@@ -1,4 +1,4 @@
-"""How wide the intervals are while an experiment runs: kept up to date trial by trial, cheap to ask."""
+"""Widths of the intervals while an experiment runs: updated trial by trial, cheap to query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise.store.records import TrialRow
 class Width:
     """The widest two-sided interval of a metric's percentile over all treatments in the current series.
 
-    `relative` is half of the width over the middle of the interval, None while `missing` more trials are needed.
+    `relative` is the half-width over the midpoint of the interval, None while `missing` more trials are needed.
     """
 
     metric: str
@@ -26,7 +26,7 @@ class Width:
 
 
 class LiveWidths:
-    """Collects the metrics of finished trials and says how wide the intervals of the KPIs' percentiles are."""
+    """Collects the metrics of finished trials and computes the widths of the intervals of the KPIs' percentiles."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._metrics = [metric for metric in experiment.metrics if metric.kpis]
@@ -34,7 +34,7 @@ class LiveWidths:
         self._series: int | None = None
 
     def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
-        """Take in what a finished trial reported; warm-ups do not count."""
+        """Add the report of a finished trial; warm-ups do not count."""
         if row.warmup:
             return
         if row.series != self._series:
@@ -47,7 +47,7 @@ class LiveWidths:
                 self._values.setdefault((metric.name, row.treatment), []).append(value)
 
     def widths(self) -> list[Width]:
-        """The current widths, one for each KPI of each metric."""
+        """Return the current widths, one for each KPI of each metric."""
         return [
             _widest(metric, kpi.percentile, kpi.confidence, self._groups(metric))
             for metric in self._metrics

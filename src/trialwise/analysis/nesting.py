@@ -1,7 +1,7 @@
 """The unit of inference: the highest level that varies among the trials of two sides (host, boot, build, process, trial).
 
-More samples inside a trial, or more trials inside a process, a boot or a host, never make a difference more significant: each
-unit of the highest level that varies gives one value.
+More samples inside a trial, or more trials inside a process, a boot or a host, never make a difference more significant: each unit
+of the highest level that varies contributes one value.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from trialwise.arrays import Array
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The values of two sides at the level of inference: one for each unit, the mean of what it holds.
+    """The values of two sides at the level of inference: one per unit, the mean of its parts.
 
-    `paired` where sides ran in the same units: then `a` and `b` are of the units that both have, in the same order. `counts`
-    holds the numbers of units of both sides at every level. Where `refusal` says why, there is no inference, and `a` and `b` are
-    what is there.
+    `paired` is True if sides ran in the same units; then `a` and `b` are from the units that both have, in the same order. `counts`
+    holds the numbers of units of both sides at every level. If `refusal` is not empty, it says why there is no inference, and `a`
+    and `b` are the values available.
     """
 
     level: Level
@@ -39,16 +39,16 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
     Parameters
     ----------
     a, b
-        Trials of one metric with the columns of `trial_set.SCHEMA`. Units of the two sides that have the same name are the same.
+        Trials of one metric with the columns of `trial_set.SCHEMA`. Units of the two sides with the same name are the same unit.
     level
-        The level to take instead of the highest that varies; what is above it is then taken as fixed.
+        The level to use instead of the highest that varies; levels above it are then treated as fixed.
     """
     counts: dict[Level, tuple[int, int]] = {name: (a[name].n_unique(), b[name].n_unique()) for name in LEVELS}
     chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
     values_a, values_b = _means(a, chosen), _means(b, chosen)
     shared = [unit for unit in values_a if unit in values_b]
     if shared:
-        # Units of one side alone say nothing of a difference within units.
+        # Units on one side only carry no information on a difference within units.
         values_a = {unit: values_a[unit] for unit in shared}
         values_b = {unit: values_b[unit] for unit in shared}
     n_a, n_b = len(values_a), len(values_b)
@@ -63,7 +63,7 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
 
 
 def highest_that_varies(trials: pl.DataFrame) -> Level:
-    """That level among these trials; trial where each of its units holds one trial, as people then say."""
+    """Return the highest level that varies among these trials, or trial, the usual name, if each of its units has one trial."""
     numbers: dict[Level, int] = {name: trials[name].n_unique() for name in LEVELS}
     varying: list[Level] = [name for name in LEVELS if numbers[name] > 1]
     lowest: Level = "trial"
@@ -71,7 +71,7 @@ def highest_that_varies(trials: pl.DataFrame) -> Level:
 
 
 def units_of(trials: pl.DataFrame, level: Level) -> dict[str, dict[str, float]]:
-    """For each treatment of one side its units of a level, and the mean of each."""
+    """Return, for each treatment of one side, its units of a level with the mean of each."""
     parts = trials.partition_by("treatment", maintain_order=True)
     return {part["treatment"][0]: _means(part, level) for part in parts}
 
@@ -82,9 +82,9 @@ def _means(side: pl.DataFrame, level: Level) -> dict[str, float]:
 
 
 def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ()) -> pl.DataFrame:
-    """A row for each unit of a level, and each combination of the columns `within`, with its mean as `value`.
+    """Return a row for each unit of a level and combination of the columns `within`, with its mean as `value`.
 
-    It is the mean of the means of the units of the next level in it, and so on.
+    The mean is over the means of the units of the next lower level, and so on.
     """
     below = LEVELS[LEVELS.index(level) :]
     for place in range(len(below) - 1, -1, -1):
@@ -99,10 +99,10 @@ def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
 
 
 def repeating(level: Level) -> str:
-    """How units of a level come about, where that is not plain: the end of a sentence that asks for more of them."""
+    """Return the end of a sentence that asks for more units of a level, if it is not obvious how to get them."""
     return " (more series, where the trials of one share a process)" if level == "process" else ""
 
 
 def plural(level: str) -> str:
-    """Its units, in words."""
+    """Return the plural of a level's name."""
     return {"process": "processes"}.get(level, f"{level}s")

@@ -18,10 +18,10 @@ from trialwise.store.samples import TOGETHER, read_many
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The samples that one trial gave for one metric; `times` in seconds, None where there are none.
+    """The samples of one trial for one metric; `times` in seconds, None if there are none.
 
-    `started` is in Unix seconds. It orders trials in time and is None where that means nothing: simulated trials are computed at the
-    same time and in no order of their own, so that theirs is that of the plan.
+    `started` is in Unix seconds. It orders trials in time and is None for simulated trials, which are computed concurrently, so that
+    they keep plan order.
     """
 
     number: int
@@ -37,9 +37,9 @@ class Observation:
 
 
 class StoreObservations:
-    """Reads the observations of an experiment directory, metric by metric; `told` hears how many trials are read of each.
+    """Reads the observations of an experiment directory, metric by metric; `told` is called with the number of trials read.
 
-    `dropped` says which trials are left out, for their treatments were dropped from the file; None where none are. The first
+    `dropped` names the trials excluded because their treatments were dropped from the file; None if there are none. The first
     `closed` series ran with other treatments than the file has now.
     """
 
@@ -62,18 +62,18 @@ class StoreObservations:
         self._last: tuple[tuple[str, Status], list[Observation]] | None = None
 
     def series_of(self, row: TrialRow) -> str:
-        """The label of the series that a trial belongs to: each environment's rounds are a series of their own."""
+        """Return the label of a trial's series; each environment's rounds form a separate series."""
         epochs = self._epochs.get(row.series, [])
         if row.epoch is None or len(epochs) < 2:
             return str(row.series)
         return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
 
     def started(self, row: TrialRow) -> float | None:
-        """When a trial began, where that says anything of it."""
+        """Return when a trial began, if that is meaningful."""
         return None if self._experiment.trial.traits.computed else row.started
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
-        """The observations of all trials of a status that count, in plan order: the same list for metrics of one source."""
+        """Return the observations of all trials of a status that count, in plan order; metrics of one source share the list."""
         asked = metric.source.key, status
         if self._last is None or self._last[0] != asked:
             self._last = asked, list(self._read(metric, status))
@@ -96,7 +96,7 @@ class StoreObservations:
             yield self._observation(row, *after_warmup(self._experiment, metric, values, times))
 
     def kept(self, key: str) -> dict[tuple[int, int], Array]:
-        """What finished trials that count kept under a name beside their metrics, by number and attempt."""
+        """Return arrays that counting finished trials stored under a name beside their metrics, by number and attempt."""
         known = self._entries(key)
         entries = {
             (row.number, row.attempt): known[row.number, row.attempt]
@@ -111,7 +111,7 @@ class StoreObservations:
         }
 
     def _entries(self, key: str) -> dict[tuple[int, int], tuple[float | None, str | None]]:
-        """What trials reported from a source, by number and attempt: the value, or the file of samples."""
+        """Return the reports of trials from a source, by number and attempt: the value, or the file of samples."""
         return {
             (number, attempt): (value, file)
             for number, attempt, _, value, _, file in self._ledger.values([key])
@@ -133,7 +133,7 @@ class StoreObservations:
 
 
 def dropped_text(rows: Iterable[TrialRow]) -> str | None:
-    """Name dropped treatments, with the number of trials that each has finished; None where there are none."""
+    """Name dropped treatments, with the number of finished trials of each; None if there are none."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.treatment] = counts.get(row.treatment, 0) + (row.status == "finished")
@@ -160,7 +160,7 @@ def after_warmup(
 
 
 def _epochs(rows: tuple[TrialRow, ...]) -> dict[int, list[int]]:
-    """The environments in which each series ran, first to last."""
+    """Return the environments in which each series ran, first to last."""
     found: dict[int, set[int]] = {}
     for row in rows:
         if row.epoch is not None and row.status == "finished":

@@ -1,4 +1,4 @@
-"""The analysis of trials that another tool recorded: a value of each metric for each."""
+"""Analysis of trials that another tool recorded: one value per trial and metric."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _THROUGHPUT, _DELAY, _LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_
 
 
 def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method = "default") -> Analysis:
-    """Analyse the metrics of a set of trials; units and directions that a metric lacks are those that the set knows.
+    """Analyse the metrics of a set of trials; missing units and directions of metrics are taken from the set.
 
-    The trials of all metrics have the same numbers, in the order in which the set has them.
+    Trials have the same numbers for all metrics, in the order of the set.
     """
     numbers = {
         trial: number for number, trial in enumerate(dict.fromkeys(trials.table["trial"].to_list()), start=1)
@@ -56,7 +56,7 @@ def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method =
 
 
 def _path(trials: TrialSet, found: Sequence[MetricAnalysis]) -> PathAnalysis | None:
-    """The plane of throughput and delay and a row for each scheme, where both are among the metrics; else None."""
+    """Return the plane of throughput and delay and a row for each scheme, if both are among the metrics; else None."""
     by_name = {one.metric.name: one for one in found}
     if not {_THROUGHPUT, _DELAY} <= by_name.keys():
         return None

@@ -1,6 +1,6 @@
-"""How far an analysis of many trials is."""
+"""Progress of an analysis of many trials."""
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], object]
-"""Told what is done, how much of it, and of how much."""
+"""Called with the current step, the amount done, and the total."""

@@ -1,4 +1,4 @@
-"""The sizes of values whose powers floating-point numbers of 64 bits hold."""
+"""The range of values with powers that are representable in 64-bit floating point."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OTHER_UNIT = "give the values in another unit"
 
 
 def beyond_range(values: ArrayLike) -> str:
-    """Say which value is too large, or that all are too small, for their moments to be computed; empty where none is.
+    """Say which value is too large, or that all are too small, to compute their moments; empty if none is.
 
-    Sums of fourth powers, by which tails are judged, and squares of variances are infinite beyond 1e77, and lose their digits below
-    1e-77. Missing values are NaN.
+    Sums of fourth powers, used to assess tails, and squares of variances overflow beyond 1e77, and lose digits below 1e-77. Missing
+    values are NaN.
     """
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]

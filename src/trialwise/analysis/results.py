@@ -1,4 +1,4 @@
-"""What an analysis says: frozen records, which report, JSON and tests read alike."""
+"""Frozen records of an analysis, read by report, JSON and tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 
 @dataclass(frozen=True, slots=True)
 class TrialMetric:
-    """The metric of one trial. `value` is None, with a `reason`, where the trial's samples allow none."""
+    """The metric of one trial. `value` is None, with a `reason`, if the trial's samples do not yield one."""
 
     number: int
     attempt: int
@@ -35,7 +35,7 @@ class TrialMetric:
 
 @dataclass(frozen=True, slots=True)
 class SeriesKpi:
-    """One KPI of one treatment in one series. `descriptive` where a test failed: shown, not to be generalised."""
+    """One KPI of one treatment in one series. `descriptive` if a test failed: shown, but not to be generalised."""
 
     objective: Kpi
     treatment: str
@@ -48,7 +48,7 @@ class SeriesKpi:
 
 @dataclass(frozen=True, slots=True)
 class SeriesVariability:
-    """The variability score of one KPI of one treatment over all series; `kpi` None where the values are finished KPIs."""
+    """The variability score of one KPI of one treatment over all series; `kpi` is None if the values are finished KPIs."""
 
     objective: Variability
     kpi: Kpi | None
@@ -61,7 +61,7 @@ class SeriesVariability:
 
 @dataclass(frozen=True, slots=True)
 class SeriesIndependence:
-    """The independence test of one treatment's metrics in one series, in the order in which the trials ran."""
+    """The independence test of one treatment's metrics in one series, in time order."""
 
     treatment: str
     series: str
@@ -101,7 +101,7 @@ class TrialFailure:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known about an experiment, at the three timescales: trials, series, and all series together."""
+    """The results of an experiment on three timescales: trials, series, and all series together."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""The analysis of a long-form table: a row is a trial, or one sample of a trial."""
+"""Analysis of a long-form table: a row is a trial, or one sample of a trial."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _TRIAL, _ORDER, _TIME, _LEVEL = "\0trial", "\0order", "\0time", "missing"
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Which column is what. Without `trial` each row is a trial; with it, rows are samples and `time` is theirs.
+    """The roles of columns. Without `trial` each row is a trial; with it, rows are samples with their `time`.
 
-    With `samples` and no `trial`, all rows of a treatment and series are the samples of one trial. `groups` make the
-    treatments; `order` (else `time` of rows that are trials, else the order of rows) says in which order the trials ran.
+    With `samples` and no `trial`, all rows of a treatment and series are the samples of one trial. `groups` define the treatments;
+    `order` (else `time` of rows that are trials, else row order) gives the order in which the trials ran.
     """
 
     groups: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class TableColumns:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """All the columns that were named."""
+        """All named columns."""
         single = (self.series, self.trial, self.order, self.time)
         return (*self.groups, *(name for name in single if name is not None))
 
@@ -57,7 +57,7 @@ def analyse_table(
     Raises
     ------
     AnalysisError
-        The file cannot be read, a column is not there, or a value is no number.
+        The file cannot be read, a column is missing, or a value is not a number.
     """
     table = read_table(path, dialect, (*(metric.name for metric in metrics), *columns.named))
     notes = list(table.notes)
@@ -85,7 +85,7 @@ def analyse_table(
 def _with_time(
     table: Table, columns: TableColumns, metrics: Sequence[Metric], notes: list[str]
 ) -> TableColumns:
-    """The columns with the times of samples that one column alone may hold, where no column tells trials apart."""
+    """Set the time column if only one column can hold the times of samples, and no column identifies trials."""
     if not columns.samples or columns.trial is not None:
         return columns
     what = "a treatment and series" if columns.groups or columns.series else "the file"
@@ -106,7 +106,7 @@ def _with_time(
 
 
 def _timed(table: Table, columns: TableColumns, notes: list[str]) -> Table:
-    """The rows that have a time, where a column of times is named, with their times."""
+    """Return the rows that have a time, with their times, if a column of times is named."""
     if columns.time is None:
         return table
     times = times_of(table, columns.time)
@@ -138,7 +138,7 @@ def _prepared(table: Table, columns: TableColumns) -> Table:
 
 
 def _sortable(table: Table, name: str) -> pl.Series:
-    """A column as what it sorts by: moments, numbers where all are numbers, else texts."""
+    """Return a column as a sort key: times, numbers if all are numbers, else text."""
     column = table.frame[name]
     if column.dtype != pl.String:
         return column
@@ -151,7 +151,7 @@ def _sortable(table: Table, name: str) -> pl.Series:
 def _measured(
     table: Table, columns: TableColumns, metric: Metric, notes: list[str]
 ) -> tuple[Metric, list[Observation]]:
-    """The metric, with the unit that stands in its cells where none was said, and its observations."""
+    """Return the metric, with the unit found in its cells if none was given, and its observations."""
     numbers = numbers_of(table, metric.name)
     notes += numbers.notes
     rows, missing = table.frame.height, numbers.values.null_count()

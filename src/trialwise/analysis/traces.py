@@ -1,4 +1,4 @@
-"""Raw samples of a few trials with their convergence test, ready to be drawn (TriScale, Fig. 3a)."""
+"""Raw samples of a few trials with their convergence test, for plotting (TriScale, Fig. 3a)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MAX_POINTS = 300
 class TrialTrace:
     """The samples of one trial, and the line that its convergence test fitted.
 
-    A trial with more than 300 samples is drawn as 300 stretches: `times` is where each begins, `lows` and `highs`
-    are its extremes. `line` holds the fitted line's ends as (time, value), `tolerated` the change over the trial
-    that the tolerance allows, in the unit of the metric; both None where there was no test or no line. What came
-    before `warmup_end` was cut, None where nothing was. Times are in seconds where `timed`, else counts of samples.
+    A trial with more than 300 samples is drawn as 300 segments: `times` are their starts, `lows` and `highs` their extremes. `line`
+    holds the end points of the fitted line as (time, value), `tolerated` the change over the trial that the tolerance allows, in the
+    unit of the metric; both are None without a test or a line. Samples before `warmup_end` were discarded, None if none were. Times
+    are in seconds if `timed`, else counts of samples.
     """
 
     number: int
@@ -50,7 +50,7 @@ def trial_traces(
     tests: Sequence[st.Convergence | None],
     method: Method,
 ) -> tuple[TrialTrace, ...]:
-    """Traces of at most 16 trials with several samples.
+    """Build the traces of at most 16 trials with several samples.
 
     They are the first of each treatment, then those that did not converge, then the others.
     """
@@ -92,7 +92,7 @@ def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, metho
 
 
 def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """The Theil-Sen line through the batches, from the first to the last."""
+    """Return the Theil-Sen line through the batches, from the first to the last."""
     try:
         fit = st.theil_sen(starts, batches, 95.0)
     except StatisticsError:
@@ -102,7 +102,7 @@ def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[flo
 
 
 def _tolerated(metric: Metric, values: Array, batches: Array, method: Method) -> float | None:
-    """The change over a trial that the tolerance allows: of the batches' median, or of the samples' range (paper)."""
+    """Return the change over a trial that the tolerance allows: of the batches' median, or of the samples' range (paper)."""
     if metric.convergence is None or len(batches) == 0:
         return None
     share = metric.convergence.tolerance / 100

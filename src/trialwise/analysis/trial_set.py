@@ -1,4 +1,4 @@
-"""One value per trial and metric, and what the trial nests in: what comparisons, effects and calibrations are made from."""
+"""One value per trial and metric, with the units that the trial nests in: the input of comparisons, effects and calibrations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trialwise.store.records import TrialRow
 
 Level = Literal["host", "boot", "build", "process", "trial"]
 LEVELS: tuple[Level, ...] = ("host", "boot", "build", "process", "trial")
-"""What nests in what, from the highest."""
+"""Nesting levels, from the highest."""
 
 SCHEMA = {
     "metric": pl.String,
@@ -42,10 +42,10 @@ SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class MetricFacts:
-    """What is known of a metric beside its values.
+    """Facts about a metric in addition to its values.
 
-    `estimand` "pooled": the mean of the values is a statistic of all samples, and single values have no meaning of their own.
-    `what` names the mean of the values where either estimand is to be had, such as "p99 of all samples"; elsewhere it is empty.
+    With `estimand` "pooled" the mean of the values is a statistic of all samples, and single values are not meaningful. `what` names
+    the mean of the values if both estimands are possible, such as "p99 of all samples"; otherwise it is empty.
     """
 
     name: str
@@ -58,7 +58,7 @@ class MetricFacts:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """A boot of which nothing is known but its host and its moment in Unix seconds, as one file tells it."""
+    """A boot known only by its host and its time in Unix seconds, from one file."""
 
     host: str
     moment: float
@@ -66,15 +66,14 @@ class Boot:
 
 @dataclass(frozen=True, slots=True)
 class TrialSet:
-    """The trials of one experiment, or of one file of another tool.
+    """The trials of one experiment, or of one file from another tool.
 
-    `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
-    that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds (of simulated
-    trials null) and `seconds` from one trial to the next (of simulated ones, those of computing it), null where nobody knows.
-    `treatments` maps names to their levels. `environments` are those of the sessions in which measured trials ran; empty where
-    nobody recorded them. `may_repeat` says whether trials may be one and the same, nothing in them being random. `booted` has
-    the boots, by their names in `table`, that have no identity but their moment: `boots.with_joined_boots` tells which of
-    them are the same.
+    `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. The columns of `LEVELS` name the units
+    that the trial belongs to; equal names mean the same unit in every set. `started` is in Unix seconds (null for simulated trials),
+    and `seconds` is the time from one trial to the next (for simulated ones, the computing time), null if unknown. `treatments` maps
+    names to their levels. `environments` are those of the sessions in which measured trials ran; empty if not recorded. `may_repeat`
+    is True if trials may be identical because nothing in them is random. `booted` has the boots, by their names in `table`, that are
+    known only by their time; `boots.with_joined_boots` merges those that are the same.
     """
 
     name: str
@@ -87,12 +86,12 @@ class TrialSet:
     booted: Mapping[str, Boot] = field(default_factory=dict[str, Boot])
 
     def __post_init__(self) -> None:
-        """Refuse values that no variance can be computed of.
+        """Refuse values whose variance cannot be computed.
 
         Raises
         ------
         AnalysisError
-            The squares of values of a metric are beyond the numbers of 64 bits.
+            The squares of values of a metric exceed the 64-bit range.
         """
         for name in self.metrics:
             values = self.table.filter(pl.col("metric") == name)["value"].drop_nulls()
@@ -100,11 +99,11 @@ class TrialSet:
                 raise AnalysisError(f"{self.name}: {name}: {said}", hint=OTHER_UNIT)
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
-        """The same trials with another table, and a note on what is different in it."""
+        """Return the same trials with another table, and a note on the difference."""
         return replace(self, table=table, notes=(*self.notes, note))
 
     def of(self, metric: str, treatment: str | None = None) -> pl.DataFrame:
-        """The trials of one metric, and of one treatment unless all are wanted."""
+        """Return the trials of one metric, optionally of one treatment."""
         wanted = pl.col("metric") == metric
         return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
 
@@ -116,14 +115,14 @@ def read_trial_set(
     wanted: Sequence[str] = (),
     store: StoreObservations | None = None,
 ) -> TrialSet:
-    """The finished trials of an experiment directory; those that failed or gave no value are counted in the notes.
+    """Read the finished trials of an experiment directory; those that failed or gave no value are counted in the notes.
 
-    `store` is what reads the directory, where the caller goes on reading from it: samples then need not be read twice.
+    `store` is the reader of the directory, if the caller continues to read from it, so that samples are not read twice.
 
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, no trial has a value, or trials are tilted.
+        A metric is not in the experiment, no trial has a value, or trials are tilted.
     """
     refuse_tilted(experiment)
     store = store or StoreObservations(experiment, directory, ledger)
@@ -170,7 +169,7 @@ def read_trial_set(
 
 
 def _compared(store: StoreObservations) -> tuple[set[int], list[str]]:
-    """Name the series whose trials are held against each other: those with the treatments of now, as soon as they have trials."""
+    """Return the series to compare, those with the current treatments once they have trials, and notes that name them."""
     finished = {row.series for row in store.rows if row.status == "finished" and not row.warmup}
     notes = [store.dropped] if store.dropped else []
     now = {series for series in finished if series > store.closed}
@@ -193,12 +192,12 @@ def _environments(sessions: Iterable[SessionFacts], rows: Iterable[TrialRow]) ->
 
 
 def chosen_metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:
-    """The metrics with these names, or all.
+    """Return the metrics with these names, or all.
 
     Raises
     ------
     AnalysisError
-        A name is not one of the experiment's.
+        A name is not in the experiment.
     """
     known = {metric.name: metric for metric in experiment.metrics}
     for name in wanted:
@@ -232,9 +231,9 @@ def _cells(
 def _units(
     row: TrialRow, hosts: Mapping[int, str | None], origin: str, *, simulated: bool
 ) -> tuple[str, ...]:
-    """The names of what a trial nests in. A factor called build says which build of the program it ran.
+    """Return the names of the units that a trial nests in. A factor named build gives the build of the program.
 
-    A trial that shared no process with others had one of its own. What a simulated trial says does not depend on where it ran.
+    A trial that shared no process with others had a separate one. The result of a simulated trial does not depend on where it ran.
     """
     trial = f"{origin}/{row.number}"
     if simulated:
@@ -255,7 +254,7 @@ def _host(facts: SessionFacts) -> str | None:
 
 
 def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:
-    """From the claim of each trial to the next on its worker in the same session, resets and all; else to its own end."""
+    """Yield the time from the claim of each trial to the next on its worker in the same session, with resets; else to its own end."""
     following: dict[tuple[str | None, int | None], TrialRow] = {}
     ran = [row for row in rows if row.claimed is not None]
     for row in sorted(ran, key=lambda row: row.claimed or 0.0, reverse=True):
@@ -269,7 +268,7 @@ def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]
 
 
 def _computing(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:
-    """What each trial took that was computed: others at the same time, and none waits for one before it."""
+    """Yield the computing time of each simulated trial, because trials run concurrently."""
     for row in rows:
         if row.started is not None and row.finished is not None:
             yield (row.number, row.attempt), row.finished - row.started
