@@ -1,1 +1,1 @@
-"""Kinds of trial: each a plug-in that executes one trial and says what came of it."""
+"""Kinds of trial: plug-ins that each execute one trial and return its outcome."""

@@ -1,4 +1,4 @@
-"""What every kind of trial takes and gives."""
+"""The interface of all kinds of trial."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One trial, as far as what it computes may depend on: the same task gives the same outcome wherever it is carried out."""
+    """One trial, as far as its computation may depend on it: the same task gives the same outcome wherever it runs."""
 
     experiment: Experiment
     factors: Mapping[str, Level]
@@ -29,7 +29,7 @@ class Task:
 
     @property
     def places(self) -> dict[str, Level]:
-        """The factors and the built-in placeholders but `directory`."""
+        """Return the factors and the built-in placeholders except `directory`."""
         built_in: dict[str, Level] = {
             "seed": self.seed,
             "series": self.series,
@@ -45,9 +45,9 @@ class TrialRequest(Task):
     """One trial to be executed on this machine.
 
     `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
-    `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
-    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to. `follow` asks
-    which files the trial runs and reads.
+    `cancel` a file descriptor that becomes readable to abandon the trial. `inside` is a process whose namespaces
+    the trial is to run in, if any. `session` is the number of the runner's run that it belongs to. `follow` requests
+    the files that the trial runs and reads.
     """
 
     scratch: Path
@@ -60,13 +60,13 @@ class TrialRequest(Task):
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
+    """The outcome of a trial: how it ended, and the samples that it reported by source key. Times are Unix seconds.
 
-    `remarks` are about the machine rather than the trial: told once, however many trials have them.
-    `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which. Of a
-    trial that is computed elsewhere it is what stands in the file. `process` names the process that the trial shared with
-    others, None for one of its own. `seen` is what was asked for by `TrialRequest.follow`. `kept` is an archive of the files that it
-    wrote, of those that are to be kept.
+    `remarks` concern the machine, not the trial, and are reported once however many trials have them.
+    `record` is a Parquet file in the scratch folder with a row per packet or flow, to be kept with the samples, and its kind; for a
+    trial computed elsewhere, it is the file's content. `process` names the process that the trial shared with
+    others, None if it had its own. `seen` answers `TrialRequest.follow`. `kept` is an archive of those files written by the trial
+    that are to be kept.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -88,24 +88,24 @@ class TrialKind(Protocol):
     """A kind of trial."""
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Look before anything runs whether the trials can run; raise PlanError where they cannot.
+        """Check before anything runs that the trials can run; raise PlanError if not.
 
-        `factors` holds one mapping for each treatment, drawn factors included.
+        `factors` holds one mapping per treatment, including sampled factors.
         """
         ...
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
-        """Name the files that are known before any trial to be run or read by them; their change makes trials incomparable."""
+        """Name the files that trials are known in advance to run or read; a change in them makes trials incomparable."""
         ...
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files that belong to what the experiment file says: a relative name for the copy, and where each is."""
+        """Name the files that complete the experiment file: a relative name for the copy, and the path of each."""
         ...
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Execute one trial; never raises for what the measured program does."""
+        """Execute one trial; never raises for anything the measured program does."""
         ...
 
 
@@ -120,14 +120,14 @@ class KeepsProcesses(Protocol):
 
 @runtime_checkable
 class IndependentKind(TrialKind, Protocol):
-    """A kind whose trials measure no machine: they may be computed at the same time, in any order, in any process.
+    """A kind whose trials measure no machine: they may be computed concurrently, in any order, in any process.
 
     The kind is pickled with its tasks, and so are the outcomes.
     """
 
     def compute(self, task: Task) -> TrialOutcome:
-        """Compute one trial from nothing but the task; samples are the same bits wherever and however often that is done.
+        """Compute one trial from the task alone; samples have the same bits wherever and however often this is done.
 
-        It is never abandoned: who is not waited for any more is killed.
+        It is never abandoned: a process that is no longer needed is killed.
         """
         ...

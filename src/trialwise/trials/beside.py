@@ -1,7 +1,7 @@
 """Commands beside a measured program, whose processes may outlive them: a server that `prepare` or a reset starts.
 
-They are not supervised: what they leave running lives on, carries the marker that they got, and is ended by `marked.end_left`.
-Standard library only and for Python 3.8, because it is also sent to workers.
+They are not supervised: processes they leave running live on, carry the commands' marker, and are ended by `marked.end_left`.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Beside:
     words
         The program and its arguments.
     environment
-        The complete environment, the marker in it.
+        The complete environment, including the marker.
     directory
-        Where it runs.
+        Its working directory.
     timeout
-        Seconds after which it is ended, with all that it has started; or None.
+        Seconds after which it is ended, with everything it started; or None.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Beside:
         return self
 
     def cancel(self) -> None:
-        """Have the run abandoned; may be called by a handler of signals."""
+        """Abandon the run; may be called by a signal handler."""
         self.cancelled = True
 
     def _wait(self, process: subprocess.Popen[bytes], cancel: int | None) -> None:

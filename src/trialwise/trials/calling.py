@@ -1,10 +1,10 @@
-"""What runs inside the process of a `python` trial: calls one function and writes down what it returned.
+"""The script inside the process of a `python` trial: calls one function and writes what it returned.
 
-Run as a script by its path, with nothing of Trialwise imported, so that the process is the user's own.
+It is run by its path, without importing anything of Trialwise, so that the process is the user's own.
 Arguments: module:function, a file with a JSON object of keywords, and the file for the result. With "-" for the files the
-keywords come from standard input, and whether the function takes them is all that is looked at. With "serve" and a folder it
-calls the function again and again: a line of JSON for each call, read from and written to the named pipes in the folder.
-With a fourth argument, or `"__follow__": true` in a line, it says which files it has loaded (`measurement/python_modules.py`).
+keywords come from standard input, and only whether the function accepts them is checked. With "serve" and a folder it
+calls the function repeatedly: a line of JSON for each call, read from and written to the named pipes in the folder.
+With a fourth argument, or `"__follow__": true` in a line, it reports which files it has loaded (`measurement/python_modules.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, cast
 
 
 def main() -> int:
-    """Call the function; exit code 0 when it returned something that can be written down, 1 when it raised."""
+    """Call the function; exit code 0 if it returned something that can be written, 1 if it raised."""
     target, keywords_file, result_file = sys.argv[1:4]
     sys.path[0] = os.getcwd()  # noqa: PTH109 the folder of the experiment instead of this file's
     if keywords_file == "serve":
@@ -48,10 +48,10 @@ def main() -> int:
 
 
 def serve(target: str, folder: Path) -> int:
-    """Answer calls until nobody asks any more; exit code 1 when the function cannot be imported.
+    """Answer calls until the other side closes; exit code 1 if the function cannot be imported.
 
-    What it prints goes straight into the files `stdout` and `stderr` of the folder, so that all of it is there when a call is
-    answered. The first line that is written says that calls can come.
+    Output goes straight to the files `stdout` and `stderr` of the folder, so that it is complete when a call is
+    answered. The first line written signals readiness.
     """
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         file = os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -77,7 +77,7 @@ def serve(target: str, folder: Path) -> int:
 
 
 def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str, object]:
-    """Call the function once: what it returned or raised, when it began (Unix seconds), and what the call took (seconds).
+    """Call the function once: return its result or exception, its start (Unix seconds), and its duration (seconds).
 
     CPU time is that of the process and of the children that it waited for meanwhile.
     """
@@ -110,16 +110,16 @@ def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str,
 
 
 _Noted = list[tuple[list[str], str, str | None]]
-"""Programs that were started: words, folder, search path."""
+"""Programs that were started: arguments, folder, search path."""
 _Started = tuple[Iterable[object], object, Mapping[str, str] | None]
-"""Words, folder and environment of a call that starts a program."""
+"""Arguments, folder and environment of a call that starts a program."""
 
 
 @contextlib.contextmanager
 def _programs_noted() -> Generator[_Noted]:
-    """Note the programs that are started meanwhile by `subprocess`, `os.system` and `os.posix_spawn`.
+    """Note the programs started meanwhile by `subprocess`, `os.system` and `os.posix_spawn`.
 
-    An audit hook would see them too, but stays for ever, and slows what is measured.
+    An audit hook would see them too, but cannot be removed, and slows what is measured.
     """
     import subprocess
 
@@ -182,7 +182,7 @@ def _text(word: object) -> str:
 
 
 def _loaded() -> dict[str, list[str]]:
-    """Name the files of the modules that are loaded, and of all that is mapped executable (proc_pid_maps(5))."""
+    """Name the files of the loaded modules, and of everything mapped executable (proc_pid_maps(5))."""
     modules = [
         vars(module).get("__file__") for module in list(sys.modules.values()) if inspect.ismodule(module)
     ]
@@ -221,7 +221,7 @@ def _function(target: str) -> Callable[..., object]:
 
 
 def _accepted(function: Callable[..., object], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Hand over the factors, and of the built-in values those that the function names."""
+    """Return the factors, and those built-in values that the function names as parameters."""
     parameters = inspect.signature(function).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     built_in = keywords.pop("__built_in__")

@@ -1,4 +1,4 @@
-"""A collector beside a trial: the programs' measurement streams become its samples."""
+"""Run a collector beside a trial: the programs' measurement streams become its samples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POLL = 0.002
 
 @contextmanager
 def collecting(request: TrialRequest, values: Mapping[str, Level]) -> Generator[Collecting | None]:
-    """Run a collector for one trial, where its experiment asks for one; `values` are its placeholders.
+    """Run a collector for one trial if its experiment requests one; `values` are its placeholders.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def collecting(request: TrialRequest, values: Mapping[str, Level]) -> Generator[
 
 
 def check_measurement(experiment: Experiment) -> None:
-    """Raise PlanError where the collector could not listen, or its file of streams is not there."""
+    """Raise PlanError if the collector could not listen, or its file of streams is missing."""
     measurement = experiment.measurement
     if measurement is None:
         return
@@ -66,7 +66,7 @@ def check_measurement(experiment: Experiment) -> None:
 
 
 class Collecting:
-    """The collector of one trial: what its programs find in their environment, and what came of it."""
+    """The collector of one trial: environment variables for its programs, and what it received."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Collecting:
             self.environment["OML_CONFIG"] = str(self._config(measurement.config, values))
 
     def added(self, outcome: TrialOutcome) -> TrialOutcome:
-        """The outcome with the samples that came in streams; the programs have ended."""
+        """Return the outcome with the samples received in streams, once the programs have ended."""
         if outcome.status != "finished":
             return outcome
         late = not self._wait()
@@ -99,7 +99,7 @@ class Collecting:
         try:
             samples, remarks = self._samples(store)
         except TrialError as error:
-            # What was lost is the likelier reason of what is missing.
+            # Losses are the likelier reason for missing samples.
             reason = error.message if problem is None else problem
             return dataclasses.replace(outcome, status="failed", reason=reason)
         if problem is not None and self._measurement.losses == "fail":
@@ -110,7 +110,7 @@ class Collecting:
         return dataclasses.replace(outcome, samples=samples, remarks=(*outcome.remarks, *remarks))
 
     def _wait(self) -> bool:
-        """Wait until every sender has closed its connection and what came is stored."""
+        """Wait until every sender has closed its connection and everything received is stored."""
         deadline = time.monotonic() + self._measurement.patience
         while self._collector.counters().open:
             if time.monotonic() >= deadline:
@@ -119,7 +119,7 @@ class Collecting:
         return self._collector.wait_stored(max(0.0, deadline - time.monotonic()))
 
     def _problem(self, late: bool, counters: CollectorCounters, store: StreamStore) -> str | None:
-        """What was lost, in a sentence."""
+        """Describe in one sentence what was lost."""
         if self._collector.failure is not None:
             return f"the collector failed: {self._collector.failure}"
         if late or counters.backlog:
@@ -158,7 +158,7 @@ class Collecting:
         return samples, tuple(remarks)
 
     def _config(self, name: str, values: Mapping[str, Level]) -> Path:
-        """Write the file of streams with its placeholders filled."""
+        """Write the file of streams with its placeholders filled in."""
         source = self._experiment.folder / name
         address = self.environment["TRIALWISE_COLLECT" if source.suffix == ".toml" else "OML_COLLECT"]
         try:

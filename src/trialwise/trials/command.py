@@ -53,7 +53,7 @@ class CommandKind:
         self._environment = dict(os.environ)
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a program, the working directory, or what is to be recorded is not there."""
+        """Raise PlanError if a program, the working directory, or something to be recorded is missing."""
         check_instruments(experiment)
         check_measurement(experiment)
         trial = trial_of(experiment)
@@ -70,7 +70,7 @@ class CommandKind:
                     _check_program(*look, dict(trial.environment), filled)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
-        """Name the programs' files: what the commands start, and the files that their words name."""
+        """Name the programs' files: those that the commands start, and those that their words name."""
         trial = trial_of(experiment)
         seen: set[Path] = set()
         if experiment.measurement is not None and experiment.measurement.config is not None:
@@ -92,7 +92,7 @@ class CommandKind:
         experiment: Experiment,  # noqa: ARG002 the protocol's
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
     ) -> Iterator[tuple[str, Path]]:
-        """None: the experiment file says it all."""
+        """Yield nothing: the experiment file is complete."""
         yield from ()
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
@@ -113,7 +113,7 @@ class CommandKind:
 
 
 class _Execution:
-    """One trial, from its filled texts to its outcome."""
+    """One trial, from its filled-in texts to its outcome."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Execution:
         self.notes_beside = b""
 
     def run(self) -> TrialOutcome:
-        """Run prepare, the program and conclude; what prepare left running is ended at last."""
+        """Run prepare, the program and conclude; finally, end processes that prepare left running."""
         began = time.time_ns()
         try:
             outcome = self._run()
@@ -146,7 +146,7 @@ class _Execution:
                 end_left(marker_beside(self.request.marker))
 
     def _run(self) -> TrialOutcome:
-        """Run all of it, and keep what the commands beside the program wrote, too."""
+        """Run all commands, and also keep what those beside the program wrote."""
         if self.trial.prepare is None and self.trial.conclude is None:
             return self._steps()
         with contextlib.closing(Keeping(self._kept_places())) as keeping:
@@ -156,7 +156,7 @@ class _Execution:
     def _steps(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
-        # Filled before the clock is read: nothing but the program is to stand between start and end.
+        # Fill in before the clock is read, so that only the program runs between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         with (
             _Files(self._path(source) for source in file_sources(self.request.experiment)) as files,
@@ -185,7 +185,7 @@ class _Execution:
         return dataclasses.replace(outcome, remarks=(*outcome.remarks, *added))
 
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
-        """Run the program; with what the machine counted before and after, where that is to be recorded."""
+        """Run the program; if requested, also return the machine's counts before and after."""
         wanted = self.request.experiment.instrumentation
         before = read_machine_counts() if wanted.interrupts else None
         run = start(
@@ -218,7 +218,7 @@ class _Execution:
         begin: Callable[..., Beside | CommandResult],
         environment: Mapping[str, str],
     ) -> Problem | None:
-        """Run a command beside the measured one; return the trial's status and reason where it went wrong."""
+        """Run a command beside the measured one; return the trial's status and reason if it went wrong."""
         try:
             run = begin(
                 [fill(word, self.values) for word in command],
@@ -249,7 +249,7 @@ class _Execution:
 
 
 class _Files:
-    """The files that the program is to write, watched from before it starts; each is read once, when it is asked for."""
+    """The files that the program is to write, watched from before it starts; each is read once, on request."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._watched = {path: Watched(path) for path in dict.fromkeys(paths)}
@@ -268,19 +268,19 @@ class _Files:
         return self._written[path]
 
     def were_added_to(self, path: str) -> bool:
-        """Return True if a file was read, and what the program wrote came behind what had stood there."""
+        """Return True if a file was read and the program appended to earlier content."""
         return path in self._written and self._written[path].added
 
 
 def file_sources(experiment: Experiment) -> Iterator[TextSource]:
-    """Give the sources that are read from files."""
+    """Yield the sources that are read from files."""
     for metric in experiment.metrics:
         if isinstance(metric.source, TextSource) and metric.source.path is not None:
             yield metric.source
 
 
 def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Iterator[str]:
-    """Say of each file to which trials add that only what each of them added counts."""
+    """Remark, for each file that trials append to, that only each trial's own part counts."""
     for path in dict.fromkeys(source.path for source in file_sources(experiment) if added(source)):
         yield f"{path}: the trials add to what stands there; of each only what it added is read"
 
@@ -288,9 +288,9 @@ def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Ite
 def kept_places(
     trial: CommandTrial, values: Mapping[str, Level], folder: str | Path
 ) -> Iterator[tuple[str, str]]:
-    """Give what is kept of a trial's files: what each place is called in the archive, and where it is.
+    """Yield which of a trial's files are kept: the name of each place in the archive, and its path.
 
-    Names are relative to the folder that trials run in; what stands in a {directory} of its own is called so.
+    Names are relative to the folder that trials run in; places in the trial's own {directory} are named after it.
     """
     for place in trial.keep:
         path = os.fspath(Path(folder) / fill(trial.directory, values) / fill(place, values))
@@ -298,13 +298,13 @@ def kept_places(
 
 
 def kept_name(trial: CommandTrial, values: Mapping[str, Level], path: str) -> str:
-    """Name a file of a trial, as its archive does."""
+    """Return a file's name in a trial's archive."""
     known = {**values, "directory": "{directory}"}
     return os.fspath(Path(fill(trial.directory, known)) / fill(path, known)).lstrip("/")
 
 
 def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> TrialOutcome:
-    """The outcome with the files that are kept, and a remark where some are not."""
+    """Return the outcome with the kept files, and a remark if some were left out."""
     if not left_out:
         return dataclasses.replace(outcome, kept=kept)
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
@@ -313,14 +313,14 @@ def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> Tr
 
 
 def trial_of(experiment: Experiment) -> CommandTrial:
-    """The trial of an experiment of this kind."""
+    """Return the trial of an experiment of this kind."""
     if not isinstance(experiment.trial, CommandTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
 
 
 def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:
-    """Whether a text of the trial asks for a {directory} of its own."""
+    """Return True if a text of the trial contains {directory}."""
     texts = [word for _, command in commands(trial) for word in command]
     texts += [trial.directory, *dict(trial.environment).values()]
     texts += [source.path or "" for source in file_sources(experiment)]
@@ -328,7 +328,7 @@ def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:
 
 
 def _fresh_directory(trial: CommandTrial, request: TrialRequest) -> Path | None:
-    """A directory of the trial's own, made only where a text asks for {directory}."""
+    """Create the trial's own directory, but only if a text contains {directory}."""
     if not asks_for_directory(trial, request.experiment):
         return None
     request.scratch.mkdir(parents=True, exist_ok=True)
@@ -336,7 +336,7 @@ def _fresh_directory(trial: CommandTrial, request: TrialRequest) -> Path | None:
 
 
 def commands(trial: CommandTrial) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The commands of a trial under the keys that they have in the file."""
+    """Yield the commands of a trial under their keys in the file."""
     yield "command", trial.command
     if trial.prepare is not None:
         yield "prepare", trial.prepare
@@ -345,7 +345,7 @@ def commands(trial: CommandTrial) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def nowhere() -> dict[str, Level]:
-    """Stand-ins for the built-in placeholders, while no trial runs."""
+    """Return stand-ins for the built-in placeholders when no trial runs."""
     return {**dict.fromkeys(("seed", "series", "round", "position", "trial"), 0), "directory": "."}
 
 

@@ -1,4 +1,4 @@
-"""From the command line of a scheme to the words that are started."""
+"""Turn the command line of a scheme into the words to execute."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OWN_PROGRAMS = {
 def command_words(
     command: tuple[str, ...], scheme: Scheme, load: Load, values: Mapping[str, Level]
 ) -> list[str]:
-    """The words of a command of a scheme.
+    """Return the words of a scheme's command.
 
-    {flow}, {utp} and {load} stand for words, inside a word for their text.
+    {flow}, {utp} and {load} become words or, inside a word, text.
 
     Raises
     ------
     PlanError
-        The command asks for the load, and the scheme does not know this kind.
+        The command uses the load, and the scheme does not support this kind.
     """
     several = dict(_OWN_PROGRAMS)
     if any("load" in names_in(word) for word in command):

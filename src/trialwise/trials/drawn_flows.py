@@ -1,4 +1,4 @@
-"""The flows of a workload, drawn or read, and what they ask of a network."""
+"""The flows of a workload, sampled or read, and the load they offer to a network."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Worklo
 
 Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
 """A flow list by columns, each of shape (flows,): flow_id, src, dst, size_bytes, start_ps; `class` (0 for that of the network) and
-`dst_port` where a file names them."""
+`dst_port` if a file has them.
+"""
 _PICOSECONDS = 1e12
 _PACKETS = {"segment": "1000B", "header": "48B"}
-"""What packets are where nothing else is said (crate `simulator`, `Settings::for_line_rate`)."""
+"""Packet sizes by default (crate `simulator`, `Settings::for_line_rate`)."""
 
 
 class Drawing(TypedDict):
-    """The arguments of a drawn flow list beside its topology and seed."""
+    """The arguments of a sampled flow list besides its topology and seed."""
 
     sizes: str
     size_table: str | None
@@ -41,14 +42,14 @@ def flow_list(
     seed: int,
     coordinates: npt.NDArray[np.float64] | None = None,
 ) -> Flows:
-    """The flows of a workload: drawn with `seed`, by chance none, or read from its file.
+    """Return the flows of a workload: sampled with `seed` (possibly none), or read from its file.
 
-    `coordinates` in [0, 1) decide the number of flows, and size and time of the first ones, instead of the seed.
+    `coordinates` in [0, 1) replace the seed for the number of flows, and for the size and time of the first ones.
 
     Raises
     ------
     PlanError
-        What is wrong with the workload, and what to write.
+        The workload is invalid; the message says what to write.
     """
     try:
         if workload.flows:
@@ -63,7 +64,7 @@ def flow_list(
 
 
 def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> float:
-    """How many flows a trial has in the mean; PlanError where the workload cannot be."""
+    """Return the mean number of flows of a trial; raise PlanError if the workload is invalid."""
     try:
         if workload.flows:
             return float(len(_listed(folder / workload.flows)[0]["start_ps"]))
@@ -75,9 +76,9 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
 def offered_load(
     trial: SimulationTrial, fabric: _core.Fabric, folder: Path, lists: Sequence[Flows]
 ) -> OfferedLoad | None:
-    """What a drawn workload asks of the network, None for a list of flows; PlanError where the workload cannot be.
+    """Return the load that a sampled workload offers, None for a list of flows; raise PlanError if the workload is invalid.
 
-    `lists` are some of its flow lists, which tell how much headers add.
+    `lists` are some of its flow lists, which show how much headers add.
     """
     if trial.workload.flows:
         return None
@@ -91,7 +92,7 @@ def offered_load(
 
 
 def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:
-    """Bytes of headers for each byte of payload."""
+    """Return the bytes of headers per byte of payload."""
     network = {**_PACKETS, **dict(trial.network)}
     segment, header = (_core.parse_size(network[key]) for key in _PACKETS)
     sizes = np.concatenate([flows["size_bytes"] for flows in lists])
@@ -99,12 +100,12 @@ def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:
 
 
 def list_cautions(workload: Workload, folder: Path) -> list[str]:
-    """The liberties taken with the workload's flow list, a sentence each; PlanError where it cannot be read."""
+    """Describe how the workload's flow list was interpreted, one sentence per liberty; raise PlanError if it cannot be read."""
     return _listed(folder / workload.flows)[1] if workload.flows else []
 
 
 def _listed(path: Path) -> tuple[Flows, list[str]]:
-    """The flows of a file, of which there is one or more, and the liberties taken with it."""
+    """Read the flows of a file, at least one, and the liberties taken with it."""
     try:
         flows, cautions = _core.read_flow_list(_read(path))
     except ValueError as error:
@@ -115,14 +116,14 @@ def _listed(path: Path) -> tuple[Flows, list[str]]:
 
 
 def duration_of(workload: Workload, flows: Flows) -> float:
-    """The span in seconds in which flows begin: that of the workload, or up to the last flow of a file."""
+    """Return the time span in seconds in which flows begin: that of the workload, or up to the last flow of a file."""
     if workload.flows:
         return float(flows["start_ps"].max(initial=0) / _PICOSECONDS)
     return picoseconds(workload.duration) / _PICOSECONDS
 
 
 def picoseconds(text: str) -> int:
-    """A span of time in picoseconds; PlanError where the text is none."""
+    """Parse a duration to picoseconds; raise PlanError if it is invalid."""
     try:
         return _core.parse_picoseconds(text)
     except ValueError as error:
@@ -130,7 +131,7 @@ def picoseconds(text: str) -> int:
 
 
 def drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> Drawing:
-    """The arguments of a drawn flow list; what is not said goes by the topology."""
+    """Return the arguments of a sampled flow list; the topology provides the defaults."""
     pattern = workload.pattern or ("all-to-all" if fabric.bottleneck is None else "one-way")
     shared = fabric.bottleneck is not None and pattern == "one-way"
     return {
@@ -149,7 +150,7 @@ def _text(path: Path) -> str:
 
 
 _text_of_pipe = lru_cache(maxsize=2)(_text)
-"""A pipe, as of <(…), gives its text once."""
+"""Cached, because a pipe, such as <(…), can be read only once."""
 
 
 def _read(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The means of control variates over flow lists that are drawn for nothing else."""
+"""Means of control variates over flow lists sampled for this purpose only."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from trialwise.trials.fluid_lists import FluidLists, ListTable, Seeds
 from trialwise.trials.list_statistics import ListControls, level_of, statistic_of, wants_level
 
 Watch = Callable[[int, int, float], object]
-"""Told how many lists of how many are drawn, and how many seconds the others will take; what it raises ends the drawing."""
+"""Called with the number of lists sampled, their total, and the seconds left; an exception from it ends the sampling."""
 MAX_LISTS = 1_000_000
 MAX_STEPS = 4_000_000_000
-"""Some 20 s of one core, whatever a list costs."""
+"""About 20 s of one core, whatever a list costs."""
 _FIRST = 64
-"""Lists that tell what one costs."""
+"""Number of lists from which the cost of one is estimated."""
 _SHARE_FOR_LEVELS = 0.02
-"""Of all lists: those that levels are taken from, and that are in no mean."""
+"""Share of lists that provide the levels and enter no mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListMeans:
-    """The controls of a metric, and their means over so many lists; none over none."""
+    """The controls of a metric, and their means over `lists` lists; no means over 0 lists."""
 
     controls: ListControls
     means: tuple[float, ...]
@@ -34,24 +34,24 @@ class ListMeans:
 
 
 class _Sums:
-    """What lists add up to, chunk by chunk, of the lists that have a value of the metric."""
+    """Running sums over the lists that have a value of the metric, added chunk by chunk."""
 
     def __init__(self, controls: ListControls, place: int) -> None:
-        """The statistics of the controls stand at `place` among those of all metrics."""
+        """`place` is the index of the controls' statistics among those of all metrics."""
         self._controls = controls
         self._places = slice(place, place + len(controls.statistics))
         self._sums = np.zeros(len(controls.names))
         self._lists = 0
 
     def add(self, table: ListTable) -> None:
-        """Take a chunk in."""
+        """Add a chunk."""
         values = self._controls.values(table.features, table.found[:, self._places])
         kept = values[~np.isnan(values[:, 0])]
         self._sums += kept.sum(axis=0)
         self._lists += len(kept)
 
     def result(self) -> ListMeans:
-        """The means so far."""
+        """Return the means so far."""
         means = tuple((self._sums / self._lists).tolist()) if self._lists else ()
         return ListMeans(self._controls, means, self._lists)
 
@@ -65,24 +65,24 @@ def drawn_means(
     fluid: bool,
     watch: Watch | None = None,
 ) -> list[ListMeans]:
-    """The means of the controls of some metrics, all over the same lists.
+    """Compute the means of the controls of some metrics, all over the same lists.
 
-    How many there are is decided by what a list costs in flows and in looks of the model, not by the clock, so that any machine
-    draws the same ones. Levels are of a first part of the lists, which is in no mean.
+    Their number follows from the cost of a list in flows and in events of the model, not from the clock, so that every machine
+    samples the same ones. Levels come from a first part of the lists, which enters no mean.
 
     Parameters
     ----------
     lists, trial
-        What draws, and the trial, whose placeholders are filled.
+        What samples lists, and the trial, with its placeholders filled in.
     seed
-        Of the seeds of all lists; no trial has one of them.
+        Source of the seeds of all lists, none of which a trial has.
     fluid
-        With the fluid model, or by the features of the lists alone.
+        Use the fluid model, or only the features of the lists.
 
     Raises
     ------
     PlanError
-        The workload cannot be as it is written.
+        The workload is invalid.
     """
     random = np.random.Generator(np.random.PCG64DXSM(seed))
     cost = _cost(lists, trial, _seeds(random, _FIRST), fluid=fluid)
@@ -103,7 +103,7 @@ def drawn_means(
 
 
 def _cost(lists: FluidLists, trial: SimulationTrial, seeds: Seeds, *, fluid: bool) -> float:
-    """The steps that a list takes in the mean."""
+    """Return the mean number of steps per list."""
     everything = SimulationSource("fct", phase="all")
     return float(lists.table(seeds, [statistic_of(everything, trial, "sum")] if fluid else []).steps.mean())
 
@@ -111,7 +111,7 @@ def _cost(lists: FluidLists, trial: SimulationTrial, seeds: Seeds, *, fluid: boo
 def _controls(
     metric: Metric, lists: FluidLists, trial: SimulationTrial, first: Seeds, *, fluid: bool
 ) -> ListControls:
-    """The controls of a metric, with the level of the first lists where they want one."""
+    """Return the controls of a metric, with the level from the first lists if they need one."""
     source = metric.source
     level = None
     if fluid and wants_level(metric) and isinstance(source, SimulationSource):

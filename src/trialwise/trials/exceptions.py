@@ -1,4 +1,4 @@
-"""What a congestion control in Python raised: said in a line, and in full."""
+"""Describe exceptions of a congestion control in Python, in one line and in full."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def reason_of(error: Exception) -> str:
-    """What was raised, and where."""
+    """Say what was raised, and where."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"the congestion control raised {type(error).__name__}: {error}{place}"
 
 
 def traceback_of(error: Exception) -> str:
-    """The whole traceback, as Python prints it."""
+    """Return the whole traceback, as Python prints it."""
     return "".join(traceback.format_exception(error))
 
 
 def raised(error: Exception, started: float) -> TrialOutcome:
-    """The outcome of a trial that it ended: the reason says where, the output has the whole traceback."""
+    """Return the outcome of a trial that an exception ended: the reason says where, the output has the whole traceback."""
     from trialwise.trials.base import TrialOutcome
 
     return TrialOutcome(

@@ -1,4 +1,4 @@
-"""Topologies made ready for simulation."""
+"""Prepare topologies for simulation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trialwise.experiment.simulation import SimulationTrial
 
 
 def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
-    """The topology of a trial made ready; files are looked up in `folder`.
+    """Prepare the topology of a trial; files are looked up in `folder`.
 
     Raises
     ------
     PlanError
-        What is wrong with the topology, and what to write.
+        The topology is invalid; the message says what to write.
     """
     try:
         if ":" in trial.topology:
@@ -38,12 +38,12 @@ def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
 
 @lru_cache(maxsize=4)
 def _shape(topology: str) -> _core.Fabric:
-    """Routes of a large network take longer than many trials over it."""
+    """Cached, because computing the routes of a large network takes longer than many trials over it."""
     return _core.Fabric(topology)
 
 
 def switch_ports(fabric: _core.Fabric) -> list[int]:
-    """The ports through which switches send."""
+    """Return the ports through which switches send."""
     hosts = set(fabric.hosts.tolist())
     ends = [end for first, second, *_ in fabric.links for end in (first, second)]
     return [port for port, node in enumerate(ends) if node not in hosts]

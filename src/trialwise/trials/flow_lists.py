@@ -1,4 +1,4 @@
-"""Many flows inside one load: lists of starts and sizes, read from a file or drawn from an arrival process.
+"""Many flows inside one load: lists of starts and sizes, read from a file or sampled from an arrival process.
 
 Starts are nanoseconds after the start of the load, sizes bytes of payload.
 """
@@ -25,18 +25,18 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FlowList:
-    """Flows of a file: CSV whose first line names `start_ns` and `size_bytes`, maybe among others."""
+    """Flows of a file: CSV whose first line names `start_ns` and `size_bytes`, possibly among others."""
 
     file: Path
 
     @property
     def may_be_cut(self) -> bool:
-        """Whether the load may be ended before all flows have."""
+        """Whether the load may be ended before all flows have ended."""
         return False
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it is read from."""
+        """The files that it is read from."""
         return (self.file,)
 
 
@@ -44,8 +44,8 @@ class FlowList:
 class Arrivals:
     """A Poisson process of flows with independent sizes.
 
-    Either `share` (of the path's rate, 1 is all of it) or `rate` (flows per second) is given. Flows arrive for `span` seconds,
-    None for as long as the load lasts; then those still under way are cut off at its end.
+    Either `share` (of the path's rate; 1 is all of it) or `rate` (flows per second) is given. Flows arrive for `span` seconds,
+    None for as long as the load lasts; flows still under way are then cut off at its end.
     """
 
     sizes: Sizes
@@ -56,16 +56,16 @@ class Arrivals:
 
     @property
     def may_be_cut(self) -> bool:
-        """Whether the load may be ended before all flows have."""
+        """Whether the load may be ended before all flows have ended."""
         return self.span is None
 
     def rate_on(self, capacity: float | None) -> float:
-        """Flows per second on a path of `capacity` bit/s: share · capacity / (8 · mean size).
+        """Return flows per second on a path of `capacity` bit/s: share · capacity / (8 · mean size).
 
         Raises
         ------
         ValueError
-            The load is a share of the path's rate, and it has none.
+            The load is a share of the path's rate, and the path has no rate.
         """
         if self.rate is not None:
             return self.rate
@@ -75,12 +75,12 @@ class Arrivals:
 
 
 def flow_source(text: str, folder: Path) -> FlowList | Arrivals:
-    """Read what stands behind ``flows:``, a file or ``poisson,load=50%,sizes=…``; files are looked up in `folder`.
+    """Parse what follows ``flows:``, a file or ``poisson,load=50%,sizes=…``; files are looked up in `folder`.
 
     Raises
     ------
     ValueError
-        It is neither, or a file cannot be read or is wrong.
+        It is neither, or a file cannot be read or is invalid.
     """
     kind, _, rest = text.partition(",")
     if kind == "poisson":
@@ -95,7 +95,7 @@ def flow_source(text: str, folder: Path) -> FlowList | Arrivals:
 def drawn(
     arrivals: Arrivals, duration: float, capacity: float | None, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """The starts (ns, in order) and sizes (bytes, at least 1) of the flows that arrive in `duration` seconds.
+    """Sample the starts (ns, in order) and sizes (bytes, at least 1) of the flows that arrive in `duration` seconds.
 
     Given their number, which is Poisson, the arrivals of a Poisson process are uniform (Kingman, Poisson Processes, 1993,
     section 2.4).
@@ -103,7 +103,7 @@ def drawn(
     Raises
     ------
     ValueError
-        None arrives, too many would, or the load is a share of a rate that the path has not.
+        No flow arrives, too many would, or the load is a share of a rate that the path lacks.
     """
     span = min(duration, arrivals.span or duration)
     expected = arrivals.rate_on(capacity) * span
@@ -126,12 +126,12 @@ def write_flows(path: Path, starts: Integers, sizes: Integers) -> None:
 
 
 def read_flows(path: Path) -> tuple[Integers, Integers]:
-    """The starts and sizes of a flow list.
+    """Read the starts and sizes of a flow list.
 
     Raises
     ------
     ValueError
-        The file cannot be read, or is no flow list; the message names file and line.
+        The file cannot be read or is not a flow list; the message names file and line.
     """
     rows = _rows(path)
     missing = [name for name in COLUMNS if name not in (rows[0] if rows else [])]
@@ -191,7 +191,7 @@ def _arrivals(text: str, folder: Path) -> Arrivals:
 
 
 def _pairs(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The keys of the process, and those that follow `sizes=` and belong to the distribution."""
+    """Split the keys of the process from those that follow `sizes=` and belong to the distribution."""
     own: dict[str, str] = {}
     sizes: dict[str, str] = {}
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""Distributions of flow sizes, bytes: by name, by parameters, or from a file."""
+"""Distributions of flow sizes in bytes: by name, by parameters, or from a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sizes(Protocol):
         ...
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
+        """Sample independent sizes."""
         ...
 
 
@@ -36,7 +36,7 @@ class Fixed:
     mean: float
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """Independent sizes."""
+        """Sample independent sizes."""
         return np.full(count, self.mean)
 
 
@@ -48,20 +48,20 @@ class Lognormal:
     cv: float
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
+        """Sample independent sizes."""
         variance = np.log1p(self.cv**2)
         return rng.lognormal(np.log(self.mean) - variance / 2, np.sqrt(variance), count)
 
 
 @dataclass(frozen=True, slots=True)
 class Pareto:
-    """Pareto sizes (type I) by mean and shape α > 1: the least is mean · (α − 1) / α."""
+    """Pareto sizes (type I) by mean and shape α > 1: the minimum is mean · (α − 1) / α."""
 
     mean: float
     shape: float
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
+        """Sample independent sizes."""
         return self.mean * (self.shape - 1) / self.shape * (1 + rng.pareto(self.shape, count))
 
 
@@ -69,7 +69,7 @@ class Pareto:
 class Cdf:
     """Sizes by the knots of their distribution function, linear between them; `shares` go up to 1.
 
-    What the first knot holds already is of its size. `file` is None where the distribution came with Trialwise.
+    The share at the first knot is a point mass at its size. `file` is None if the distribution is shipped with Trialwise.
     """
 
     file: Path | None
@@ -83,17 +83,17 @@ class Cdf:
         return float(shares[0] * sizes[0] + np.sum((sizes[1:] + sizes[:-1]) / 2 * np.diff(shares)))
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
+        """Sample independent sizes."""
         return np.interp(rng.uniform(size=count), self.shares, self.sizes)
 
 
 def size_distribution(text: str, values: Mapping[str, str], folder: Path) -> Fixed | Lognormal | Pareto | Cdf:
-    """Read a distribution such as ``websearch``, ``fixed:10kB``, ``lognormal`` with its `values`, or a file in `folder`.
+    """Parse a distribution such as ``websearch``, ``fixed:10kB``, ``lognormal`` with its `values`, or a file in `folder`.
 
     Raises
     ------
     ValueError
-        It is none, keys are missing, or the file cannot be read.
+        The distribution is unknown, keys are missing, or the file cannot be read.
     """
     kind, _, rest = text.partition(":")
     if kind == "fixed":
@@ -132,14 +132,14 @@ def _shape(text: str) -> float:
 
 
 def read_cdf(path: Path) -> Cdf:
-    """Read a distribution of flow sizes: lines ``size_bytes cumulative_percent``, as HPCC's traffic generator has them.
+    """Read a distribution of flow sizes: lines ``size_bytes cumulative_percent``, as in HPCC's traffic generator.
 
-    A comma may stand between the two, `#` begins a comment, and a line of names may come first, as in files for simulated trials.
+    A comma may separate the two, `#` begins a comment, and a line of names may come first, as in files for simulated trials.
 
     Raises
     ------
     ValueError
-        The file cannot be read, or is no such distribution; the message names file and line.
+        The file cannot be read or is not such a distribution; the message names file and line.
     """
     try:
         text = path.read_text(encoding="utf-8")

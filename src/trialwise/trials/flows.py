@@ -1,4 +1,4 @@
-"""One flow over a path: the two sides of a scheme, from before the start to after the stop."""
+"""Run one flow over a path: the two sides of a scheme, from before the start to after the stop."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from trialwise.trials.path_plan import FlowPlan, listed
 from trialwise.trials.programs import Program, ProgramEnd
 
 SPARE_SECONDS = 5.0
-"""How much longer than the flow a sender is told to run: Trialwise ends it."""
+"""Seconds that a sender is told to run longer than the flow, because Trialwise ends it."""
 _POLL_SECONDS = 0.02
 _PORT_TABLES = {"tcp": ("tcp", "tcp6"), "udp": ("udp", "udp6")}
 _LISTENING = {"tcp": "0A", "udp": "07"}
 _PREPARE_SECONDS = 60.0
 _TAIL = 16 * 1024
-"""Bytes of what each program printed last that a failed trial keeps."""
+"""Bytes at the end of each program's output that a failed trial keeps."""
 
 
 class RunningFlow:
-    """A flow at work on a path.
+    """A flow running on a path.
 
-    The side that waits is started by `begin`, and ready after `await_ready`; the other one is started by `start`. `stop` and
+    The waiting side is started by `begin`, and ready after `await_ready`; the calling side is started by `start`. `stop` and
     `wait` end both.
     """
 
@@ -74,18 +74,18 @@ class RunningFlow:
         directory.mkdir(parents=True)
 
     def begin(self) -> None:
-        """Prepare, and start the side that waits.
+        """Prepare, and start the waiting side.
 
         Raises
         ------
         TrialError
-            What prepares it failed, or something listens on its port already.
+            A preparing command failed, or something already listens on its port.
         """
         self._prepare_machine()
         self._load = listed(self.plan, self._settings, self._seed, self._directory / "flows.csv")
         self._prepare()
         first = self.plan.scheme.first
-        # Only the flows that began before may have programs here.
+        # Only flows that began before may have programs here.
         if self.plan.number > 1 and self._port_is_taken(first):
             raise TrialError(
                 f"{self._name(first)} cannot have port {self.plan.port}: a flow before it listens there; "
@@ -94,7 +94,7 @@ class RunningFlow:
         self._start(first)
 
     def await_ready(self, cancel: Callable[[], bool]) -> None:
-        """Wait until the side that waits is ready.
+        """Wait until the waiting side is ready.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class RunningFlow:
             time.sleep(_POLL_SECONDS)
 
     def start(self) -> None:
-        """Start the side that calls: the flow begins."""
+        """Start the calling side: the flow begins."""
         self._start(self._caller)
 
     def stop(self) -> None:
@@ -133,29 +133,29 @@ class RunningFlow:
 
     @property
     def is_done(self) -> bool:
-        """Whether the calling side, whose load may end, has ended well."""
+        """Return True if the calling side, whose load may end, has ended successfully."""
         caller = self._programs.get(self._caller)
         return self._load.ends and caller is not None and caller.end is not None and caller.end.exit_code == 0
 
     def problem(self) -> str | None:
-        """What went wrong so far, None while all is well."""
+        """Return what went wrong so far, None if nothing did."""
         for end, program in self._programs.items():
             if program.end is not None and not program.end.asked and not self.is_done:
                 return self._ended_early(end, program)
         return None
 
     def printed(self) -> Iterator[tuple[bytes, bytes]]:
-        """What each program printed last, to standard output and to standard error, under its name; once it has ended."""
+        """Yield the end of each program's standard output and standard error, under its name; call it once they have ended."""
         for end, program in self._programs.items():
             ended = program.end or ProgramEnd(asked=False, exit_code=None, said="did not start")
             head = f"== {self._name(end)} {ended.said.splitlines()[0]}\n".encode()
             yield head + _tail(program.printed()), head + _tail(ended.errors)
 
     def notes(self) -> bytes:
-        """What was noted of the programs that preparing and both sides started, where they were followed; once they have ended."""
+        """Return the notes on the programs that preparing and both sides started, if followed; call it once they have ended."""
         return self._noted + b"".join(program.notes or b"" for program in self._programs.values())
 
-    # What is said
+    # Messages
 
     @property
     def _caller(self) -> End:
@@ -165,7 +165,7 @@ class RunningFlow:
         return f"flow {self.plan.number} ({self.plan.scheme.name}): the {end}"
 
     def _ended_early(self, end: End, program: Program) -> str:
-        """How a program ended that should not have, and what may be the cause."""
+        """Say how a program ended that should not have, and what may be the cause."""
         said = "" if program.end is None else program.end.said
         return f"{self._name(end)} {said}{self._last_line(program)}{self._suspicion(end, program)}"
 
@@ -180,14 +180,14 @@ class RunningFlow:
         return ""
 
     def _last_line(self, program: Program) -> str:
-        """What the program printed last, for those that complain on standard output."""
+        """Return the program's last line of output, for programs that complain on standard output."""
         lines = program.printed().decode(errors="replace").strip().splitlines()
         return f" (it printed: {lines[-1][:300]})" if lines else ""
 
     # Starting
 
     def _place(self, end: End) -> End:
-        """The end of the path at which a side runs: data of a downlink flow go the other way."""
+        """Return the end of the path at which a side runs: data of a downlink flow go the other way."""
         if self.plan.flow.direction == "uplink":
             return end
         return "receiver" if end == "sender" else "sender"
@@ -213,7 +213,7 @@ class RunningFlow:
     # Before the start
 
     def _prepare_machine(self) -> None:
-        """What the scheme wants to have run once after each boot."""
+        """Run what the scheme needs once after each boot."""
         scheme = self.plan.scheme
         if scheme.each_boot is None or was_done(scheme.source, REBOOT):
             return
@@ -255,14 +255,14 @@ class RunningFlow:
         return ready.port is None or self._listens(self._place(end), ready.port)
 
     def _port_is_taken(self, end: End) -> bool:
-        """Whether something listens on the flow's port; asked while our own program there does not run."""
+        """Return True if something listens on the flow's port; call it while our own program there does not run."""
         protocol = self.plan.scheme.side(end).ready.port
         return any(
             self._listens(self._place(end), each) for each in ([protocol] if protocol else _PORT_TABLES)
         )
 
     def _listens(self, place: End, protocol: str) -> bool:
-        """Whether something listens on the flow's port at an end (proc(5), /proc/net/tcp)."""
+        """Return True if something listens on the flow's port at an end (proc(5), /proc/net/tcp)."""
         tables = [f"/proc/net/{name}" for name in _PORT_TABLES[protocol]]
         words = [*self._path.prefix(place), "cat", *tables]
         done = run_command(words, environment=self._environment, working_directory=self._directory)
@@ -278,5 +278,5 @@ def _tail(text: bytes) -> bytes:
 
 
 def surroundings(own: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the programs of a flow."""
+    """Return the environment of the programs of a flow."""
     return {**os.environ, **own, "PATH": search_path(own.get("PATH"))}

@@ -1,4 +1,4 @@
-"""Many flow lists at once through the fluid model, in chunks that fit into memory."""
+"""Run many flow lists at once through the fluid model, in chunks that fit into memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from trialwise.trials.simulating import congestion_of
 
 Seeds = npt.NDArray[np.uint64]
 _STEPS_A_FLOW, _STEPS_A_LIST = 20, 60
-"""What drawing a flow and sharing one link costs, and a list beside its flows, in steps of the max-min model: some 5 ns each."""
+"""Cost of sampling a flow and sharing one link, and of a list besides its flows, in steps of the max-min model (about 5 ns each)."""
 _STEPS_A_CHUNK, _MAX_IN_CHUNK = 20_000_000, 20_000
-"""A tenth of a second: who waits sees how far it is, and no more lists than these are held at a time."""
+"""A chunk takes a tenth of a second, so that progress is visible, and limits the lists held at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListTable:
-    """Numbers of some lists: features (flows, bytes, largest flow), statistics, and what each cost in steps."""
+    """Numbers of some lists: features (flows, bytes, largest flow), statistics, and the cost of each in steps."""
 
     features: Array
     found: Array
@@ -35,18 +35,18 @@ class ListTable:
 
 
 class FluidLists:
-    """The flow lists that seeds draw for a trial, whose placeholders are filled, and what the fluid model makes of them.
+    """The flow lists that seeds sample for a trial with its placeholders filled in, and their results in the fluid model.
 
-    The same seeds give the same bits, however many threads there are.
+    The same seeds give the same bits, with any number of threads.
     """
 
     def __init__(self, trial: SimulationTrial, folder: Path, threads: int | None = None) -> None:
-        """`folder` is where files stand that the trial names; `threads` None for one on each processor.
+        """`folder` contains the files that the trial names; `threads` None means one per processor.
 
         Raises
         ------
         PlanError
-            The workload cannot be as it is written.
+            The workload is invalid.
         """
         self._fabric = open_fabric(trial, folder)
         self._workload = drawing(trial.workload, self._fabric, folder)
@@ -56,16 +56,16 @@ class FluidLists:
 
     @property
     def framing(self) -> tuple[int, int]:
-        """Payload and headers of a full packet: all that the model takes from the controller and the network."""
+        """Return payload and headers of a full packet: all that the model takes from the controller and the network."""
         return _core.surrogate_framing(self._fabric, controller=self._congestion, network=self._network)
 
     def table(self, seeds: Seeds, statistics: Sequence[Statistic]) -> ListTable:
-        """Features and statistics of one list for each seed, of which there may be none.
+        """Return features and statistics of one list per seed; there may be no seeds.
 
         Raises
         ------
         PlanError
-            The workload cannot be as it is written.
+            The workload is invalid.
         """
         try:
             found, features = _core.surrogate_batch(
@@ -83,7 +83,7 @@ class FluidLists:
         return ListTable(features[:, :3], found, steps)
 
     def samples(self, seeds: Seeds, statistic: Statistic) -> Array:
-        """The numbers of all flows that a statistic means, whatever its summary; errors as of `table`."""
+        """Return the numbers of all flows that a statistic covers, whatever its summary; raises as `table` does."""
         try:
             return _core.surrogate_samples(
                 self._fabric,
@@ -100,7 +100,7 @@ class FluidLists:
     def chunks(
         self, seeds: Seeds, statistics: Sequence[Statistic], steps_a_list: float
     ) -> Iterator[ListTable]:
-        """`table` of all seeds, so many lists at a time as cost a tenth of a second."""
+        """Yield `table` of all seeds, in chunks that each cost a tenth of a second."""
         together = max(1, min(_MAX_IN_CHUNK, int(_STEPS_A_CHUNK / steps_a_list)))
         for first in range(0, len(seeds), together):
             yield self.table(seeds[first : first + together], statistics)

@@ -1,7 +1,7 @@
-"""The files that a path names (traces, series of delay and loss), each read once, so that nothing depends on them afterwards.
+"""Hold the files that a path names (traces, series of delay and loss): each is read once, and nothing depends on it afterwards.
 
-A name may be a pipe (`<(…)` of a shell), a file that a script removes while the path is up, or one that is edited between two trials.
-What is read the first time is held in memory, and links name that.
+A name may be a pipe (`<(…)` of a shell), a file that a script removes while the path is up, or one edited between two trials.
+The first content read is held in memory, and links refer to that.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from trialwise.experiment.trials import Groups, PathSettings
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 
 LARGEST = 640 * MEBIBYTE
-"""Bytes: more than the 50 million lines that a trace may have."""
+"""Maximum bytes: enough for the 50 million lines that a trace may have."""
 _KINDS = ("trace", "series")
 
 
 def files_named(groups: Groups) -> Iterator[str]:
-    """The names of the files that links of these groups are read from."""
+    """Yield the names of the files that links of these groups are read from."""
     for group in groups:
         yield from (found[1] for key, text in group if (found := _split(key, text)))
 
 
 def _split(key: str, text: str) -> tuple[str, str, str] | None:
-    """What stands before the name of a file, the name, and what stands behind it; None where a value names none."""
+    """Split a value into the text before a file name, the name, and the text after it; None if it names no file."""
     kind, colon, rest = text.partition(":")
     if kind.strip() not in _KINDS or not colon:
         return None
@@ -39,18 +39,18 @@ def _split(key: str, text: str) -> tuple[str, str, str] | None:
 
 
 class HeldFiles:
-    """Files as they were when they were first asked for; they end with this object."""
+    """Files as they were when first requested; they end with this object."""
 
     def __init__(self) -> None:
         self._copies: dict[Path, int] = {}
         weakref.finalize(self, _close, self._copies)
 
     def __reduce__(self) -> tuple[type[HeldFiles], tuple[()]]:
-        """Another process reads for itself."""
+        """Pickle as empty: another process reads the files itself."""
         return HeldFiles, ()
 
     def held(self, settings: PathSettings) -> PathSettings:
-        """The same path, whose files are those held.
+        """Return the same path with the held files.
 
         Raises
         ------
@@ -64,11 +64,11 @@ class HeldFiles:
         )
 
     def groups(self, groups: Groups, folder: str) -> Groups:
-        """Links whose files, named as from `folder`, are those held; PlanError where one cannot be read."""
+        """Return links with the held files; names are relative to `folder`. Raise PlanError if a file cannot be read."""
         return tuple(tuple((key, self._text(key, text, folder)) for key, text in group) for group in groups)
 
     def content(self, name: str, folder: str) -> str:
-        """What stands in a file that is named as from `folder`; PlanError where it cannot be read or is no text."""
+        """Return the content of a file named relative to `folder`; raise PlanError if it cannot be read or is not text."""
         copy = self._copy(Path(folder) / name)
         try:
             return Path(_name(copy)).read_text(encoding="utf-8")
@@ -76,11 +76,11 @@ class HeldFiles:
             raise PlanError(f"{Path(folder) / name}: is no text") from error
 
     def as_held(self, path: Path) -> Path:
-        """Where a file can be read as it was: in memory if it is held, else in its place."""
+        """Return a path at which a file can be read as it was: in memory if it is held, else its own path."""
         return Path(_name(self._copies[path])) if path in self._copies else path
 
     def in_own_words(self, message: str) -> str:
-        """A message with the names of the files in place of those of what is held."""
+        """Replace the names of held files in a message by the files' own names."""
         for path, copy in self._copies.items():
             message = message.replace(_name(copy), str(path))
         return message

@@ -1,4 +1,4 @@
-"""Recording beside the metrics what the kernel, the processor and the machine counted while the program ran."""
+"""Record, beside the metrics, what the kernel, the processor and the machine counted while the program ran."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples
 
 BLOCK = 512
-"""Bytes of a block, as getrusage(2) counts them."""
+"""Bytes of a block in getrusage(2)."""
 
 
 class Counted(Protocol):
-    """What the kernel counted of a program; `counted` holds (name, value, share of the time, error) of each counter."""
+    """Counts of a program by the kernel; `counted` holds (name, value, share of the time, error) of each counter."""
 
     @property
     def user_ns(self) -> int:
@@ -36,27 +36,27 @@ class Counted(Protocol):
 
     @property
     def max_rss_bytes(self) -> int:
-        """Largest resident set, bytes."""
+        """Maximum resident set, bytes."""
         ...
 
     @property
     def minor_faults(self) -> int:
-        """Page faults without reading."""
+        """Page faults without a disk read."""
         ...
 
     @property
     def major_faults(self) -> int:
-        """Page faults that had to read."""
+        """Page faults with a disk read."""
         ...
 
     @property
     def voluntary_switches(self) -> int:
-        """How often it gave the CPU up."""
+        """Number of times it gave up the CPU."""
         ...
 
     @property
     def involuntary_switches(self) -> int:
-        """How often it was taken off the CPU."""
+        """Number of times it was preempted."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Counted(Protocol):
 
     @property
     def counted(self) -> Sequence[tuple[str, float | None, float, int | None]]:
-        """What the kernel's counters say."""
+        """Readings of the kernel's counters."""
         ...
 
 
@@ -94,7 +94,7 @@ def recorded(
     before: MachineCounts | None,
     after: MachineCounts | None,
 ) -> dict[str, Samples]:
-    """What was recorded of a run, by source key; `before` and `after` are what the machine had counted around it."""
+    """Return what was recorded of a run, by source key; `before` and `after` are the machine's counts around it."""
     found = {
         name: value / 1e9 if counter_unit(name) == "s" else value
         for name, value, _, _ in run.counted
@@ -108,7 +108,7 @@ def recorded(
 
 
 def as_samples(found: Mapping[str, float]) -> dict[str, Samples]:
-    """Numbers by the names of instruments as samples by source key."""
+    """Convert numbers by instrument name to samples by source key."""
     return {
         InstrumentSource(name).key: Samples(np.array([value], dtype=np.float64))
         for name, value in found.items()
@@ -116,7 +116,7 @@ def as_samples(found: Mapping[str, float]) -> dict[str, Samples]:
 
 
 def remarks(run: Counted, paranoid: str | None) -> Iterator[str]:
-    """What is to be known about the counters of a run: those that are not there, and those that took turns.
+    """Yield remarks on the counters of a run: missing ones, and those that took turns.
 
     `paranoid` is the machine's `kernel.perf_event_paranoid`.
     """
@@ -128,12 +128,12 @@ def remarks(run: Counted, paranoid: str | None) -> Iterator[str]:
 
 
 def check_instruments(experiment: Experiment) -> None:
-    """Look before anything runs whether the CPUs are there, and whether what metrics are made of is counted.
+    """Check before anything runs that the CPUs exist, and that the counters that metrics need are available.
 
     Raises
     ------
     PlanError
-        A CPU that may not be used, or a counter that a metric needs and the machine does not have.
+        A CPU may not be used, or a counter that a metric needs is missing.
     """
     instrumentation = experiment.instrumentation
     if absent := sorted(set(instrumentation.cpus) - os.sched_getaffinity(0)):
@@ -152,7 +152,7 @@ def check_instruments(experiment: Experiment) -> None:
 
 
 def _missing(instrumentation: Instrumentation) -> dict[str, str]:
-    """The counters that this machine does not have, and why, found out by counting nothing."""
+    """Probe which counters this machine lacks, and why."""
     if not instrumentation.perf:
         return {}
     run = run_command(["true"], environment=os.environ, working_directory="/", counters=instrumentation.perf)

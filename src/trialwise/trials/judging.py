@@ -1,4 +1,4 @@
-"""What came of a command: its outcome as a trial, whether it ran here or on a worker."""
+"""Turn the result of a command into a trial's outcome, whether it ran here or on a worker."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
 
 SIDE_COMMAND_SECONDS = 600.0
-"""How long prepare and conclude may take."""
+"""Maximum duration of prepare and conclude, in seconds."""
 
 Problem = tuple[Literal["failed", "abandoned"], str]
 """The status that a trial gets, and why."""
 
 
 class Run(Ended, Counted, Protocol):
-    """What was measured of a program."""
+    """Measurements of a program's run."""
 
     @property
     def started_realtime_ns(self) -> int:
-        """When it started, nanoseconds since 1970."""
+        """Its start, nanoseconds since 1970."""
         ...
 
     @property
     def wall_ns(self) -> int:
-        """How long it ran, nanoseconds."""
+        """Its duration, nanoseconds."""
         ...
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was ended because of the time-out."""
+        """Whether it was ended by the timeout."""
         ...
 
     @property
@@ -50,17 +50,17 @@ class Run(Ended, Counted, Protocol):
 
     @property
     def leftover_processes(self) -> int:
-        """How many processes it left running."""
+        """Number of processes that it left running."""
         ...
 
     @property
     def stdout(self) -> bytes:
-        """What it printed, as far as kept."""
+        """Its standard output, as far as kept."""
         ...
 
     @property
     def stdout_total(self) -> int:
-        """How many bytes it printed."""
+        """Number of bytes it printed."""
         ...
 
 
@@ -69,7 +69,7 @@ class Side(Ended, Protocol):
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was ended because of the time-out."""
+        """Whether it was ended by the timeout."""
         ...
 
     @property
@@ -94,7 +94,7 @@ def judge(
     instruments: Mapping[str, Samples],
     remarks: tuple[str, ...],
 ) -> TrialOutcome:
-    """The outcome of a trial whose program has ended.
+    """Return the outcome of a trial whose program has ended.
 
     `text` reads what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
     """
@@ -120,7 +120,7 @@ def judge(
 
 
 def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
-    """The outcome after the command that concludes the trial, which may have had a problem."""
+    """Return the outcome after the concluding command, which may have had a problem."""
     if problem is None:
         return outcome
     reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
@@ -128,7 +128,7 @@ def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
 
 
 def with_seen(outcome: TrialOutcome, seen: Seen) -> TrialOutcome:
-    """Add which files the trial ran and read; one that cannot be followed is to run again without."""
+    """Add the files that the trial ran and read; a trial that cannot be followed is to run again without."""
     outcome = dataclasses.replace(outcome, seen=seen)
     if outcome.status == "failed" and seen.spoiled is not None:
         reason = f"{seen.spoiled}, which following it prevents: it runs again without"
@@ -137,7 +137,7 @@ def with_seen(outcome: TrialOutcome, seen: Seen) -> TrialOutcome:
 
 
 def problem_beside(what: str, run: Side) -> Problem | None:
-    """What went wrong with a command beside the measured one."""
+    """Return what went wrong with a command beside the measured one."""
     if run.cancelled:
         return "abandoned", f"abandoned on request during {what}"
     if run.timed_out:

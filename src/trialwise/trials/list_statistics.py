@@ -1,4 +1,4 @@
-"""What a metric's control variates are of a flow list: numbers that the core has of many lists at once."""
+"""A metric's control variates of a flow list, computed by the core for many lists at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise.trials.drawn_flows import picoseconds
 
 Summary: TypeAlias = float | str | tuple[str, float] | None
 Statistic: TypeAlias = tuple[str, Summary, tuple[int, int], tuple[int, int]]
-"""As `_core.surrogate_batch` takes it."""
+"""In the form that `_core.surrogate_batch` takes."""
 FEATURES = ("flows", "offered bytes", "largest flow")
 SURROGATE = "the metric of a fluid model of the same flows"
 _MODELLED = ("fct", "slowdown", "throughput")
@@ -27,9 +27,9 @@ _NO_END = 2**63
 class ListControls:
     """The controls of one metric: the features of a list, and with `fluid` the metric by the fluid model of the same flows.
 
-    Of a per-trial metric that is the metric of the surrogate's trial. Of a pooled one it is what the list adds to the estimating
+    For a per-trial metric, that is the metric of the surrogate's trial. For a pooled one, it is what the list adds to the estimating
     equation at `level`, a value Q near the surrogate's own: samples above Q less (1 - p) times all, or their sum less Q times
-    their number. Any Q fixed beforehand leaves the estimate unbiased; the nearer, the more it takes out.
+    their number. Any Q fixed beforehand leaves the estimate unbiased; a closer Q removes more variance.
     """
 
     metric: Metric
@@ -39,7 +39,7 @@ class ListControls:
 
     @classmethod
     def of(cls, metric: Metric, trial: SimulationTrial, level: float | None, *, fluid: bool) -> ListControls:
-        """Those of a metric; `level` as for `wants_level`, else None."""
+        """Return the controls of a metric; `level` as for `wants_level`, else None."""
         source = metric.source
         if not isinstance(source, SimulationSource):
             raise TypeError(source)
@@ -61,7 +61,7 @@ class ListControls:
         return (*FEATURES, SURROGATE) if self.fluid else FEATURES
 
     def values(self, features: Array, found: Array) -> Array:
-        """Shape (lists, controls), NaN in all of a list that has no value of the metric.
+        """Return the controls, shape (lists, controls), NaN for a list without a value of the metric.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class ListControls:
 
     @property
     def _may_be_missing(self) -> bool:
-        """Whether a trial without a flow has no value: a pooled metric counts it as no samples, and a number of flows as 0."""
+        """Whether a trial without flows has no value: a pooled metric counts it as no samples, and a number of flows as 0."""
         source = self.metric.source
         several = isinstance(source, SimulationSource) and (
             source.quantity == "largest_flow" or source.quantity in _MODELLED
@@ -95,17 +95,17 @@ class ListControls:
 
 
 def is_modelled(metric: Metric) -> bool:
-    """Whether the fluid model knows something of a metric."""
+    """Return True if the fluid model covers a metric."""
     return isinstance(metric.source, SimulationSource) and metric.source.quantity in _MODELLED
 
 
 def wants_level(metric: Metric) -> bool:
-    """Whether the fluid control of a metric is of a level: the surrogate's quantile, or mean, of all samples."""
+    """Return True if the metric's fluid control needs a level: the surrogate's quantile, or mean, of all samples."""
     return is_modelled(metric) and metric.estimand == "pooled"
 
 
 def level_of(metric: Metric, samples: Array) -> float:
-    """The surrogate's quantile (nearest rank) or mean of all samples; 0 where there are none."""
+    """Return the surrogate's quantile (nearest rank) or mean of all samples; 0 if there are none."""
     if not samples.size:
         return 0.0
     if metric.percentile is None:
@@ -114,7 +114,7 @@ def level_of(metric: Metric, samples: Array) -> float:
 
 
 def statistic_of(source: SimulationSource, trial: SimulationTrial, summary: Summary) -> Statistic:
-    """A summary of the flows that a source is about: those that `chosen_flows` chooses."""
+    """Return a summary of the flows that a source covers, as selected by `chosen_flows`."""
     ends = size_class(source.sizes) if source.sizes else None
     sizes = (0, _NO_END) if ends is None else (ends.low, _NO_END if ends.high is None else ends.high)
     starts = (0, _NO_END)
@@ -127,7 +127,7 @@ def statistic_of(source: SimulationSource, trial: SimulationTrial, summary: Summ
 
 
 def _per_trial(metric: Metric) -> Summary:
-    """What makes the metric of one trial, by its convention."""
+    """Reduce one trial's samples to its metric, by its convention."""
     if metric.percentile is not None:
         share = metric.percentile / 100
         return ("linear", share) if metric.convention == "linear" else share

@@ -1,4 +1,4 @@
-"""What a flow carries: loads as people write them, and the words that ask a scheme's sender for one."""
+"""What a flow carries: loads as users write them, and the words that request one from a scheme's sender."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _REQUEST_KEYS = {"request", "response", "think", "count"}
 class Load:
     """What a flow carries.
 
-    `amount` is what {amount} stands for: whole bit/s of a rate, whole bytes, the keys of requests. Of `flows` it is the file
-    of a list that is made for each trial. `ends`: it may come to its end; `lasts`: it may be cut off by the flow's stop.
+    `amount` replaces {amount}: integer bit/s of a rate, integer bytes, the keys of requests. For `flows` it is the file
+    of a list that is made for each trial. `ends`: it may end by itself; `lasts`: it may be cut off by the flow's stop.
     """
 
     text: str
@@ -48,12 +48,12 @@ class Load:
 
 
 def parse_load(text: str, folder: Path) -> Load:
-    """Read a load such as ``rate:5Mbit/s``; files that it names are looked up in `folder`.
+    """Parse a load such as ``rate:5Mbit/s``; files that it names are looked up in `folder`.
 
     Raises
     ------
     PlanError
-        It is no load; the message tells what to write.
+        It is not a valid load; the message says what to write.
     """
     kind, _, amount = text.partition(":")
     if kind not in GRAMMAR or (kind == "bulk" and amount):
@@ -81,14 +81,14 @@ def _load(text: str, kind: str, amount: str, folder: Path) -> Load:
 
 
 def require_known(scheme: Scheme, load: Load) -> None:
-    """Raise PlanError where a scheme does not know this kind of load."""
+    """Raise PlanError if a scheme does not support this kind of load."""
     if load.kind not in scheme.loads:
         hint = f"it knows: {', '.join(scheme.loads)}"
         raise PlanError(f"scheme {scheme.name} knows no load {load.kind!r}", hint=hint)
 
 
 def load_words(scheme: Scheme, load: Load, values: Mapping[str, Level]) -> list[str]:
-    """The words that ask a scheme's sender for a load; PlanError where it does not know this kind."""
+    """Return the words that request a load from a scheme's sender; raise PlanError if it does not support this kind."""
     require_known(scheme, load)
     return [fill(word, {"amount": load.amount, **values}) for word in shlex.split(scheme.loads[load.kind])]
 

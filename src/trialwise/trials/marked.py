@@ -1,6 +1,6 @@
-"""Processes that carry the marker of a trial in their environment: how they are found, and ended.
+"""Find and end processes that carry the marker of a trial in their environment.
 
-Standard library only and for Python 3.8, because it is also sent to workers.
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MARKER = "TRIALWISE_TRIAL"
-"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
+"""Environment variable that every process of a trial carries, so that orphans of a killed runner can be found."""
 GRACE_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL."""
 _PAUSE = 0.002
 _MAX_EXEC = 0.2
 """Seconds; a process whose file system answers later than that is not found."""
 
 
 def marker_beside(marker: str) -> str:
-    """Give the marker of what stands beside the trial with `marker`: one of the same experiment, but not of the trial."""
+    """Return the marker of processes beside the trial with `marker`: of the same experiment, but not of the trial."""
     experiment, _, trial = marker.partition(":")
     return f"{experiment}:beside:{trial}"
 
 
 def marker_of_resets(marker: str) -> str:
-    """Give the marker of what the resets of the experiment leave running, of which the trial with `marker` is one."""
+    """Return the marker of processes left running by the resets of the experiment that the trial with `marker` belongs to."""
     return f"{marker.partition(':')[0]}:reset"
 
 
 def processes_beside(marker: str) -> list[int]:
-    """Give the processes that run beside the trial with `marker`: what its `prepare` and the last reset have left."""
+    """Return the processes beside the trial with `marker`: those left by its `prepare` and the last reset."""
     entries = {f"{MARKER}={each}".encode() for each in (marker_beside(marker), marker_of_resets(marker))}
     return _every(lambda process: not entries.isdisjoint(environment_of(process)))
 
 
 def end_left(marker: str) -> int:
-    """End every process that carries exactly this marker, with TERM and after the grace with KILL; return their number."""
+    """End every process that carries exactly this marker, with TERM and, after the grace period, KILL; return their number."""
     entry = f"{MARKER}={marker}".encode()
     return end_processes(lambda process: entry in environment_of(process))
 
 
 def end_leftovers(experiment: str) -> int:
-    """End what a killed runner has left: every process of an experiment's trials; return their number."""
+    """End what a killed runner left: every process of an experiment's trials; return their number."""
     return end_processes(lambda process: carries(process, f"{experiment}:"))
 
 
 def carries(process: int, begin: str) -> bool:
-    """Return True if a process runs, which a zombie does not, and has a marker that begins with `begin`."""
+    """Return True if a process runs (a zombie does not) and has a marker that begins with `begin`."""
     needle = f"{MARKER}={begin}".encode()
     return any(entry.startswith(needle) for entry in environment_of(process))
 
 
 def end_processes(is_meant: Callable[[int], bool], meanwhile: Callable[[], object] = lambda: None) -> int:
-    """End every process but our own that is meant, and those that these start meanwhile; return how many there were.
+    """End every process but our own for which `is_meant`, including those started meanwhile; return their number.
 
-    `meanwhile` is called again and again while they are waited for.
+    `meanwhile` is called repeatedly while waiting for them.
     """
     found = left = _every(is_meant)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -82,9 +82,9 @@ def _every(is_meant: Callable[[int], bool]) -> list[int]:
 
 
 def environment_of(process: int) -> list[bytes]:
-    """The entries NAME=VALUE of a process's environment; none where it is gone, a zombie or another user's.
+    """Return the entries NAME=VALUE of a process's environment; none if it is gone, a zombie or another user's.
 
-    The kernel tells an empty environment while a process is in the middle of execve(2): it is asked again then.
+    The kernel shows an empty environment while a process is in the middle of execve(2); in that case, read again.
     """
     deadline = time.monotonic() + _MAX_EXEC
     while True:
@@ -99,7 +99,7 @@ def environment_of(process: int) -> list[bytes]:
 
 
 def _is_between(process: int) -> bool:
-    """Whether a process whose environment reads as empty may have one: no zombie, no thread of the kernel, none known to be empty."""
+    """Return True if a process whose environment reads as empty may have one: not a zombie, kernel thread, or known to be empty."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
             fields = file.read().rpartition(b")")[2].split()

@@ -43,17 +43,17 @@ from trialwise.trials.path_samples import PathRecord, kept_packets, metric_sampl
 from trialwise.trials.programs import readable
 
 LATEST_START = 1.0
-"""Seconds: a flow that would start later than this after its time makes the trial fail."""
+"""Seconds; a flow that would start later than this after its time makes the trial fail."""
 
 
 class PathKind:
-    """Opens the path, runs the flows over it, and reads from the packets what the metrics ask for."""
+    """Opens the path, runs the flows over it, and computes the metrics from the packets."""
 
     def __init__(self) -> None:
         self._files = HeldFiles()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a path cannot be, a scheme is unknown or lacks something, or paths cannot be made here."""
+        """Raise PlanError if a path is invalid, a scheme is unknown or lacks something, or paths are impossible here."""
         tried: set[PathSettings] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
@@ -174,7 +174,7 @@ class _Execution:
         )
 
     def _run(self, flows: Sequence[RunningFlow]) -> tuple[_Clock | None, float, str | None]:
-        """Begin, run and end all flows; the clock of the trial, how long it took, and what went wrong."""
+        """Begin, run and end all flows; return the trial's clock, its duration, and what went wrong."""
         try:
             for flow in flows:
                 flow.begin()
@@ -196,7 +196,7 @@ class _Execution:
             self.notes = b"".join(flow.notes() for flow in flows)
 
     def _conduct(self, flows: Sequence[RunningFlow], clock: _Clock) -> str | None:
-        """Start and stop each flow at its time, until the last has stopped; what went wrong."""
+        """Start and stop each flow at its time, until the last has stopped; return what went wrong."""
         waiting = sorted(flows, key=lambda flow: flow.plan.flow.start)
         running: list[RunningFlow] = []
         while (waiting or running) and not self._abandoned:
@@ -268,7 +268,7 @@ class _Execution:
 
 
 def abandoned() -> TrialOutcome:
-    """The outcome of a trial that was given up because somebody asked for it."""
+    """Return the outcome of a trial that was abandoned on request."""
     return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
 
 
@@ -280,7 +280,7 @@ def _attached(name: str) -> _linux.AttachedCongestion:
 
 
 def _start_due(waiting: list[RunningFlow], running: list[RunningFlow], clock: _Clock) -> str | None:
-    """Start the flows whose time has come; what is wrong where one would start far too late."""
+    """Start the flows whose time has come; return what is wrong if one would start far too late."""
     while waiting and waiting[0].plan.flow.start <= clock.elapsed:
         flow = waiting.pop(0)
         late = clock.elapsed - flow.plan.flow.start
@@ -295,7 +295,7 @@ def _start_due(waiting: list[RunningFlow], running: list[RunningFlow], clock: _C
 
 
 def _of_emulator(report: _linux.PathReport) -> dict[str, Samples]:
-    """What the emulator knows of itself, beside what the metrics ask for."""
+    """Return what the emulator reports about itself, besides the metrics."""
     facts = {
         "processor_share": report.processor_share,
         "realtime": float(report.realtime),

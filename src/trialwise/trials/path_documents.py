@@ -1,4 +1,4 @@
-"""What `path` prints with --json: versioned documents, whose schemas stand in `schemas/`."""
+"""The versioned documents that `path --json` prints; their schemas are in `schemas/`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.experiment.trials import Groups, PathSettings
 
 @dataclass(frozen=True, slots=True)
 class LinkDocument:
-    """One direction of an emulated path: packets, bytes, and lateness in seconds."""
+    """One direction of an emulated path: packets, bytes, and scheduling lag in seconds."""
 
     arrived: int
     delivered: int
@@ -26,7 +26,7 @@ class LinkDocument:
 
 @dataclass(frozen=True, slots=True)
 class PathDocument:
-    """What a command met in an emulated path; `duration` in seconds, `bottleneck` says why the emulator was itself one."""
+    """What happened to a command in an emulated path; `duration` in seconds, `bottleneck` says why the emulator itself was one."""
 
     exit_code: int
     duration: float
@@ -40,7 +40,7 @@ class PathDocument:
 
 @dataclass(frozen=True, slots=True)
 class ShippedPath:
-    """A path that comes with Trialwise: what packets meet each way, and where the numbers come from."""
+    """A path shipped with Trialwise: what packets meet each way, and the source of the numbers."""
 
     uplink: Groups
     downlink: Groups
@@ -49,14 +49,14 @@ class ShippedPath:
 
 @dataclass(frozen=True, slots=True)
 class PathsDocument:
-    """The paths that come with Trialwise, by name."""
+    """The paths shipped with Trialwise, by name."""
 
     paths: Mapping[str, ShippedPath]
     format: Literal["trialwise.paths/1"] = "trialwise.paths/1"
 
 
 def path_document(report: _linux.PathReport, exit_code: int) -> PathDocument:
-    """Return what the emulator reports of a command that ended with `exit_code`."""
+    """Return the emulator's report on a command that ended with `exit_code`."""
     return PathDocument(
         exit_code,
         report.duration,

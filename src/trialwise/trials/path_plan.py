@@ -1,4 +1,4 @@
-"""What one trial over a path is made of: its flows with their schemes, and its links."""
+"""The parts of one trial over a path: its flows with their schemes, and its links."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NOWHERE: Mapping[str, Level] = {
     **dict.fromkeys(("seed", "series", "round", "position", "trial"), 0),
     "directory": ".",
 }
-"""Stand-ins for the built-in placeholders, while no trial runs."""
+"""Stand-ins for the built-in placeholders when no trial runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow ready to be run: number (from 1), what it is, its scheme, its load, and when it stops (seconds)."""
+    """A flow ready to run: number (from 1), its definition, its scheme, its load, and its stop time (seconds)."""
 
     number: int
     flow: PathFlow
@@ -43,7 +43,7 @@ class FlowPlan:
 
     @property
     def port(self) -> int:
-        """The port of the side that waits."""
+        """The port of the waiting side."""
         return FIRST_PORT + self.number - 1
 
     @property
@@ -53,14 +53,14 @@ class FlowPlan:
 
 
 def trial_of(experiment: Experiment) -> PathTrial:
-    """The trial of an experiment whose kind is path."""
+    """Return the trial of an experiment whose kind is path."""
     if not isinstance(experiment.trial, PathTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
 
 
 def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[FlowPlan]:
-    """The flows of a trial with these factors; PlanError where a scheme is unknown, or a load is none."""
+    """Return the flows of a trial with these factors; raise PlanError if a scheme is unknown or a load invalid."""
     trial = trial_of(experiment)
     folders = [experiment.folder / folder for folder in trial.scheme_folders]
     flows = [
@@ -85,7 +85,7 @@ def _scheme(name: str, home: Path, folders: Sequence[Path]) -> Scheme:
 
 
 def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSettings:
-    """The path of a trial with these factors, its texts filled; PlanError where it has an unknown name."""
+    """Return the path of a trial with these factors, with its texts filled in; raise PlanError if it has an unknown name."""
     trial = trial_of(experiment)
     settings = trial.path
     if not isinstance(settings, PathSettings):
@@ -101,12 +101,12 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
 def open_path(
     settings: PathSettings, seed: int, log: Path | None, lateness: float, files: HeldFiles
 ) -> _linux.Path:
-    """Open a path, whose files are those held in `files`.
+    """Open a path whose files are those held in `files`.
 
     Raises
     ------
     PlanError
-        A link or an MTU cannot be, or this machine does not permit paths; the message says what to do.
+        A link or an MTU is invalid, or this machine does not permit paths; the message says what to do.
     """
     try:
         return _linux.Path(
@@ -127,7 +127,7 @@ def open_path(
 def attachments_of(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> Iterator[tuple[str, Path]]:
-    """The files of the schemes, those that loads are read from, and the traces that paths name: for each a name, and where it is."""
+    """Yield the files of the schemes, those that loads are read from, and the traces that paths name, as name and path."""
     seen: set[Path] = set()
     for values in factors:
         filled = dict(NOWHERE) | dict(values)
@@ -140,7 +140,7 @@ def attachments_of(
 
 
 def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Load:
-    """The load of a flow with its list of flows in a file: one that it names, or `file`, drawn by seed and number of the flow.
+    """Return the load of a flow with its list of flows in a file: one that it names, or `file`, sampled by seed and flow number.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Loa
 
 
 def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> list[tuple[str, Path]]:
-    """The files that a path and loads name: the name of each as seen from `home` where it is below, and where it stands."""
+    """Return the files that a path and loads name: the name of each relative to `home` if it is below, and its path."""
     names = (name for way in (settings.uplink, settings.downlink) for name in files_named(way))
     loads = [path for plan in plans for path in plan.load.files]
     paths = dict.fromkeys([*(Path(settings.folder) / name for name in names), *loads])
@@ -170,7 +170,7 @@ def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> l
 
 
 def check_load(plan: FlowPlan, settings: PathSettings) -> None:
-    """Raise PlanError where the scheme does not know the load of a flow, or the path has no rate to take a share of."""
+    """Raise PlanError if the scheme does not support a flow's load, or the path has no rate to take a share of."""
     require_known(plan.scheme, plan.load)
     if isinstance(plan.load.flows, Arrivals):
         try:
@@ -180,7 +180,7 @@ def check_load(plan: FlowPlan, settings: PathSettings) -> None:
 
 
 def describe(settings: PathSettings, direction: str) -> _core.LinkDescription:
-    """What one direction of a path is like; PlanError where no link is of this kind."""
+    """Describe one direction of a path; raise PlanError if a link is invalid."""
     try:
         return _core.check_link(getattr(settings, direction), settings.folder)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""From the packets and reports of one path trial to the samples that its metrics ask for."""
+"""Turn the packets and reports of one path trial into the samples of its metrics."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _REPORTED = ("rtt", "window", "delivery_rate")
 
 @dataclass(frozen=True, slots=True)
 class PathRecord:
-    """What one trial left: its packets, with times in seconds since the first flow started, and what senders reported.
+    """The record of one trial: its packets, with times in seconds since the first flow started, and the senders' reports.
 
-    `stop` is when the last flow was stopped, `warmup` what is cut from the start, both in seconds; `reports` has the
+    `stop` is when the last flow was stopped, `warmup` the part cut from the start, both in seconds; `reports` has the
     report of each flow by number, `started_ns` is the first flow's start on CLOCK_MONOTONIC.
     """
 
@@ -44,7 +44,7 @@ class PathRecord:
 def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
     """Read the packet log of a trial; `offset` is the first flow's start in seconds of the log's clock.
 
-    Where there is one flow, every packet is its own.
+    With a single flow, every packet belongs to it.
     """
     packets = read_packet_log(log, {plan.port: plan.number for plan in plans})
     flow = np.ones_like(packets.flow) if len(plans) == 1 else packets.flow
@@ -52,7 +52,7 @@ def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
 
 
 def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samples]:
-    """The samples that the metrics of an experiment ask for, by source key; TrialError where the trial allows none."""
+    """Compute the samples of an experiment's metrics, by source key; raise TrialError if the trial has none."""
     samples: dict[str, Samples] = {}
     for metric in experiment.metrics:
         source = metric.source
@@ -65,7 +65,7 @@ def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samp
 
 
 def kept_packets(request: TrialRequest, packets: Packets) -> tuple[Literal["packets"], Path] | None:
-    """The packets in a file outside the scratch folder of the trial, which is going to be deleted; None where they are dropped."""
+    """Write the packets to a file outside the trial's scratch folder, which is about to be deleted; None if they are dropped."""
     if trial_of(request.experiment).packets == "drop":
         return None
     path = request.scratch / f"packets-{request.number}-{request.attempt}.parquet"
@@ -74,12 +74,12 @@ def kept_packets(request: TrialRequest, packets: Packets) -> tuple[Literal["pack
 
 
 def samples_for(source: PathSource, record: PathRecord) -> Samples:
-    """The samples of one source.
+    """Compute the samples of one source.
 
     Raises
     ------
     TrialError
-        The trial allows none: no packet was delivered, or the sender does not report it.
+        The trial has none: no packet was delivered, or the sender does not report it.
     """
     if source.flow is not None and source.flow > len(record.plans):
         raise TrialError(f"there is no flow {source.flow}: the trial has {len(record.plans)}")
@@ -114,7 +114,7 @@ class _Window:
         self.all = joined([self.data_of(plan) for plan in plans])
 
     def data_of(self, plan: FlowPlan) -> Packets:
-        """The packets of a flow in the direction of its data."""
+        """Return the packets of a flow in the direction of its data."""
         return self.record.packets.of(plan.flow.direction, plan.number, 0, self.stop)
 
     @property
@@ -122,14 +122,14 @@ class _Window:
         return self.all.of(start=self.start)
 
     def throughput(self, width: float) -> Samples:
-        """Bins that fill the time from the first start to the stop, so that their mean is the throughput."""
+        """Return the throughput in bins that fill the time from the first start to the stop, so that their mean is the throughput."""
         span = self.stop - self.first
         bins = max(1, round(span / width))
         ends, values = pm.throughput_series(self.all, span / bins, self.first, self.stop)
         return Samples(values[:bins], ends[:bins] - span / bins)
 
     def delays(self, *, less_propagation: bool) -> Samples:
-        """The delay of every packet that arrived, ms, by the time of its arrival."""
+        """Return the delay of every packet that arrived, ms, by the time of its arrival."""
         arrived = self.all.where(self.all.delivered)
         if not len(arrived):
             raise TrialError("no packet was delivered")
@@ -141,7 +141,7 @@ class _Window:
         return Samples(values[order], arrived.time[order])
 
     def throughputs(self) -> list[float]:
-        """The throughput of each flow over its own time."""
+        """Return the throughput of each flow over its own time."""
         return [
             pm.throughput(
                 self.data_of(plan), max(plan.flow.start, self.record.warmup), min(plan.stop, self.stop)
@@ -153,7 +153,7 @@ class _Window:
         return pm.throughput(self.all, self.start, self.stop)
 
     def capacity(self) -> float:
-        """What the directions of the data can carry together, Mbit/s."""
+        """Return the joint capacity of the data's directions, Mbit/s."""
         ways = sorted({plan.flow.direction for plan in self.plans})
         rates = [describe(self.record.settings, way).capacity for way in ways]
         if None in rates:

@@ -1,4 +1,4 @@
-"""Programs that run beside each other until they end, or are asked to."""
+"""Run programs in parallel until they end or are told to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Word = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended: `asked` where it was asked to, else `said` tells what it did by itself; `errors` it complained."""
+    """How a program ended: `asked` if it was told to, else `said` describes how it ended by itself; `errors` is its standard error."""
 
     asked: bool
     exit_code: int | None
@@ -29,16 +29,16 @@ class ProgramEnd:
 
 
 class Program:
-    """A program in a thread of its own, from its making to its end.
+    """A program in its own thread, from creation to end.
 
     Parameters
     ----------
     words
         The program and its arguments.
     environment, directory
-        Its environment, and where it runs.
+        Its environment and working directory.
     output
-        A file for what it prints.
+        A file for its output.
     on_end
         Called in the thread when it has ended.
     follow
@@ -73,19 +73,19 @@ class Program:
         self.wait()
 
     def printed(self) -> bytes:
-        """What it has printed so far; of very much, the beginning."""
+        """Return its output so far; if it is very long, the beginning."""
         try:
             return self.output.read_bytes()
         except OSError:
             return b""
 
     def stop(self) -> None:
-        """Ask it to end: SIGTERM, and SIGKILL some seconds later."""
+        """Tell it to end: SIGTERM, and SIGKILL some seconds later."""
         if self._thread.is_alive():
             os.write(self._ask, b"x")
 
     def wait(self) -> None:
-        """Wait until it has ended; to be called once, at last."""
+        """Wait until it has ended; call this once, at the end."""
         self._thread.join()
         for descriptor in (self._asked, self._ask):
             os.close(descriptor)
@@ -112,7 +112,7 @@ class Program:
 
 
 def readable(descriptor: int, seconds: float) -> bool:
-    """Wait until a descriptor can be read, at most so long; whether it can."""
+    """Wait at most `seconds` until a descriptor can be read; return True if it can."""
     return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
 
 

@@ -31,17 +31,17 @@ from trialwise.trials.instrumenting import check_instruments
 
 CALLING = Path(__file__).with_name("calling.py")
 _LOOKING_SECONDS = 120.0
-"""How long importing the function may take, when it is looked at before anything runs."""
+"""Maximum seconds for importing the function when it is checked before anything runs."""
 
 
 class PythonKind:
-    """Calls a Python function in a process of its own and reads what it returned."""
+    """Calls a Python function in a separate process and reads what it returned."""
 
     def __init__(self) -> None:
         self._command = CommandKind()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where the function cannot be imported, or does not take the factors."""
+        """Raise PlanError if the function cannot be imported, or does not accept the factors."""
         trial = trial_of(experiment)
         folder = experiment.folder / trial.directory
         if not folder.is_dir():
@@ -61,7 +61,7 @@ class PythonKind:
         experiment: Experiment,
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
     ) -> Iterator[NamedFile]:
-        """Name the interpreter, the module's file, and what it imports of the project."""
+        """Name the interpreter, the module's file, and the project files that it imports."""
         trial = trial_of(experiment)
         yield NamedFile(Path(sys.executable), "interpreter")
         if module := _module_file(trial, experiment.folder / trial.directory):
@@ -74,7 +74,7 @@ class PythonKind:
         experiment: Experiment,  # noqa: ARG002 the protocol's
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
     ) -> Iterator[tuple[str, Path]]:
-        """None: the experiment file says it all."""
+        """Yield nothing: the experiment file is complete."""
         yield from ()
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
@@ -122,14 +122,14 @@ class PythonKind:
 
 
 def trial_of(experiment: Experiment) -> PythonTrial:
-    """The trial of an experiment of this kind."""
+    """Return the trial of an experiment of this kind."""
     if not isinstance(experiment.trial, PythonTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
 
 
 def keywords_of(request: TrialRequest) -> str:
-    """What the function is called with, as a line of JSON: the factors, and apart from them the built-in values."""
+    """Return the function's arguments as a line of JSON: the factors and, separately, the built-in values."""
     built_in = {
         "seed": request.seed,
         "series": request.series,
@@ -141,17 +141,17 @@ def keywords_of(request: TrialRequest) -> str:
 
 
 def _literal(words: Sequence[str]) -> tuple[str, ...]:
-    """Words that `fill` gives back as they are, whatever braces a path has."""
+    """Escape words so that `fill` returns them unchanged, whatever braces a path has."""
     return tuple(re.sub(r"\{([^{}]*)\}", r"{{\1}}", word) for word in words)
 
 
 def told(experiment: Experiment, factors: Mapping[str, Level]) -> dict[str, Level]:
-    """The levels that the function is told."""
+    """Return the levels that are passed to the function."""
     return {name: level for name, level in factors.items() if name not in experiment.design.unseen}
 
 
 def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapping[str, Level]]) -> None:
-    """Import the function in a fresh process and look whether it takes the factors; it is not called."""
+    """Import the function in a fresh process and check that it accepts the factors, without calling it."""
     built_in: dict[str, Level] = dict.fromkeys(("seed", "series", "round", "position", "trial"), 0)
     values = built_in | dict(factors[0]) if factors else built_in
     own = {name: fill(text, values) for name, text in trial.environment}
@@ -197,12 +197,12 @@ def _module_file(trial: PythonTrial, folder: Path) -> Path | None:
 def returned_samples(
     experiment: Experiment, document: Mapping[str, Mapping[str, list[float] | None]]
 ) -> dict[str, Samples]:
-    """The samples of the metrics that are returned, by source key, from what the called process wrote down.
+    """Return the samples of the returned metrics, by source key, from what the called process wrote.
 
     Raises
     ------
     TrialError
-        A metric is not there, or not finite.
+        A metric is missing or not finite.
     """
     return {
         metric.source.key: _samples(metric.name, metric.source.name, document)

@@ -1,4 +1,4 @@
-"""Any command inside an emulated path, with this machine's servers at the other end."""
+"""Run any command inside an emulated path, with this machine's servers at the other end."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trialwise import _linux
 from trialwise.errors import TrialError
 
 TRACE_USED_UP = 77
-"""Exit code when a trace that is not repeated has come to its end, as mm-link has it."""
+"""Exit code when a trace that is not repeated has ended, as for mm-link."""
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run_inside(path: _linux.OuterPath, words: Sequence[str], seconds: float | None = None) -> int:
-    """Run a command with this process's terminal and files; its exit code, 128 + the number of a signal that ended it.
+    """Run a command with this process's terminal and files; return its exit code, or 128 + the signal that ended it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def run_inside(path: _linux.OuterPath, words: Sequence[str], seconds: float | No
     words
         The command and its arguments.
     seconds
-        After which time it is ended, with `TRACE_USED_UP` as exit code; None for never.
+        Time after which it is ended, with `TRACE_USED_UP` as exit code; None for never.
 
     Raises
     ------
@@ -53,10 +53,10 @@ def run_inside(path: _linux.OuterPath, words: Sequence[str], seconds: float | No
 
 @contextmanager
 def _left_to_the_command() -> Generator[None]:
-    """Ctrl-C is the command's business: it gets the signal too."""
+    """Leave Ctrl-C to the command, which gets the signal too."""
 
     def nothing(_number: int, _frame: FrameType | None) -> None:
-        """Not SIG_IGN, which the command would inherit."""
+        """Used instead of SIG_IGN, which the command would inherit."""
 
     before = {number: signal.signal(number, nothing) for number in _FROM_TERMINAL}
     try:

@@ -1,4 +1,4 @@
-"""Running one scheme for a few seconds over a small path, to see whether it works here."""
+"""Run one scheme for a few seconds over a small path, to see whether it works here."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _LAST_LINES = 6
 
 @dataclass(frozen=True, slots=True)
 class SchemeCheck:
-    """What happened when a scheme ran: throughput in Mbit/s, 95th percentile of one-way delay in ms, loss in %.
+    """The result of running a scheme: throughput in Mbit/s, 95th percentile of one-way delay in ms, loss in %.
 
-    `reason` says why it does not work, or why the figures are not to be trusted; `said` has how its programs ended and what
-    they printed last.
+    `reason` says why it does not work, or why the figures are not trustworthy; `said` has how its programs ended and
+    their last output.
     """
 
     name: str
@@ -69,7 +69,7 @@ class SchemeChecksDocument:
 
 
 def path_of(text: str) -> PathSettings | str:
-    """The path that a text such as ``rate=12Mbit/s delay=20ms`` describes both ways, or the name of one.
+    """Parse a path such as ``rate=12Mbit/s delay=20ms``, the same both ways, or return the name of one.
 
     Raises
     ------
@@ -101,20 +101,20 @@ def check_scheme(
     Parameters
     ----------
     name, folders
-        The scheme, and where those of the user stand.
+        The scheme, and the folders with the user's schemes.
     path
         The path, or the name of one.
     cancel
-        A file descriptor that becomes readable when the check is to be abandoned.
+        A file descriptor that becomes readable to abandon the check.
     load
-        What it carries; default the first kind that it knows.
+        Its load; default the first kind that it supports.
     seconds
-        How long it runs.
+        Duration of the run.
 
     Raises
     ------
     PlanError
-        There is no such scheme, or the path or load cannot be.
+        The scheme does not exist, or the path or load is invalid.
     """
     scheme = scheme_named(name, folders)
     load = load or _LOADS[next(iter(scheme.loads))]
@@ -179,7 +179,7 @@ def _checked(name: str, load: str, seconds: float, outcome: TrialOutcome) -> Sch
 
 
 def _last_lines(text: bytes) -> tuple[str, ...]:
-    """The last lines of each program, under what is said of its end."""
+    """Return the last lines of each program, below how it ended."""
     found: list[str] = []
     for part in text.decode(errors="replace").split("== ")[1:]:
         head, *lines = part.splitlines() or [""]
@@ -188,7 +188,7 @@ def _last_lines(text: bytes) -> tuple[str, ...]:
 
 
 def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
-    """The words of a command of a scheme in the first flow of a trial, with the first load that it knows."""
+    """Return the words of a scheme's command in the first flow of a trial, with the first load that it supports."""
     load = parse_load(_LOADS[next(iter(scheme.loads))], Path())
     other: End = "receiver" if command == scheme.sender.command else "sender"
     values: dict[str, Level] = {

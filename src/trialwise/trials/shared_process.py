@@ -1,4 +1,4 @@
-"""A process that outlives a trial: it is asked again and again, and answers each time, with lines through named pipes."""
+"""A process that outlives a trial: it receives requests and sends answers, as lines through named pipes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trialwise.trials.marked import GRACE_SECONDS
 from trialwise.trials.starting import ERROR_LIMIT, ending, start
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
-"""Bytes of what a call prints that are kept."""
+"""Maximum bytes of a call's output that are kept."""
 _PART = 1 << 20
 
 Silence = Literal["timed out", "cancelled", "ended"]
@@ -28,7 +28,7 @@ Silence = Literal["timed out", "cancelled", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How the process ended, with what it wrote to standard error last."""
+    """How the process ended, with the end of its standard error."""
 
     exit_code: int | None
     signal: int | None
@@ -36,23 +36,23 @@ class ProcessEnd:
 
 
 class SharedProcess:
-    """One process that serves calls, supervised in a thread of its own; an object is used by one thread at a time.
+    """One process that serves calls, supervised in its own thread; one thread at a time may use an object.
 
-    It is asked and answers through named pipes, and is ended by its supervisor where whoever asks is no more.
+    It communicates through named pipes, and its supervisor ends it if the requesting process is gone.
 
     Parameters
     ----------
     name
-        What the ledger calls it.
+        Its name in the ledger.
     words
-        The program that serves the pipes `requests` and `answers` of the folder, and its arguments; its first line says that it can
-        be asked.
+        The program that serves the pipes `requests` and `answers` of the folder, and its arguments; its first line signals
+        readiness.
     folder
-        An empty folder for its pipes and for what it prints; `end` removes it.
+        An empty folder for its pipes and its output; `end` removes it.
     environment, directory
-        Its environment, and where it runs.
+        Its environment and working directory.
     cpus, isolate, inside
-        As of `starting.start`.
+        As for `starting.start`.
 
     Raises
     ------
@@ -103,20 +103,20 @@ class SharedProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can still be asked."""
+        """Whether it can still receive requests."""
         return self._thread.is_alive()
 
     def ask(self, request: bytes, *, timeout: float | None, cancel: int) -> bytes | Silence:
-        """Send one line and wait for the line that answers it; the first time, wait for the start before.
+        """Send one line and wait for the line that answers it; the first call also waits for the start.
 
         Parameters
         ----------
         request
             The line, without its end.
         timeout
-            Seconds for the start, and again for the call; None: as long as it takes.
+            Seconds for the start, and again for the call; None for no limit.
         cancel
-            A file descriptor that becomes readable when the call is to be abandoned.
+            A file descriptor that becomes readable to abandon the call.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class SharedProcess:
         return answer if isinstance(answer, bytes) else self._without_answer(answer)
 
     def wait_until_ready(self, timeout: float | None, cancel: int) -> Silence | None:
-        """Wait until it can be asked, at most so many seconds; why it cannot be: then the process has been ended."""
+        """Wait at most `timeout` seconds until it is ready; return why it is not: then the process has been ended."""
         if not self._is_ready:
             begun = self._next_line(timeout, cancel)
             if not isinstance(begun, bytes):
@@ -137,11 +137,11 @@ class SharedProcess:
         return None
 
     def printed(self) -> tuple[bytes, bytes]:
-        """What it has printed to standard output and error since it was asked last, at most `OUTPUT_LIMIT` bytes of each."""
+        """Return its standard output and error since the last request, at most `OUTPUT_LIMIT` bytes of each."""
         return self._take("stdout"), self._take("stderr")
 
     def how_it_ended(self, errors: bytes) -> ProcessEnd:
-        """Its end, once it has ended, with `errors` that it printed.
+        """Return how it ended, with the `errors` that it printed; call this once it has ended.
 
         Raises
         ------
@@ -153,13 +153,13 @@ class SharedProcess:
         return ProcessEnd(self._end.exit_code, self._end.signal, self._end.stderr + errors[-ERROR_LIMIT:])
 
     def let_go(self) -> None:
-        """Ask for nothing more: it ends when it sees that."""
+        """Close the requests: it ends when it notices that."""
         if self._requests >= 0:
             os.close(self._requests)
             self._requests = -1
 
     def end(self) -> None:
-        """End it, with SIGTERM and SIGKILL where it does not end by itself, and remove its folder."""
+        """End it, with SIGTERM and SIGKILL if it does not end by itself, and remove its folder."""
         self.let_go()
         self._thread.join(GRACE_SECONDS)
         self._stop()
@@ -178,7 +178,7 @@ class SharedProcess:
         self._thread.join()
 
     def _send(self, line: bytes, timeout: float | None, cancel: int) -> Silence | None:
-        """Write a line, which may be longer than the pipe; nobody reads on where the process has ended."""
+        """Write a line, which may be longer than the pipe; if the process has ended, nobody reads the rest."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while line:
             ready, left = self._wait(self._requests, select.POLLOUT, cancel, deadline)
@@ -195,7 +195,7 @@ class SharedProcess:
     def _wait(
         self, descriptor: int, event: int, cancel: int, deadline: float | None
     ) -> tuple[set[int], float | None]:
-        """Wait for an event of a pipe, the end of the process, or a call to abandon; what there is, and the seconds that were left."""
+        """Wait for an event of a pipe, the end of the process, or a cancellation; return what is ready, and the seconds left."""
         poll = select.poll()  # unlike select, for descriptors of any number
         poll.register(descriptor, event)
         for other in (self._ended, cancel):
@@ -223,7 +223,7 @@ class SharedProcess:
         return line
 
     def _take(self, name: str) -> bytes:
-        """Read a file of its output and empty it; it goes on writing at the end, wherever that is."""
+        """Read a file of its output and empty it; the process keeps appending."""
         path = self._folder / name
         with contextlib.suppress(OSError), path.open("r+b") as file:
             text = file.read(OUTPUT_LIMIT)
@@ -233,14 +233,14 @@ class SharedProcess:
 
 
 def said_end(end: ProcessEnd) -> str:
-    """Why a call has no answer whose process has ended."""
+    """Say why a call has no answer because its process ended."""
     if end.exit_code == 0:
         return "the function ended its process instead of returning"
     return f"the process {ending(end)}"
 
 
 def _named_pipes(folder: Path) -> tuple[int, int]:
-    """Make the named pipes in the folder; our ends of requests and answers."""
+    """Create the named pipes in the folder; return our ends of requests and answers."""
     try:
         for name in ("requests", "answers"):
             os.mkfifo(folder / name, 0o600)
@@ -250,6 +250,6 @@ def _named_pipes(folder: Path) -> tuple[int, int]:
             hint="put the experiment directory on a local disk with --directory",
         ) from error
     answers = os.open(folder / "answers", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Open for both, so that opening waits for nobody and writing after its end is no error (fifo(7)).
+    # Open for both directions, so that opening does not block and writing after its end raises no error (fifo(7)).
     requests = os.open(folder / "requests", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     return requests, answers

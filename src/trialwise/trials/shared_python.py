@@ -1,4 +1,4 @@
-"""Trial kind `python` with shared processes: the trials of a treatment are calls in one long-lived process in each series."""
+"""Trial kind `python` with shared processes: in each series, the trials of a treatment are calls in one long-lived process."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_s
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 
 MAX_PROCESSES = 64
-"""So many processes at most wait side by side, one for each treatment."""
+"""Maximum number of processes that wait in parallel, one per treatment."""
 
 _MAX_PROGRAMS = 200
-"""Programs started in one call that are looked at."""
+"""Maximum number of programs examined that one call started."""
 _PROGRAMS = "trial.call: what the function starts is not followed in a shared process: a change of such a program begins no series"
 
 _Key = tuple[Level, ...]
@@ -42,7 +42,7 @@ _Key = tuple[Level, ...]
 class SharedPythonKind(PythonKind):
     """Calls a Python function in a process that the trials of a treatment share until the series ends.
 
-    Another process begins with another series or session, where a reset has made a fresh namespace, and after one that ended
+    A new process begins with another series or session, after a reset made a fresh namespace, and after one that ended
     or had to be ended. Its name is the session and its number in it: `2.7`.
     """
 
@@ -54,7 +54,7 @@ class SharedPythonKind(PythonKind):
         self._begun: dict[int, int] = {}
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError as kind `python` does, and where there would be too many processes."""
+        """Raise PlanError as kind `python` does, and if there would be too many processes."""
         number = len({_key(experiment, values) for values in factors})
         if number > MAX_PROCESSES:
             raise PlanError(
@@ -64,7 +64,7 @@ class SharedPythonKind(PythonKind):
         super().check(experiment, factors)
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Call the function in the treatment's process, which begins where there is none."""
+        """Call the function in the treatment's process, which is started if there is none."""
         began = time.time()
         try:
             process = self._process(request)
@@ -124,18 +124,18 @@ class SharedPythonKind(PythonKind):
 
 
 def _key(experiment: Experiment, factors: Mapping[str, Level]) -> _Key:
-    """The treatment: what is drawn for each round is told to the same process."""
+    """Return the treatment: values sampled for each round go to the same process."""
     return tuple(factors[factor.name] for factor in experiment.fixed_factors)
 
 
 def _line(request: TrialRequest) -> bytes:
-    """What the process is asked: the keywords, and whether it is to say what it has loaded."""
+    """Return the request: the keywords, and whether to report what it has loaded."""
     keywords = keywords_of(request)
     return (keywords[:-1] + ', "__follow__": true}' if request.follow else keywords).encode()
 
 
 def _seen(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Which files a call has loaded, and what cannot be told of it, where it was asked for."""
+    """Return the files that a call loaded, and what is unknown about it, if requested."""
     if "loaded" not in answer:
         return {}
     files = [*loaded_files(answer["loaded"]), *_started(answer["programs"])]
@@ -150,7 +150,7 @@ def _started(programs: Sequence[tuple[list[str], str, str | None]]) -> Iterator[
 
 
 def _counted(experiment: Experiment, before: MachineCounts | None) -> dict[str, Samples]:
-    """What the machine counted around the call."""
+    """Return the machine's counts during the call."""
     if before is None:
         return {}
     return as_samples(read_machine_counts().since(before, experiment.instrumentation.cpus))
@@ -162,7 +162,7 @@ def _answered(
     counted: Mapping[str, Samples],
     told: Mapping[str, Any],
 ) -> TrialOutcome:
-    """The outcome of a call that returned or raised; the process goes on."""
+    """Return the outcome of a call that returned or raised; the process lives on."""
     started = float(answer["started"])
     if "raised" in answer:
         reason = f"the function raised {answer['raised']}"
@@ -180,7 +180,7 @@ def _answered(
 
 
 def _resources(experiment: Experiment, answer: Mapping[str, Any]) -> dict[str, Samples]:
-    """What the call itself took: `wall`, `user` and `system`, in seconds."""
+    """Return the time that the call itself took: `wall`, `user` and `system`, in seconds."""
     sources = (metric.source for metric in experiment.metrics)
     return {
         source.key: Samples(np.array([float(answer[source.resource])]))
@@ -192,7 +192,7 @@ def _resources(experiment: Experiment, answer: Mapping[str, Any]) -> dict[str, S
 def _unanswered(
     experiment: Experiment, process: SharedProcess, why: Silence, began: float, told: Mapping[str, Any]
 ) -> TrialOutcome:
-    """The outcome of a call whose process has ended, or had to be ended."""
+    """Return the outcome of a call whose process has ended, or had to be ended."""
     finished = time.time()
     if why == "cancelled":
         return TrialOutcome("abandoned", began, finished, reason="abandoned on request", **told)

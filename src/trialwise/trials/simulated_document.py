@@ -32,7 +32,7 @@ class QuantileDocument:
 
 @dataclass(frozen=True, slots=True)
 class ClassDocument:
-    """The flows of a class of sizes: how many, how many did not finish, and quantiles of those that did."""
+    """The flows of a size class: their number, the number that did not finish, and quantiles of those that did."""
 
     sizes: str
     flows: int
@@ -44,13 +44,13 @@ class ClassDocument:
 class SimulateDocument:
     """One simulated trial by `engine`.
 
-    `simulated` is when it ended in simulated seconds, `seconds` how long that took (of ns-3 the processor time of Simulator::Run).
+    `simulated` is its end in simulated seconds, `seconds` how long that took (for ns-3, the processor time of Simulator::Run).
 
-    `offered` is what the workload asks of the network, null where the flows were given; `cautions` are what the network does as it
-    is told and hardly anybody means.
+    `offered` is the load that the workload offers, null if the flows were given; `cautions` are settings that are carried out
+    but hardly intended.
 
-    `totals` counts packets (created, consumed, held at the end, dropped, sent, sent again), the links they crossed (hops),
-    events, marks, pauses, time-outs, and the most bytes that a switch held; of ns-3, some of them.
+    `totals` counts packets (created, consumed, held at the end, dropped, sent, retransmitted), the links they crossed (hops),
+    events, marks, pauses, timeouts, and the most bytes that a switch held; for ns-3, some of them.
     """
 
     topology: str
@@ -69,7 +69,7 @@ class SimulateDocument:
 
 
 def classes_of(found: Simulated) -> tuple[ClassDocument, ...]:
-    """The flows by class of size; classes without flows are left out."""
+    """Return the flows by size class; classes without flows are left out."""
     sizes = found.flows["size_bytes"]
     masks = [(name, (sizes >= low) & (sizes < high)) for name, low, high in CLASSES]
     return tuple(_class(name, chosen, found) for name, chosen in masks if chosen.any())
@@ -80,7 +80,7 @@ def _class(name: str, chosen: npt.NDArray[np.bool_], found: Simulated) -> ClassD
     unfinished = int(chosen.sum() - finished.sum())
     if not finished.any():
         return ClassDocument(name, int(chosen.sum()), unfinished, ())
-    # Of nearest rank, so that a trial has the same quantiles here and in an experiment.
+    # By nearest rank, so that a trial has the same quantiles here and in an experiment.
     fct = np.percentile(found.fct[finished], PERCENTILES, method="inverted_cdf")
     slowdown = np.percentile(found.slowdown[finished], PERCENTILES, method="inverted_cdf")
     quantiles = (

@@ -37,17 +37,17 @@ from trialwise.trials.path_samples import PathRecord, metric_samples
 from trialwise.trials.programs import readable
 
 Flow = tuple[str | object, str, str, float, float]
-"""Congestion control, load, direction, start and stop in seconds: what the core simulates."""
+"""Congestion control, load, direction, start and stop in seconds: the core's input for a flow."""
 
 
 class SimulatedPathKind:
-    """Simulates the flows of a path, and reads from the packets what the metrics ask for."""
+    """Simulates the flows of a path, and computes the metrics from the packets."""
 
     def __init__(self) -> None:
         self._files = HeldFiles()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a path cannot be, or a scheme is unknown or exists only as real programs."""
+        """Raise PlanError if a path is invalid, or a scheme is unknown or exists only as real programs."""
         tried: set[PathSettings] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
@@ -71,16 +71,16 @@ class SimulatedPathKind:
         yield from ((name, self._files.as_held(path)) for name, path in attachments_of(experiment, factors))
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Simulate the flows of one trial for its runtime, and give it up when that is asked for."""
+        """Simulate the flows of one trial for its runtime, and stop if cancelled."""
         return _computed(request, request.cancel, self._files)
 
     def compute(self, task: Task) -> TrialOutcome:
-        """Simulate the flows of one trial for its runtime, wherever that is."""
+        """Simulate the flows of one trial for its runtime, in any process."""
         return _computed(task, None, self._files)
 
 
 def _computed(task: Task, cancel: int | None, files: HeldFiles) -> TrialOutcome:
-    """Simulate one trial; nothing of it is on disk, so that nothing is left of one that is killed."""
+    """Simulate one trial; it writes nothing to disk, so that a killed one leaves nothing behind."""
     started = time.time()
     try:
         settings = files.held(settings_of(task.experiment, dict(NOWHERE) | task.places))
@@ -128,7 +128,7 @@ def _outcome(
 
 
 def _unfinished(done: _core.PathSimulation, plans: Sequence[FlowPlan]) -> str | None:
-    """What is wrong where a load that must not be cut off was."""
+    """Return what is wrong if a load that must not be cut off was."""
     for plan, completed in zip(plans, done.completed, strict=True):
         if not completed and not plan.lasts:
             return f"flow {plan.number} ({plan.scheme.name}) did not finish its load {plan.load.text} in time"
@@ -136,7 +136,7 @@ def _unfinished(done: _core.PathSimulation, plans: Sequence[FlowPlan]) -> str | 
 
 
 def _require_simulated(scheme: Scheme, experiment: Experiment) -> None:
-    """Raise PlanError, with those that can be, where a scheme cannot be simulated."""
+    """Raise PlanError, with the possible schemes, if a scheme cannot be simulated."""
     if scheme.simulated is not None:
         return
     folders = [experiment.folder / folder for folder in getattr(experiment.trial, "scheme_folders", ())]
@@ -153,7 +153,7 @@ def _is_simulated(path: Path) -> bool:
 
 
 def _flow(plan: FlowPlan, settings: PathSettings, seed: int, lists: contextlib.ExitStack) -> Flow:
-    """A flow as the core takes it; where its list is drawn, the list is there until `lists` are closed."""
+    """Return a flow as the core takes it; a sampled list exists until `lists` is closed."""
     simulated = plan.scheme.simulated
     if simulated is None:
         raise TrialError(f"scheme {plan.scheme.name} exists only as real programs")
@@ -171,7 +171,7 @@ def _flow(plan: FlowPlan, settings: PathSettings, seed: int, lists: contextlib.E
 
 @contextlib.contextmanager
 def _file_in_memory() -> Generator[Path]:
-    """A file that this process can name, and that ends with it."""
+    """Yield a file that this process can name, and that ends with it."""
     descriptor = os.memfd_create("flows")
     try:
         yield Path(f"/proc/self/fd/{descriptor}")

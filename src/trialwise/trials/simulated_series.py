@@ -11,13 +11,13 @@ from trialwise.trials.fabrics import switch_ports
 from trialwise.trials.simulating import Simulated
 
 _RATES = 100
-"""Rates are means over so many parts of a trial: between two looks some packets more or less are most of the rate."""
+"""Number of parts of a trial over which rates are averaged: between two samples, a few packets make most of the rate."""
 
 
 def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
-    """The times of the looks (seconds), and the queues (bytes) of the ports of switches that were fullest, by their ends.
+    """Return the sample times (seconds), and the queues (bytes) of the fullest switch ports, named by their ends.
 
-    Every port of a switch was looked at. Ports before which nothing ever waited are left out, unless that is all. TypeError where no
+    Every port of a switch was sampled. Ports whose queues were always empty are left out, unless all were. TypeError if no
     series was kept.
     """
     series = found.result.series
@@ -35,9 +35,9 @@ def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Arr
 
 
 def largest_rates(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
-    """The rates (bit/s) at which payload of the flows that were looked at was acknowledged up to each time (seconds), by their sizes.
+    """Return the rates (bit/s) at which sampled flows' payload was acknowledged up to each time (seconds), named by their sizes.
 
-    The flows are those of `Sampling.flows`, largest first. TypeError where no series was kept.
+    The flows are those of `Sampling.flows`, largest first. TypeError if no series was kept.
     """
     series = found.result.series
     if series is None:

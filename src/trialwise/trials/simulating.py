@@ -1,4 +1,4 @@
-"""Simulations: settings in, arrays out. The trial kind and `trialwise simulate` stand on it."""
+"""Simulations: settings in, arrays out. The base of the trial kind and of `trialwise simulate`."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from trialwise.trials.ns3.simulating import Ns3Result
 
 Progress = Callable[[int, int, int], object]
-"""Told the simulated picoseconds, packets of data not yet sent once, and flows that have not ended; what it raises ends the trial."""
+"""Called with the simulated picoseconds, data packets not yet sent, and unfinished flows; an exception from it ends the trial."""
 
 _PICOSECONDS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which ports, and flows by their places in the list, are looked at every `interval` seconds.
+    """The ports, and flows by their index in the list, that are sampled every `interval` seconds.
 
-    With `most` (even), the interval is doubled until the trial has no more looks than that.
+    With `most` (even), the interval is doubled until the trial has at most that many samples.
     """
 
     interval: float
@@ -59,9 +59,9 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """One simulated trial: its flow list, what came of it, the span in which flows began (seconds), and weights where it is tilted.
+    """One simulated trial: its flow list, its results, the time span in which flows began (seconds), and weights if it is tilted.
 
-    `horizon` is when the network stops (seconds), None where it goes on until the last flow ends.
+    `horizon` is when the network stops (seconds), None if it runs until the last flow ends.
     """
 
     fabric: _core.Fabric
@@ -73,21 +73,21 @@ class Simulated:
 
     @cached_property
     def fct(self) -> npt.NDArray[np.float64]:
-        """Completion times in seconds, shape (flows,); NaN where a flow did not finish."""
+        """Return completion times in seconds, shape (flows,); NaN for a flow that did not finish."""
         fct = self.result.fct_ps
         return np.where(fct < 0, np.nan, fct / _PICOSECONDS)
 
     @property
     def slowdown(self) -> npt.NDArray[np.float64]:
-        """Completion times over those of the flows alone, shape (flows,)."""
+        """Return completion times divided by those of the flows alone, shape (flows,)."""
         return self.fct / (self.result.ideal_ps / _PICOSECONDS)
 
     @property
     def throughput(self) -> npt.NDArray[np.float64]:
-        """Payload over completion times in bit/s, shape (flows,).
+        """Return payload divided by completion time in bit/s, shape (flows,).
 
-        Of a flow that has not ended when the network stops: what was delivered by then over the time from its start. NaN
-        where neither is known.
+        For a flow that has not ended when the network stops: what was delivered by then, over the time from its start. NaN
+        if neither is known.
         """
         whole = self.flows["size_bytes"] * 8 / self.fct
         if self.horizon is None or not isinstance(self.result, _core.SimulationResult):
@@ -98,12 +98,12 @@ class Simulated:
 
     @property
     def start(self) -> npt.NDArray[np.float64]:
-        """When flows began in seconds, shape (flows,)."""
+        """Return the start times of flows in seconds, shape (flows,)."""
         return self.flows["start_ps"] / _PICOSECONDS
 
 
 def filled(trial: SimulationTrial, values: Mapping[str, Level]) -> SimulationTrial:
-    """The trial with its placeholders filled."""
+    """Return the trial with its placeholders filled in."""
     workload = {name: fill(text, values) for name, text in trial.workload.texts}
     return dataclasses.replace(
         trial,
@@ -119,23 +119,23 @@ def filled(trial: SimulationTrial, values: Mapping[str, Level]) -> SimulationTri
 
 
 def congestion_of(trial: SimulationTrial, folder: Path) -> str | Callable[..., object]:
-    """The congestion control of a trial as the core takes it: a name, or the class of `python:module:Class` in `folder`.
+    """Return a trial's congestion control as the core takes it: a name, or the class of `python:module:Class` in `folder`.
 
     Raises
     ------
     PlanError
-        There is no such class.
+        The class does not exist.
     """
     return class_named(trial.scheme, folder) if trial.scheme.startswith(PREFIX) else trial.scheme
 
 
 def congestion_read(trial: SimulationTrial, folder: Path) -> str | Callable[..., object]:
-    """As `congestion_of`, but nothing of the module is executed: a class that stands still takes the place of the one it has.
+    """Return the result of `congestion_of` without executing the module: an inert class replaces the module's own.
 
     Raises
     ------
     PlanError
-        There is no such class.
+        The class does not exist.
     """
     return class_read(trial.scheme, folder) if trial.scheme.startswith(PREFIX) else trial.scheme
 
@@ -143,9 +143,9 @@ def congestion_read(trial: SimulationTrial, folder: Path) -> str | Callable[...,
 def check_settings(
     trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows, *, executes: bool
 ) -> None:
-    """Raise PlanError for an engine, a controller, a parameter or flows that cannot be; nothing is simulated.
+    """Raise PlanError for an invalid engine, controller, parameter or flow list; nothing is simulated.
 
-    A congestion control in Python is made for each flow where `executes`, and only looked for where not.
+    A congestion control in Python is instantiated for each flow if `executes`, otherwise only looked up.
     """
     if is_ns3(trial):
         from trialwise.trials.ns3.request import ns3_request, ns3_settings
@@ -156,7 +156,7 @@ def check_settings(
 
 
 def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> tuple[str, ...]:
-    """List what is done as it is told and hardly meant, and liberties taken with files; PlanError for what cannot be.
+    """List settings that are carried out but hardly intended, and liberties taken with files; raise PlanError if invalid.
 
     No congestion control in Python is executed.
     """
@@ -192,7 +192,7 @@ def _checked(
 
 
 def is_ns3(trial: SimulationTrial) -> bool:
-    """Whether a trial, whose placeholders are filled, is one of ns-3; PlanError where its engine is none that there is."""
+    """Return True if a trial with its placeholders filled in uses ns-3; raise PlanError if its engine is unknown."""
     if trial.engine not in SIMULATION_ENGINES:
         raise PlanError(f'engine: "{trial.engine}" is none: it is one of {", ".join(SIMULATION_ENGINES)}')
     return trial.engine == "ns3"
@@ -209,33 +209,33 @@ def simulate(
     progress: Progress | None = None,
     cancel: int | None = None,
 ) -> Simulated:
-    """Simulate a trial whose placeholders are filled, until its last flow ends or none can get on.
+    """Simulate a trial with its placeholders filled in, until its last flow ends or none can make progress.
 
     Parameters
     ----------
     trial, folder
-        The trial, and where the files stand that it names.
+        The trial, and the folder with the files that it names.
     flow_seed, seed
-        Of the flow list, and of marks and losses.
+        Seeds of the flow list, and of marks and losses.
     coordinates
-        As of `flow_list`.
+        As for `flow_list`.
     sampling
-        Says what is looked at while it runs; None for nothing.
+        Says what is sampled while it runs; None for nothing.
     progress
-        Called some times a second, except by ns-3.
+        Called a few times a second, except by ns-3.
     cancel
-        A file descriptor that becomes readable when the trial is to be abandoned, which ns-3 looks at.
+        A file descriptor that becomes readable to abandon the trial; only ns-3 checks it.
 
     Raises
     ------
     InterruptedError
         ns-3 was told to abandon it.
     PlanError
-        The trial cannot be as it is written.
+        The trial is invalid.
     TrialError
         ns-3 did not survive it, or took too long.
     Exception
-        What `progress`, or a congestion control in Python, raised.
+        Whatever `progress`, or a congestion control in Python, raised.
     """
     fabric = open_fabric(trial, folder)
     tilt = tilt_of(trial)
@@ -291,7 +291,7 @@ def _switching(
     seed: int,
     progress: Progress | None,
 ) -> Simulated:
-    """A trial whose sizes depend on what has ended until then, so that its flow list comes with its results."""
+    """Simulate a trial whose sizes depend on what has ended so far, so that its flow list comes with its results."""
     drawn = drawing(trial.workload, fabric, folder)
     try:
         flows, result, logs, _ = switching_trial(

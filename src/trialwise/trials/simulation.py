@@ -53,11 +53,11 @@ from trialwise.trials.tilting import tilt_of
 _Found = TypeVar("_Found")
 
 _NOWHERE: Mapping[str, Level] = dict.fromkeys(BUILT_IN, 0)
-"""Stand-ins for the built-in placeholders, while no trial runs."""
+"""Stand-ins for the built-in placeholders when no trial runs."""
 NOT_OF_NS3 = ("queue", "peak_queue", "peak_buffer", "pauses")
-"""Quantities that only our own engine has."""
+"""Quantities that only our own engine provides."""
 _TRIED_LISTS, _TRIED_FLOWS = 20, 1000
-"""A metric that no flow of so many lists, or of so many flows, has is a mistake in the file."""
+"""A metric without a single flow in this many lists, or this many flows, is a mistake in the file."""
 
 
 class _AbandonedError(Exception):
@@ -65,10 +65,10 @@ class _AbandonedError(Exception):
 
 
 class SimulationKind:
-    """Draws the flows of a round, has them simulated, and reads from them what the metrics ask for."""
+    """Samples the flows of a round, has them simulated, and computes the metrics from them."""
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a treatment cannot be simulated as it is written, or has no flow for a metric."""
+        """Raise PlanError if a treatment cannot be simulated as written, or has no flow for a metric."""
         for trial in _different(experiment, factors):
             _check(trial, experiment, executes=True)
 
@@ -92,23 +92,23 @@ class SimulationKind:
             yield f"schemes/{path.name}", path
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Simulate one trial, and give it up when that is asked for."""
+        """Simulate one trial, and stop if cancelled."""
         return _computed(request, _Watch(request.cancel), request.cancel)
 
     def compute(self, task: Task) -> TrialOutcome:
-        """Simulate one trial, wherever that is."""
+        """Simulate one trial, in any process."""
         return _computed(task, None, None)
 
     def leave(self) -> None:
-        """End ns-3, where this thread has begun it."""
+        """End ns-3 if this thread has started it."""
         ns3_process().end()
 
 
 def _computed(task: Task, watch: _Watch | None, cancel: int | None) -> TrialOutcome:
     """Simulate one trial.
 
-    The flow list comes from the seed of the round, so that all treatments of a round meet the same flows (common random
-    numbers); marks and losses from the trial's own.
+    The round's seed determines the flow list, so that all treatments of a round meet the same flows (common random
+    numbers); the trial's own seed determines marks and losses.
     """
     experiment = task.experiment
     trial = filled(trial_of(experiment), task.places | {"directory": "."})
@@ -136,7 +136,7 @@ def _computed(task: Task, watch: _Watch | None, cancel: int | None) -> TrialOutc
 def round_coordinates(
     experiment: Experiment, trial: SimulationTrial, series: int, round_: int
 ) -> npt.NDArray[np.float64] | None:
-    """The Sobol point of a round, where flow lists are drawn so."""
+    """Return the Sobol point of a round, if flow lists are sampled that way."""
     if trial.workload.sampling != "sobol":
         return None
     expected = expected_flows(trial.workload, open_fabric(trial, experiment.folder), experiment.folder)
@@ -144,14 +144,14 @@ def round_coordinates(
 
 
 def trial_of(experiment: Experiment) -> SimulationTrial:
-    """The trial of an experiment whose kind is simulation."""
+    """Return the trial of an experiment whose kind is simulation."""
     if not isinstance(experiment.trial, SimulationTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
 
 
 def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> list[float]:
-    """How many flows a trial of each treatment has in the mean; PlanError where one cannot be simulated.
+    """Return the mean number of flows of a trial of each treatment; raise PlanError if one cannot be simulated.
 
     No congestion control in Python is executed.
     """
@@ -166,7 +166,7 @@ def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Le
 def loads_by_treatment(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> list[OfferedLoad | None]:
-    """What the flows of each treatment ask of the network, None for listed ones; PlanError where a workload cannot be."""
+    """Return the load that each treatment's flows offer, None for listed ones; raise PlanError if a workload is invalid."""
 
     def load(trial: SimulationTrial, fabric: _core.Fabric) -> OfferedLoad | None:
         return offered_load(trial, fabric, experiment.folder, _tried_lists(trial, experiment.folder))
@@ -177,7 +177,7 @@ def loads_by_treatment(
 def cautions_by_treatment(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> list[tuple[str, ...]]:
-    """What to tell people of the network of each treatment before anything runs; PlanError where one cannot be simulated."""
+    """Return the cautions about each treatment's network, before anything runs; raise PlanError if one cannot be simulated."""
 
     def cautions(trial: SimulationTrial, fabric: _core.Fabric) -> tuple[str, ...]:
         return cautions_of(trial, fabric, experiment.folder)
@@ -190,7 +190,7 @@ def _of_each(
     factors: Sequence[Mapping[str, Level]],
     find: Callable[[SimulationTrial, _core.Fabric], _Found],
 ) -> list[_Found]:
-    """What is found of each treatment; trials that are the same are asked about once."""
+    """Return the result of `find` for each treatment, computed once for trials that are the same."""
     found = {
         trial: find(trial, open_fabric(trial, experiment.folder)) for trial in _different(experiment, factors)
     }
@@ -198,7 +198,7 @@ def _of_each(
 
 
 def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[str, float]:
-    """How many flows each metric of flows has of a trial in the mean, of the treatment with the fewest."""
+    """Return the mean number of a trial's flows that each metric of flows covers, for the treatment with the fewest."""
     found: dict[str, float] = {}
     for trial in _different(experiment, factors):
         fabric = open_fabric(trial, experiment.folder)
@@ -212,7 +212,7 @@ def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Lev
 
 
 def _of_flows(experiment: Experiment) -> Iterator[tuple[Metric, SimulationSource]]:
-    """The metrics with something of flows."""
+    """Yield the metrics that concern flows."""
     for metric in experiment.metrics:
         source = metric.source
         if isinstance(source, SimulationSource) and SIMULATION_QUANTITIES[source.quantity].per_flow:
@@ -220,7 +220,7 @@ def _of_flows(experiment: Experiment) -> Iterator[tuple[Metric, SimulationSource
 
 
 def _tried_lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
-    """Some lists of flows, as trials will have them; files are read anew, since they may have changed."""
+    """Return some lists of flows, as trials will have them; files are read again, since they may have changed."""
     return (_lists if any(files_named(trial)) else _last_lists)(_flows_alone(trial), folder)
 
 
@@ -234,23 +234,23 @@ def _lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
 
 
 _last_lists = lru_cache(maxsize=1)(_lists)
-"""A list of a million flows takes half a second, and treatments differ in other things too."""
+"""Cached, because a list of a million flows takes half a second, and treatments often differ only in other things."""
 
 
 def _flows_alone(trial: SimulationTrial) -> SimulationTrial:
-    """The trial without what its flows do not depend on."""
+    """Return the trial without what its flows do not depend on."""
     return dataclasses.replace(trial, scheme="", network=(), controller=(), mode="clean", engine="trialwise")
 
 
 def _chosen_of(
     source: SimulationSource, trial: SimulationTrial, tried: Sequence[Flows]
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """Which flows of each list a source is about."""
+    """Yield which flows of each list a source covers."""
     return (chosen_flows(source, trial, flows, duration_of(trial.workload, flows)) for flows in tried)
 
 
 def _different(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[SimulationTrial, None]:
-    """The trials of these treatments, each once, and those of the same flows one after the other."""
+    """Return the trials of these treatments, each once, those with the same flows next to each other."""
     found = dict.fromkeys(filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors)
     place = {flows: number for number, flows in enumerate(dict.fromkeys(map(_flows_alone, found)))}
     return dict.fromkeys(sorted(found, key=lambda trial: place[_flows_alone(trial)]))
@@ -285,7 +285,7 @@ def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) ->
 
 
 def _check_quantities(experiment: Experiment) -> None:
-    """Raise PlanError for a metric of what ns-3 does not count."""
+    """Raise PlanError for a metric that ns-3 does not count."""
     for metric in experiment.metrics:
         source = metric.source
         if isinstance(source, SimulationSource) and source.quantity in NOT_OF_NS3:
@@ -298,7 +298,7 @@ def _check_quantities(experiment: Experiment) -> None:
 def _sampling(
     experiment: Experiment, trial: SimulationTrial
 ) -> Callable[[_core.Fabric, Flows], Sampling] | None:
-    """What is looked at while a trial runs: every port of a switch, where a metric asks for queues."""
+    """Return what is sampled while a trial runs: every port of a switch, if a metric needs queues."""
     asked = {
         metric.source.quantity for metric in experiment.metrics if isinstance(metric.source, SimulationSource)
     }
@@ -308,7 +308,7 @@ def _sampling(
 
 
 def _engine(trial: SimulationTrial) -> tuple[str, ...]:
-    """Say which ns-3 simulated a trial, nothing of our own simulator."""
+    """Say which ns-3 simulated a trial; nothing for our own simulator."""
     if not is_ns3(trial):
         return ()
     return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
@@ -322,7 +322,7 @@ def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: floa
             samples[metric.source.key] = metric_samples(metric, trial, found)
         except TrialError as error:
             missing.append(error.message)
-    # A metric that cannot be had does not take the others of the trial with it.
+    # A metric without a value does not take the trial's other metrics with it.
     problem = None if samples else "; ".join(missing)
     if samples:
         lacking = (metric.source.key for metric in task.experiment.metrics)

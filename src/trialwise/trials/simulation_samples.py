@@ -1,4 +1,4 @@
-"""What a simulated trial says: the samples of metrics, and the record of its flows."""
+"""Turn the results of a simulated trial into the samples of metrics, and the record of its flows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trialwise.trials.tilting import Weights
 
 
 def nobody(source: SimulationSource) -> str:
-    """Say that no flow is what a source is about."""
+    """Say that a source covers no flow."""
     whose = f"no flow of {source.sizes}" if source.sizes else "no flow"
     return f"{whose} starts in the stable phase" if source.phase == "stable" else f"there is {whose}"
 
@@ -30,7 +30,7 @@ def nobody(source: SimulationSource) -> str:
 def chosen_flows(
     source: SimulationSource, trial: SimulationTrial, flows: Flows, duration: float
 ) -> npt.NDArray[np.bool_]:
-    """Which flows a source is about, shape (flows,).
+    """Return which flows a source covers, shape (flows,).
 
     Warm-up and cool-down are the flows that start before `warmup` and in the last `cooldown` of the duration (CCEval, figure 13).
     """
@@ -46,7 +46,7 @@ def chosen_flows(
 
 
 def metric_samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> Samples:
-    """The samples of one metric, none where no flow is what it is about; TrialError where a flow did not finish."""
+    """Compute the samples of one metric, none if it covers no flow; raise TrialError if a flow did not finish."""
     source = metric.source
     if not isinstance(source, SimulationSource):
         raise TypeError(source)
@@ -81,14 +81,14 @@ def _of_network(quantity: str, found: Simulated) -> Samples:
 
 
 def counted(found: Simulated) -> dict[str, Samples]:
-    """What the simulator counted, beside what the metrics ask for."""
+    """Return the simulator's counts, besides the metrics."""
     return {
         f"simulator:{name}": Samples(np.array([float(count)])) for name, count in found.result.totals.items()
     }
 
 
 def weights_kept(weights: Weights | None) -> dict[str, Samples]:
-    """What makes up for a tilt; the first has a number for each flow, as a metric of all flows has."""
+    """Return the weights of a tilt; the first entry has a number per flow, like a metric of all flows."""
     if weights is None:
         return {}
     return {
@@ -99,9 +99,9 @@ def weights_kept(weights: Weights | None) -> dict[str, Samples]:
 
 
 def flow_records(found: Simulated) -> bytes:
-    """A Parquet file with a row for each flow: its specification, `fct_ps` (null where it did not finish), `ideal_ps`.
+    """Return a Parquet file with a row per flow: its specification, `fct_ps` (null if it did not finish), `ideal_ps`.
 
-    Of a tilted trial also `log_likelihood`, the logarithm of the trial's likelihood ratio when the flow ended.
+    A tilted trial adds `log_likelihood`, the logarithm of the trial's likelihood ratio when the flow ended.
     """
     import polars as pl  # a tenth of a second that trials without records need not wait for
 

@@ -1,4 +1,4 @@
-"""Scrambled Sobol points: the rounds of a block spread their flow lists evenly, and each block is a sample of its own."""
+"""Scrambled Sobol points: the rounds of a block spread their flow lists evenly, and each block is an independent sample."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SOBOL_BLOCK
 
 _MOST = 257
-"""Coordinates at most; those further on matter little, and are random."""
+"""Maximum number of Sobol coordinates; later ones matter little, and are random."""
 
 
 def dimensions(expected: float) -> int:
-    """Leading coordinates by Sobol: the number of flows, then size and time of as many as a list seldom has more of."""
+    """Return the number of Sobol coordinates: the number of flows, then size and time of as many flows as a list rarely exceeds."""
     return min(1 + 2 * ceil(expected + 3 * sqrt(expected)), _MOST)
 
 
 def sobol_point(seed: int, series: int, round_: int, expected: float) -> Array:
-    """The point of a round, in [0, 1): shape (coordinates,).
+    """Return the point of a round, in [0, 1): shape (coordinates,).
 
     Each block of 256 rounds of a series is one scramble of the first 256 Sobol points (Owen 1998; SciPy's `qmc.Sobol` with a linear
     matrix scramble and a digital shift, which keep every point uniform and thus every estimate unbiased), by the seed of the

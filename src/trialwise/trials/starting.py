@@ -1,4 +1,4 @@
-"""Starting programs of a trial: the measured one, and those beside it."""
+"""Start programs of a trial: the measured one, and those beside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERROR_LIMIT = 1024 * 1024
 
 
 class Ended(Protocol):
-    """How a program ended, whoever ran it: `CommandResult`, or what a worker tells."""
+    """How a program ended, whoever ran it: `CommandResult`, or a worker's report."""
 
     @property
     def exit_code(self) -> int | None:
@@ -32,7 +32,7 @@ class Ended(Protocol):
 
     @property
     def stderr(self) -> bytes:
-        """What it wrote to standard error, as far as kept."""
+        """Its standard error, as far as kept."""
         ...
 
 
@@ -59,24 +59,24 @@ def start(
     environment
         The complete environment.
     directory
-        Where it runs.
+        Its working directory.
     timeout
         Seconds after which it is ended, or None.
     cancel
-        A file descriptor that becomes readable when the program is to be abandoned.
+        A file descriptor that becomes readable to abandon the program.
     limit
         Bytes of standard output kept.
     counters, cpus, isolate
-        What is counted, the CPUs that it is pinned to (none: any), and the namespaces of its own that it gets.
+        What is counted, the CPUs that it is pinned to (none: any), and the namespaces that it gets for itself.
     inside
-        A process whose namespaces it enters before.
+        A process whose namespaces it enters first.
     follow
         Whether to note which programs it starts.
 
     Raises
     ------
     TrialError
-        When it cannot be started.
+        It cannot be started.
     """
     try:
         return run_command(
@@ -110,10 +110,10 @@ def start_beside(
     inside: int | None = None,
     follow: bool = False,
 ) -> Beside | CommandResult:
-    """Run a command beside trials to its end; what it leaves running lives on until `end_left` is called with its marker.
+    """Run a command beside trials to its end; processes it leaves running live on until `end_left` is called with its marker.
 
-    Inside of a namespace it is supervised as a trial is, and what it leaves running is ended with it; elsewhere it cannot be
-    followed. The parameters, and what is raised, are those of `start`.
+    Inside a namespace it is supervised like a trial, and processes it leaves running are ended with it; elsewhere it cannot be
+    followed. The parameters and exceptions are those of `start`.
     """
     if inside is not None:
         return start(
@@ -134,7 +134,7 @@ def start_beside(
 
 
 def ending(run: Ended) -> str:
-    """Say how a program ended, with the last line that it wrote to standard error."""
+    """Say how a program ended, with the last line of its standard error."""
     lines = run.stderr.decode(errors="replace").strip().splitlines()
     return _end(run) + (f": {lines[-1][:300]}" if lines else "")
 

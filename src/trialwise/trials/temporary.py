@@ -1,4 +1,4 @@
-"""Temporary folders that go when their maker does, also when it is killed."""
+"""Temporary folders that disappear with their creator, even if it is killed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _SWEEP = 'read -r _; for _ in 1 2 3 4 5; do rm -rf -- "$1" 2>/dev/null && break; sleep 0.2; done'
-"""Reading ends when nobody can write any more; programs of the dead may still write for an instant into what is removed."""
+"""The read returns when nobody can write any more; the dead process's programs may still write for an instant to what is removed."""
 
 
 @contextmanager
 def vanishing_folder(prefix: str) -> Generator[Path]:
-    """Make a folder for as long as the context lasts; it is removed after that, and after the death of this process.
+    """Create a folder for as long as the context lasts; it is removed after that, and after the death of this process.
 
     Raises
     ------
     OSError
-        It cannot be made.
+        It cannot be created.
     """
     folder = Path(tempfile.gettempdir(), f"{prefix}{uuid.uuid4().hex[:12]}")
     reading, writing = os.pipe()
     try:
-        # Before the folder is there, so that no instant is without it; in a session of its own, out of reach of Ctrl-C.
+        # Started before the folder exists, so that it is never unguarded; in its own session, out of reach of Ctrl-C.
         words = ["/bin/sh", "-c", _SWEEP, "sh", str(folder)]
         with subprocess.Popen(words, stdin=reading, cwd="/", start_new_session=True):
             try:

@@ -1,4 +1,4 @@
-"""Cycles for the search of a tilt: one tilted trial at a time, by the packet simulator or by the fluid model of the same flows."""
+"""Cycles for the search of a tilt: single tilted trials, by the packet simulator or by the fluid model of the same flows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trialwise.trials.simulating import congestion_of
 from trialwise.trials.tilting import at_finish, switching_trial
 
 _LARGEST = 1e15
-"""Bytes; at 100 Gbit/s these take a day of simulated time, which still is a whole number of picoseconds."""
+"""Bytes; at 100 Gbit/s these take a day of simulated time, which is still an integer number of picoseconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawCycle:
-    """A tilted trial: completion times (s), logarithms of likelihood ratios, and ln S of the sizes drawn in the tilted phase."""
+    """A tilted trial: completion times (s), logarithms of likelihood ratios, and ln S of the sizes sampled in the tilted phase."""
 
     responses: Array
     log_likelihood: Array
@@ -33,19 +33,19 @@ class RawCycle:
 
 
 class Sampler(Protocol):
-    """What draws sizes one by one and knows the likelihood ratio so far (`statistics.SwitchingSampler`)."""
+    """Samples sizes one by one and knows the likelihood ratio so far (`statistics.SwitchingSampler`)."""
 
     def arrival(self, gap: float) -> float:
-        """The size of the next flow."""
+        """Return the size of the next flow."""
         ...
 
     def finish(self, response: float, age: float = 0.0) -> float:
-        """The logarithm of the likelihood ratio."""
+        """Return the logarithm of the likelihood ratio."""
         ...
 
 
 class TiltCycles:
-    """Cycles of one treatment, whose placeholders are filled; every cycle has a seed of its own from `random`."""
+    """Cycles of one treatment with its placeholders filled in; every cycle has its own seed from `random`."""
 
     def __init__(self, trial: SimulationTrial, folder: Path, random: np.random.Generator) -> None:
         self._trial = replace(trial, workload=replace(trial.workload, tilt=""))
@@ -57,23 +57,23 @@ class TiltCycles:
 
     @property
     def size_table(self) -> tuple[Array, Array]:
-        """Sizes in bytes, and the percentage of flows up to each; ValueError where sizes have a formula instead."""
+        """Return sizes in bytes, and the percentage of flows up to each; raise ValueError if sizes have a formula instead."""
         return _core.size_knots(self.drawing["sizes"], self.drawing["size_table"])
 
     @property
     def mean_flows(self) -> float:
-        """λT."""
+        """Mean number of flows, λT."""
         return _core.expected_flows(self.fabric, **self.drawing)
 
     @property
     def seconds(self) -> float:
-        """For how long flows begin."""
+        """Seconds during which flows begin."""
         return self.drawing["duration_ps"] / 1e12
 
     def packets(
         self, tilt: SwitchingTilt, progress: Callable[[int, int, int], object] | None = None
     ) -> RawCycle:
-        """A trial of the packet simulator with tilted sizes until the threshold."""
+        """Run a trial of the packet simulator with tilted sizes until the threshold."""
         flows, result, logs, switched = switching_trial(
             tilt,
             self._trial,
@@ -91,10 +91,10 @@ class TiltCycles:
         )
 
     def fluid(self, tilt: SwitchingTilt) -> RawCycle:
-        """The same by the fluid model.
+        """Run the same with the fluid model.
 
-        What begins later cannot change what has ended. So the end of the first flow above the threshold is known from a list with
-        tilted sizes throughout, and what begins after it gets untilted ones.
+        Flows that begin later cannot change flows that have ended. So the end of the first flow above the threshold is known from a
+        list with tilted sizes throughout, and flows that begin after it get untilted sizes.
         """
         flows = flow_list(self._trial.workload, self.fabric, self._folder, self._seed())
         number = len(flows["start_ps"])
@@ -114,9 +114,9 @@ class TiltCycles:
         return RawCycle(fct / 1e12, at_finish(flows, ratios, fct), places[tilted])
 
     def listed(self, sampler: Sampler) -> tuple[Array, Array]:
-        """The fluid model of a flow list whose sizes a sampler draws: completion times (s) and logarithms of likelihood ratios.
+        """Run the fluid model on a flow list with sizes from a sampler: return completion times (s) and log likelihood ratios.
 
-        The list stands before the trial: no response changes the distribution.
+        The list is fixed before the trial: no response changes the distribution.
         """
         flows = flow_list(self._trial.workload, self.fabric, self._folder, self._seed())
         sizes = np.empty(len(flows["start_ps"]))

@@ -1,4 +1,4 @@
-"""Trials whose sizes are drawn from a tilted distribution: their flows, and the likelihood ratio of each when it ended."""
+"""Trials with sizes from a tilted distribution: their flows, and the likelihood ratio of each when it ended."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _REACH, _STEP = 8.0, 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What makes up for a tilt in one trial.
+    """The correction for a tilt in one trial.
 
-    `log_likelihood` is the logarithm of the likelihood ratio of all sizes drawn before the end of each flow, shape (flows,);
-    `expected_flows` is λT, and `load_ratio` the load that the untilted sizes offer over the one asked for.
+    `log_likelihood` is the logarithm of the likelihood ratio of all sizes sampled before the end of each flow, shape (flows,);
+    `expected_flows` is λT, and `load_ratio` the load that the untilted sizes offer, divided by the requested load.
     """
 
     log_likelihood: Array
@@ -34,12 +34,12 @@ class Weights:
 
 
 def tilt_of(trial: SimulationTrial) -> Tilt | None:
-    """The tilt of a trial whose placeholders are filled; None where nothing is tilted.
+    """Return the tilt of a trial with its placeholders filled in; None if nothing is tilted.
 
     Raises
     ------
     PlanError
-        No tilt has the name, the arrivals are not Poisson, or the trial is one of ns-3.
+        The tilt's name is unknown, the arrivals are not Poisson, or the trial uses ns-3.
     """
     name = trial.workload.tilt
     if not name:
@@ -68,12 +68,12 @@ def tilt_of(trial: SimulationTrial) -> Tilt | None:
 
 
 def lognormal_text(mu: float, sigma: float) -> str:
-    """Lognormal sizes as a workload writes them; their mean is a whole number of bytes."""
+    """Write lognormal sizes as a workload does; their mean is an integer number of bytes."""
     return f"lognormal:mean={round(exp(mu + sigma**2 / 2))}B,sigma={sigma!r}"
 
 
 def load_ratio(tilt: Tilt | None, fabric: _core.Fabric, drawing: Drawing) -> float:
-    """The mean of the untilted sizes of a tilted trial over that of the workload: 1 unless sizes are those of a fit."""
+    """Return the mean of a tilted trial's untilted sizes divided by the workload's: 1 unless sizes come from a fit."""
     if not isinstance(tilt, SwitchingTilt):
         return 1.0
     fitted: Drawing = {**drawing, "sizes": lognormal_text(tilt.mu, tilt.sigma), "size_table": None}
@@ -81,10 +81,10 @@ def load_ratio(tilt: Tilt | None, fabric: _core.Fabric, drawing: Drawing) -> flo
 
 
 def ranks_of(tilt: SwitchingTilt) -> tuple[list[float], list[float]]:
-    """The density of the ranks U = F(S) of tilted lognormal sizes: edges from 0 to 1, and a height for each piece.
+    """Return the density of the ranks U = F(S) of tilted lognormal sizes: edges from 0 to 1, and a height for each piece.
 
-    It is constant in pieces of a hundredth of a standard deviation of ln S, each with the mass that the tilted lognormal has there.
-    The weights are those of this density, exactly, so that nothing is approximated but the tilt itself, by less than its slope times
+    It is piecewise constant over a hundredth of a standard deviation of ln S, each piece with the tilted lognormal's mass there.
+    The weights are exactly those of this density, so that only the tilt itself is approximate, by less than its slope times
     that width.
     """
     from scipy.special import ndtr  # half of the time in which `trialwise simulate` starts
@@ -101,7 +101,7 @@ def ranks_of(tilt: SwitchingTilt) -> tuple[list[float], list[float]]:
     below[0], below[-1] = 0.0, 1.0
     above = np.asarray(ndtr(-places), dtype=np.float64)
     above[0], above[-1] = 1.0, 0.0
-    # Differences of whichever tail is smaller keep their digits.
+    # Differences of the smaller tail keep their digits.
     masses = np.where(places[1:] < 0, np.diff(below), -np.diff(above))
     masses = np.maximum(masses, np.finfo(np.float64).tiny)
     return edges.tolist(), (masses / np.diff(edges)).tolist()
@@ -123,13 +123,13 @@ def switching_trial(
     Returns
     -------
     tuple
-        Its flows, what came of them, the logarithm of the likelihood ratio when each ended, and when the tilted phase ended (ps, None
-        where it did not).
+        Its flows, its results, the logarithm of the likelihood ratio when each ended, and when the tilted phase ended (ps, None
+        if it did not).
 
     Raises
     ------
     ValueError
-        The trial cannot be as it is written.
+        The trial is invalid.
     """
     edges, heights = ranks_of(tilt)
     return _core.simulate_switching(
@@ -152,7 +152,7 @@ def switching_trial(
 def defensive_flows(
     tilt: DefensiveTilt, fabric: _core.Fabric, drawing: Drawing, seed: int
 ) -> tuple[Flows, Array]:
-    """The flow list of a seed with the first `most` sizes at ranks of the density, and the logarithm of each size's ratio.
+    """Return the flow list of a seed with the first `most` sizes at ranks of the density, and the log ratio of each size.
 
     Starts and pairs are those of the untilted list, and sizes come from the same random numbers: lists of one seed are alike.
     """
@@ -166,9 +166,9 @@ def defensive_flows(
 
 
 def at_finish(flows: Flows, log_ratios: Array, fct_ps: npt.NDArray[np.int64]) -> Array:
-    """For each flow the logarithm of the likelihood ratio of all flows that began before it ended, shape (flows,).
+    """Return for each flow the log likelihood ratio of all flows that began before it ended, shape (flows,).
 
-    What begins later cannot change a flow that has ended (CCEval Eq. 9); NaN where a flow did not end.
+    What begins later cannot change a flow that has ended (CCEval Eq. 9); NaN for a flow that did not end.
     """
     begun = np.searchsorted(flows["start_ps"], flows["start_ps"] + fct_ps, side="left")
     totals = np.concatenate([[0.0], np.cumsum(log_ratios)])

@@ -1,4 +1,4 @@
-"""Amounts of a load as people write them: rates, sizes and shares, in the units of the links."""
+"""Amounts of a load as users write them: rates, sizes and shares, in the units of the links."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from trialwise._core import parse_quantity
 
 
 def bits_per_second(text: str) -> int:
-    """A rate such as ``5Mbit/s`` in whole bit/s, above 0; ValueError where it is none."""
+    """Parse a rate such as ``5Mbit/s`` to integer bit/s above 0; raise ValueError if it is invalid."""
     return _whole(_amount(text, "rate"))
 
 
 def whole_bytes(text: str) -> int:
-    """A size such as ``10MB`` in whole bytes, above 0; ValueError where it is none."""
+    """Parse a size such as ``10MB`` to integer bytes above 0; raise ValueError if it is invalid."""
     return _whole(_amount(text, "size"))
 
 
 def share(text: str) -> float:
-    """A share such as ``50%`` or ``0.5``, above 0; ValueError where it is none."""
+    """Parse a share such as ``50%`` or ``0.5``, above 0; raise ValueError if it is invalid."""
     return _amount(text, "share")
 
 
 def number(text: str) -> float:
-    """A bare number above 0; ValueError where it is none."""
+    """Parse a bare number above 0; raise ValueError if it is invalid."""
     return _amount(text, "number")
 
 

@@ -1,4 +1,4 @@
-"""Flow lists that the trials of a workload might have had: what they are in the mean, at the cost of drawing them."""
+"""Flow lists that trials of a workload might have had: their means, at the cost of sampling them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Entry = tuple[float, list[float], int]
 
 
 class Kept(Protocol):
-    """Where means outlast the process: of each metric the level of its control, the means, and over how many lists."""
+    """Stores means beyond the process: for each metric the level of its control, the means, and the number of lists."""
 
     def read(self, key: str) -> list[Entry] | None:
-        """What was written under a key."""
+        """Return what was written under a key."""
         ...
 
     def write(self, key: str, entries: Sequence[Entry]) -> None:
@@ -49,9 +49,9 @@ class _Draw(NamedTuple):
 
 
 class KnownWorkloads:
-    """Draws the flow lists of each workload of an experiment once, however many treatments and metrics ask for them.
+    """Samples the flow lists of each workload of an experiment once, however many treatments and metrics need them.
 
-    The lists have seeds of their own, so that no trial is among them, and are the same in every analysis and every run.
+    The lists have separate seeds, so that no trial is among them, and are the same in every analysis and every run.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class KnownWorkloads:
         watch: Watch | None = None,
         threads: int | None = None,
     ) -> None:
-        """`kept` None keeps means for this object alone, `watch` is told how far drawing is, `threads` are as for `FluidLists`."""
+        """With `kept` None, means live only in this object; `watch` receives progress, `threads` are as for `FluidLists`."""
         self._experiment = experiment
         self._kept = kept
         self._watch = watch
@@ -72,15 +72,15 @@ class KnownWorkloads:
         self._asked: tuple[_Draw, tuple[Round, ...], ListTable] | None = None
 
     def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
-        """The controls of a metric and treatment, with their means over many drawn flow lists.
+        """Return the controls of a metric and treatment, with their means over many sampled flow lists.
 
-        Of a per-trial metric these are the lists that have a flow which it is about, as are its trials. None where flows come
-        from a file, or depend on anything but the treatment, and where too few of the lists have such a flow.
+        For a per-trial metric, these are the lists with a flow that it covers, like its trials. None if flows come
+        from a file, or depend on anything but the treatment, or if too few of the lists have such a flow.
 
         Raises
         ------
         PlanError
-            The workload cannot be as it is written.
+            The workload is invalid.
         """
         trial = self._trial(factors)
         if trial.workload.flows or not self._is_of_treatments():
@@ -93,7 +93,7 @@ class KnownWorkloads:
     def of_rounds(
         self, metric: Metric, kind: Controls, factors: Mapping[str, Level], rounds: Sequence[Round]
     ) -> Array:
-        """The same controls of the flow lists of rounds, (series, round): shape (rounds, controls)."""
+        """Return the same controls of the flow lists of rounds, (series, round): shape (rounds, controls)."""
         trial = self._trial(factors)
         controls = self._of(metric, kind, trial).controls
         draw = self._draw(metric, kind, trial)
@@ -104,7 +104,7 @@ class KnownWorkloads:
         return controls.values(table.features, table.found[:, ends[place] : ends[place + 1]])
 
     def _table(self, draw: _Draw, trial: SimulationTrial, rounds: tuple[Round, ...]) -> ListTable:
-        """What all metrics ask of the lists of some rounds; the last ones stay, since metrics and treatments ask for the same ones."""
+        """Return what all metrics need from the lists of some rounds; cached, since metrics and treatments need the same ones."""
         if self._asked is None or self._asked[:2] != (draw, rounds):
             seeds = np.array([self._seed_of_flows(each) for each in rounds], dtype=np.uint64)
             statistics = [one for each in self._means[draw].values() for one in each.controls.statistics]
@@ -142,7 +142,7 @@ class KnownWorkloads:
         return found
 
     def _recalled(self, draw: _Draw, trial: SimulationTrial) -> list[ListMeans] | None:
-        """The means of an earlier process."""
+        """Return the means of an earlier process."""
         entries = None if self._kept is None else self._kept.read(self._key(draw, trial))
         if entries is None or len(entries) != len(self._metrics):
             return None
@@ -153,7 +153,7 @@ class KnownWorkloads:
         ]
 
     def _key(self, draw: _Draw, trial: SimulationTrial) -> str:
-        """The name of all that the means depend on: the draw, the metrics, files, and this version."""
+        """Return a key for all that the means depend on: the lists, the metrics, files, and this version."""
         asked = [(one.source, one.measure, one.estimand, one.convention) for one in self._metrics]
         known = __version__, MAX_LISTS, MAX_STEPS, self._seed, draw, asked
         digest = sha256(repr(known).encode())

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""What runs in ns-3's own interpreter: simulates one trial after the other, each as a request says.
+"""The script in ns-3's own interpreter: simulates one trial after the other, each as a request says.
 
-Run as a script by its path, in a process of its own, with nothing of Trialwise imported: this text is Trialwise's, ns-3 (GPL-2.0-only)
+It is run by its path, in a separate process, without importing anything of Trialwise: this text is Trialwise's, ns-3 (GPL-2.0-only)
 is a program that it uses here, and neither contains, nor is linked with, the other's code outside this process.
 
 Arguments: a folder with the named pipes `requests` and `answers`, which is removed once they are open. A line of JSON is read for
-each trial and answered by one; the first line that is written says that trials can come. With "-" for the folder, the version of
-ns-3 and the files that it consists of are printed, and nothing of it is loaded.
+each trial and answered by one; the first line written signals readiness. With "-" for the folder, the version of
+ns-3 and its files are printed, and none of it is loaded.
 
 A request has `nodes` (their number), `links` (first node, second node, bit/s, delay), `buffers` and `thresholds` (bytes, for each
 link; threshold 0 for no marks), `flows` (source, destination, bytes, start), `hops` (the most ports that a flow crosses), `routes`
-and `replies` (ports that data and acknowledgements of one flow after the other cross, `hops` for each, -1 beyond the end),
+and `replies` (ports that data and acknowledgements of each flow in turn cross, `hops` for each, -1 beyond the end),
 `attributes` (defaults of ns-3 by their names, as texts), `apart` (between the handshakes of two flows), `lead` (between the first
 handshake and the time 0 of flows), `stop` (0 for when the last flow has ended) and `seed`. Times are picoseconds.
 """
@@ -30,7 +30,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer requests until nobody asks any more."""
+    """Answer requests until the other side closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when it is enough
     if sys.argv[1] == "-":
         print(json.dumps(installed()))
@@ -45,22 +45,22 @@ def main() -> None:
 
 
 def installed() -> dict[str, Any]:
-    """The version of ns-3, and its libraries that trials use."""
+    """Return the version of ns-3, and the libraries that trials use."""
     used = ("core", "network", "internet", "point-to-point", "traffic-control")
     return {"version": importlib.metadata.version("ns3"), "libraries": sorted(libraries(used))}
 
 
 def libraries(names: Sequence[str]) -> list[str]:
-    """The files of ns-3's libraries of these names."""
+    """Return the files of ns-3's libraries of these names."""
     files = importlib.metadata.files("ns3") or ()
     found = [str(file.locate()) for file in files if file.suffix == ".so"]
     return [file for file in found if Path(file).stem.split("-", 1)[-1] in names]
 
 
 def load() -> tuple[Any, Any]:
-    """ns-3 and our network in it; times are whole picoseconds from now on."""
+    """Load ns-3 and our network in it; from now on, times are integer picoseconds."""
     del sys.path[0]  # this file's folder, whose modules are none of ns-3's
-    # ns-3 reads headers before it loads libraries, and one of them calls its core at once, of which Cling would complain.
+    # ns-3 reads headers before it loads libraries, and one of them immediately calls its core, about which Cling would complain.
     for core in libraries(("core",)):
         ctypes.CDLL(core, ctypes.RTLD_GLOBAL)
     cppyy: Any = importlib.import_module("cppyy")
@@ -72,7 +72,7 @@ def load() -> tuple[Any, Any]:
 
 
 def answer(ns: Any, ours: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Simulate one trial: completion times by flow (picoseconds, -1 for none), and what ns-3 counted."""
+    """Simulate one trial: return completion times by flow (picoseconds, -1 for none), and ns-3's counts."""
     ns.Config.Reset()
     for name, text in request["attributes"].items():
         ns.Config.SetDefault(name, ns.StringValue(text))
@@ -92,7 +92,7 @@ def answer(ns: Any, ours: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def build(network: Any, request: dict[str, Any]) -> None:
-    """Links, routes and flows."""
+    """Create links, routes and flows."""
     for link, buffer, threshold in zip(
         request["links"], request["buffers"], request["thresholds"], strict=True
     ):
@@ -104,7 +104,7 @@ def build(network: Any, request: dict[str, Any]) -> None:
 
 
 def results(network: Any, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What came of it; `seconds` of processor time went by in Simulator::Run."""
+    """Return the results; Simulator::Run took `seconds` of processor time."""
     ports = range(2 * len(request["links"]))
     return {
         "completion": [int(time) for time in network.CompletionTimes()],

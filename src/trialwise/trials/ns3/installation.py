@@ -1,4 +1,4 @@
-"""Where ns-3 is on this machine."""
+"""Find ns-3 on this machine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 from trialwise.errors import PlanError
 
 PYTHON = "TRIALWISE_NS3_PYTHON"
-"""Environment variable that names the interpreter which has the package `ns3`."""
+"""Environment variable that names the interpreter with the package `ns3`."""
 DRIVER = Path(__file__).with_name("driver.py")
 NS3_FILES = (DRIVER, *map(DRIVER.with_name, ("routing.hpp", "hosts.hpp", "network.hpp")))
-"""What is ours of what runs inside ns-3's process."""
+"""Our own files that run inside ns-3's process."""
 _SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Ns3Installation:
-    """ns-3's version, the interpreter that has it, and its libraries that trials use."""
+    """ns-3's version, its interpreter, and the libraries that trials use."""
 
     version: str
     python: str
@@ -31,17 +31,17 @@ class Ns3Installation:
 
 
 def driver_words(python: str, folder: str) -> Sequence[str]:
-    """The command that serves trials through the pipes of a folder; PYTHONPATH is of our interpreter, not of that one."""
+    """Return the command that serves trials through the pipes of a folder; PYTHONPATH belongs to our interpreter, not to that one."""
     return (python, "-E", str(DRIVER), folder)
 
 
 def ns3_installation() -> Ns3Installation:
-    """Look for ns-3 in the interpreter of `TRIALWISE_NS3_PYTHON`, else in this one; nothing of it is loaded.
+    """Look for ns-3 in the interpreter of `TRIALWISE_NS3_PYTHON`, else in this one, without loading it.
 
     Raises
     ------
     PlanError
-        It is not there, with how to get it.
+        It is missing; the message says how to get it.
     """
     return _installation(os.environ.get(PYTHON) or sys.executable)
 

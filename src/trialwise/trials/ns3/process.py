@@ -1,4 +1,4 @@
-"""ns-3 in a process of its own, which is begun once and simulates one trial after the other."""
+"""Run ns-3 in a separate process, which is started once and simulates one trial after the other."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trialwise.trials.shared_process import SharedProcess, Silence
 from trialwise.trials.starting import ending
 
 START_SECONDS = 600.0
-"""Loading ns-3 takes some 10 s of processor time: a machine with something else to do is given so long."""
+"""Loading ns-3 takes about 10 s of processor time; a busy machine gets this many seconds."""
 
 
 class Ns3Process:
-    """One process with ns-3, begun with the first trial and again after one that it did not survive."""
+    """A process with ns-3, started with the first trial, and again after a trial that it did not survive."""
 
     def __init__(self) -> None:
         self._process: SharedProcess | None = None
@@ -34,11 +34,11 @@ class Ns3Process:
         Parameters
         ----------
         request
-            What `driver.py` takes.
+            The input of `driver.py`.
         timeout
-            Seconds for the trial, without the start of ns-3; None: as long as it takes.
+            Seconds for the trial, without the start of ns-3; None for no limit.
         cancel
-            A file descriptor that becomes readable when the trial is to be abandoned; None for never.
+            A file descriptor that becomes readable to abandon the trial; None for never.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Ns3Process:
         return silence or self._process.ask(request, timeout=timeout, cancel=cancel)
 
     def _silence(self, why: Silence, timeout: float | None) -> Exception:
-        """Why there is no answer; the process has ended."""
+        """Return why there is no answer; the process has ended."""
         process, self._process = self._process, None
         if process is None:
             raise AssertionError(why)
@@ -95,7 +95,7 @@ class Ns3Process:
 
 @contextlib.contextmanager
 def _or_never(cancel: int | None) -> Generator[int]:
-    """The descriptor, or one that does not become readable."""
+    """Yield the descriptor, or one that never becomes readable."""
     if cancel is not None:
         yield cancel
         return
@@ -107,7 +107,7 @@ def _or_never(cancel: int | None) -> Generator[int]:
 
 
 class _OfThread(threading.local):
-    """The process of each thread that computes: one at a time simulates in it."""
+    """The process of each thread that computes; it simulates one trial at a time."""
 
     def __init__(self) -> None:
         self.process = Ns3Process()
@@ -117,5 +117,5 @@ _OF_THREAD = _OfThread()
 
 
 def ns3_process() -> Ns3Process:
-    """The process of this thread, kept from trial to trial because it takes long to begin; it ends with us."""
+    """Return the process of this thread, kept from trial to trial because it starts slowly; it ends with us."""
     return _OF_THREAD.process

@@ -1,4 +1,4 @@
-"""What ns-3 is asked for: a simulated trial in its terms, or why it cannot be the same there."""
+"""Translate a simulated trial for ns-3, or say why it cannot be the same there."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CONTROLLER: Mapping[str, Mapping[str, str]] = {
     "cubic": {"fast_convergence": "ns3::TcpCubic::FastConvergence", "hystart": "ns3::TcpCubic::HyStart"},
     "bbr": {},
 }
-"""Parameters of controllers beside `initial_window`, and ns-3's attributes for them."""
+"""Parameters of controllers besides `initial_window`, and ns-3's attributes for them."""
 HEADER = 42
-"""Bytes of a packet of ns-3 beside its payload: 2 of PPP, 20 of IPv4, 20 of TCP without time stamps."""
+"""Bytes of an ns-3 packet besides its payload: 2 of PPP, 20 of IPv4, 20 of TCP without time stamps."""
 MAX_FLOWS = 64_000
-"""Each flow has a port of its own from 1024 on."""
+"""Maximum number of flows: each has its own port from 1024 on."""
 MAX_HOPS = 255
-"""Links that a packet crosses before its time to live ends."""
+"""Maximum number of links that a packet crosses before its time to live ends."""
 
 _LINE, _BUFFER, _THRESHOLD = 100 * 10**9, 32 << 20, 300_000
-"""Buffer, and threshold of DCTCP, at a rate in bit/s: Trialwise's own defaults, in proportion at others."""
+"""Rate in bit/s, buffer, and DCTCP threshold: Trialwise's own defaults, scaled in proportion to the rate."""
 _INITIAL_WINDOW = 10
 _SOCKET_BUFFER = 1 << 26
 _MTU = 1500
@@ -44,7 +44,7 @@ _KNOWN = ("segment", "header", "acknowledgement", "marking", "kmin", "kmax", "pm
 
 @dataclass(frozen=True, slots=True)
 class Ns3Settings:
-    """A trial in ns-3's terms but for its flows; lengths in bytes, times in picoseconds, `stop` 0 for never.
+    """A trial in ns-3's terms, without its flows; lengths in bytes, times in picoseconds, `stop` 0 for never.
 
     `threshold` is at the rate of the hosts, 0 for no marks. `window` is the initial one in segments.
     """
@@ -60,12 +60,12 @@ class Ns3Settings:
 
 
 def ns3_settings(trial: SimulationTrial, fabric: _core.Fabric) -> Ns3Settings:
-    """Read a trial whose placeholders are filled.
+    """Translate a trial with its placeholders filled in.
 
     Raises
     ------
     PlanError
-        Something that ns-3 cannot do the same, with what would lift it.
+        ns-3 cannot do something identically; the message says what to change.
     """
     if trial.mode != "clean":
         raise PlanError(f'mode = "{trial.mode}" does not go with engine = "ns3"', hint="leave mode out")
@@ -80,12 +80,12 @@ def ns3_settings(trial: SimulationTrial, fabric: _core.Fabric) -> Ns3Settings:
 def ns3_request(
     settings: Ns3Settings, fabric: _core.Fabric, flows: Mapping[str, np.ndarray], seed: int
 ) -> dict[str, object]:
-    """A trial as `driver.py` takes it.
+    """Return a trial as the input of `driver.py`.
 
     Raises
     ------
     PlanError
-        A flow that cannot be, too many, or too long a route.
+        A flow is invalid, there are too many, or a route is too long.
     """
     links = fabric.links
     if len(flows["src"]) > MAX_FLOWS:
@@ -120,7 +120,7 @@ def ns3_request(
 
 
 def _routes(fabric: _core.Fabric, flows: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The ports that data and acknowledgements of each flow cross in our own engine, shape (flows, hops), -1 beyond the end."""
+    """Return the ports that data and acknowledgements of each flow cross in our own engine, shape (flows, hops), -1 beyond the end."""
     try:
         routes, replies = fabric.flow_routes(dict(flows))
     except _core.SimulationError as error:
@@ -191,7 +191,7 @@ def _require_no_pauses(network: Mapping[str, str]) -> None:
 
 
 def _threshold(scheme: str, network: Mapping[str, str], line: int) -> int:
-    """The one length beyond which everything is marked, at the rate of the hosts; 0 for no marks."""
+    """Return the queue length beyond which everything is marked, at the rate of the hosts; 0 for no marks."""
     marking = network.get("marking", "true")
     if marking not in ("true", "false"):
         raise PlanError(f'marking: "{marking}" is not allowed: true or false')
@@ -213,7 +213,7 @@ def _threshold(scheme: str, network: Mapping[str, str], line: int) -> int:
 
 
 def _controller(trial: SimulationTrial, fabric: _core.Fabric, segment: int) -> tuple[int, dict[str, str]]:
-    """The initial window in segments, and attributes of the congestion control."""
+    """Return the initial window in segments, and attributes of the congestion control."""
     own = CONTROLLER[trial.scheme]
     given = dict(trial.controller)
     for key in given:
@@ -232,7 +232,7 @@ def _controller(trial: SimulationTrial, fabric: _core.Fabric, segment: int) -> t
 
 
 def _attributes(scheme: str, segment: int, window: int, minimum_timeout: int) -> dict[str, str]:
-    """ns-3's attributes of hosts: those of data centres where its own are of the Internet (acknowledgements, time-outs)."""
+    """Return ns-3's attributes of hosts: data centre values where its defaults suit the Internet (acknowledgements, timeouts)."""
     return {
         "ns3::TcpL4Protocol::SocketType": SCHEMES[scheme],
         "ns3::TcpSocket::SegmentSize": str(segment),
@@ -249,6 +249,6 @@ def _attributes(scheme: str, segment: int, window: int, minimum_timeout: int) ->
 
 
 def _line_rate(fabric: _core.Fabric) -> int:
-    """The rate of the first host's link in bit/s, which lengths of queues are meant for."""
+    """Return the rate of the first host's link in bit/s, for which queue lengths are meant."""
     host = int(fabric.hosts[0])
     return next(rate for first, second, rate, _ in fabric.links if host in (first, second))

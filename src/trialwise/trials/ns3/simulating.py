@@ -1,4 +1,4 @@
-"""One simulated trial by ns-3: settings and flows in, arrays out."""
+"""Simulate one trial with ns-3: settings and flows in, arrays out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Ns3Result:
-    """What ns-3 found, under the names of `_core.SimulationResult` where they mean the same.
+    """Results of ns-3, under the names of `_core.SimulationResult` where they mean the same.
 
-    `fct_ps` (−1 for a flow that did not finish) and `ideal_ps` have shape (flows,). Of `totals`, `dropped_buffer` is of all ports,
-    `marks` of those of switches. `seconds` of processor time went by in Simulator::Run.
+    `fct_ps` (−1 for a flow that did not finish) and `ideal_ps` have shape (flows,). In `totals`, `dropped_buffer` covers all ports,
+    `marks` those of switches. `seconds` is the processor time of Simulator::Run.
     """
 
     flows: Mapping[str, Integers]
@@ -34,7 +34,7 @@ class Ns3Result:
     series: None = None
 
     def csv(self) -> str:
-        """The flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty where it did not finish)."""
+        """Return the flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty if it did not finish)."""
         first, *lines = _core.format_flows(dict(self.flows)).splitlines()
         times = ("" if time < 0 else str(time // 1000) for time in self.fct_ps.tolist())
         return "\n".join([f"{first},fct_ns", *map(",".join, zip(lines, times, strict=True))]) + "\n"
@@ -52,20 +52,20 @@ def simulate_ns3(
     Parameters
     ----------
     trial
-        The trial, its placeholders filled.
+        The trial, with its placeholders filled in.
     fabric, flows
         Its topology and its flow list.
     seed
-        Of what ns-3 draws.
+        Seed of ns-3's random numbers.
     cancel
-        A file descriptor that becomes readable when the trial is to be abandoned.
+        A file descriptor that becomes readable to abandon the trial.
 
     Raises
     ------
     InterruptedError
         It was abandoned.
     PlanError
-        It cannot be the same in ns-3, or ns-3 is not there.
+        It cannot be the same in ns-3, or ns-3 is missing.
     TrialError
         ns-3 did not survive it, or took too long.
     """
@@ -85,14 +85,14 @@ def simulate_ns3(
 
 
 def _nothing(fabric: _core.Fabric) -> Mapping[str, Any]:
-    """What ns-3 would answer of no flows, of which it is not asked."""
+    """Return what ns-3 would answer for no flows; it is not asked then."""
     ports = [0] * (2 * len(fabric.links))
     counts = {"events": 0, "resent": 0, "end": 0, "seconds": 0.0}
     return {"completion": [], "sent": ports, "drops": ports, "marks": ports} | counts
 
 
 def ideal_times(fabric: _core.Fabric, flows: Mapping[str, Integers]) -> Integers:
-    """The approximate time of each flow alone in picoseconds, shape (flows,), as our own engine tells it before anything moves."""
+    """Return the approximate time of each flow alone in picoseconds, shape (flows,), as our own engine computes it in advance."""
     return _core.simulate(fabric, dict(flows), controller="dctcp", network=(("stop", "1ps"),)).ideal_ps
 
 
