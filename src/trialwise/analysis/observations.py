@@ -150,7 +150,7 @@ def _single(value: float | None) -> Array:
 def after_warmup(
     experiment: Experiment, metric: Metric, values: Array, times: Array | None
 ) -> tuple[Array, Array | None]:
-    """Leave out the start: by the clock of the trial where times are its own, else counted from the first sample."""
+    """Discard the warm-up: by the trial's clock if times come from it, else counted from the first sample."""
     warmup = experiment.warmup
     if times is None or warmup <= 0 or len(times) == 0:
         return values, times

@@ -74,7 +74,7 @@ def treatments_of(rows: Sequence[TrialRow]) -> dict[str, list[TrialRow]]:
 
 
 def keeps_records(experiment: Experiment) -> bool:
-    """Whether the trials of an experiment keep a record of every flow."""
+    """Return True if the trials of an experiment store a record of every flow."""
     return experiment.trial.traits.flow_records == "keep"
 
 

@@ -157,8 +157,8 @@ class FlowResult:
 class EmulatorFacts:
     """The emulator's self-reported figures, the worst of all trials of a treatment; None if it reported nothing.
 
-    Latenesses are in ms: the 99th percentile each way, the largest, and the 99th percentile of the time between its checks;
-    `processor` is in percent of a core, `unlogged` counts packets that were lost without a log line.
+    Latenesses are in ms: the 99th percentile each way, the largest, and the 99th percentile of the time that packets may
+    have waited unseen; `processor` is in percent of a core, `unlogged` counts packets that were lost without a log line.
     """
 
     lateness_uplink: float | None

@@ -1,4 +1,4 @@
-"""One number per of many trials at once."""
+"""One number for each of many trials at once."""
 
 from __future__ import annotations
 
