@@ -1,1 +1,1 @@
-"""The experiment file: what stands where in it, how it is read and checked, and what is said where it is wrong."""
+"""The experiment file: its structure, how it is read and checked, and the messages about problems."""

@@ -1,4 +1,4 @@
-"""Checking a table against the document classes; what they refuse is said in the words of the file's keys."""
+"""Check of a table against the document classes; errors are reported in terms of the file's keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLACES: Mapping[str, Key] = {
 
 
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
-    """Check types, ranges and names of keys; note every problem, and return the document where the rest of it can be checked."""
+    """Check types, ranges and names of keys; note every problem, and return the document if the rest of it can be checked."""
     unusable = dict(_unusable(table, ()))
     for key, problem in unusable.items():
         problems.add(key, problem)
@@ -53,7 +53,7 @@ _UNKNOWN = "unexpected_keyword_argument"
 
 
 def _mended(found: Sequence[ErrorDetails], table: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The table without keys of other kinds and with something for what is missing; None where that is not all."""
+    """Return the table without keys of other kinds and with stand-ins for missing values; None if that does not fix everything."""
     left = copy.deepcopy(dict(table))
     for item in found:
         key = _key(item["loc"], table)
@@ -75,7 +75,7 @@ def _missing_key(item: ErrorDetails, table: Mapping[str, Any]) -> Key:
 
 
 def _unusable(value: object, key: Key) -> Iterator[tuple[Key, str]]:
-    """Values that TOML can write but that no program and no ledger can be given."""
+    """Yield values that TOML allows but that cannot be passed to a program or stored in a ledger."""
     if isinstance(value, str) and "\0" in value:
         yield key, "holds a NUL character, which no program can be given"
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -116,7 +116,7 @@ def _note(item: ErrorDetails, table: Mapping[str, Any], problems: Problems) -> N
 
 
 def _key(location: Sequence[str | int], table: Mapping[str, Any]) -> Key:
-    """The key of a location, without the names of union branches: the parts that lead somewhere in the table."""
+    """Return the key of a location, without the names of union branches, keeping the parts that exist in the table."""
     key: Key = ()
     value: Any = table
     for part in location:
@@ -135,7 +135,7 @@ def _value(key: Key, table: Mapping[str, Any]) -> object:
     return value
 
 
-# What to say
+# Messages
 
 
 def _note_name(key: Key, problems: Problems) -> None:
@@ -168,17 +168,17 @@ def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
 
 @cache
 def _places() -> Mapping[str, Sequence[str]]:
-    """The keys of each place that a key may have been meant for."""
+    """Return the keys of each place that a misplaced key may belong to."""
     return {word: _keys_at(place) for word, place in _PLACES.items()}
 
 
 def _meant_by(key: Key, table: Mapping[str, Any]) -> str | None:
-    """The key that was probably meant by one that is known nowhere."""
+    """Return the key that was probably meant by an unknown one."""
     return None if _elsewhere(key, table) else nearest(str(key[-1]), _keys_at(key[:-1], table))
 
 
 def _known_at(key: Key, table: Mapping[str, Any]) -> list[str]:
-    """The keys of a table that go with the kind of the trial."""
+    """Return the keys of a table that are valid for the kind of the trial."""
     trial: object = table.get("trial")
     kind = cast("Mapping[str, object]", trial).get("kind", "command") if isinstance(trial, Mapping) else None
     fields = (field for record in _records_at(key, table) for field in keys_of(record).values())
@@ -210,7 +210,7 @@ def _mismatch(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
     return f"must be {_allowed_at(key, table)}; given: {shown(value)}", hint
 
 
-# What the schema knows
+# Queries to the schema
 
 
 def _definitions() -> Schema:
@@ -218,11 +218,11 @@ def _definitions() -> Schema:
 
 
 _ANY = object()
-"""A value that nothing is known of."""
+"""Stands for an unknown value."""
 
 
 def _branches(schema: Schema, value: object = _ANY) -> Iterator[Schema]:
-    """The schema and what it is a union of, without records that the tag in the value rules out."""
+    """Yield the schema and the branches of its union, without records that the tag in the value rules out."""
     schema = resolved(schema, _definitions())
     yield schema
     branches = choices(schema)
@@ -231,7 +231,7 @@ def _branches(schema: Schema, value: object = _ANY) -> Iterator[Schema]:
 
 
 def _ruled_out(schema: Schema, value: object) -> Iterator[Schema]:
-    """The records that are not meant, as the tag in the value says."""
+    """Yield the records that the tag in the value rules out."""
     for branch in choices(resolved(schema, _definitions())):
         if _fits(branch, value):
             yield from _ruled_out(branch, value)
@@ -240,7 +240,7 @@ def _ruled_out(schema: Schema, value: object) -> Iterator[Schema]:
 
 
 def _tag(schema: Schema) -> tuple[str, Schema] | None:
-    """The key by which a record is told from others of its kind."""
+    """Return the key that distinguishes a record from others of its kind."""
     properties: Schema = resolved(schema, _definitions()).get("properties", {})
     return next(((name, each) for name, each in properties.items() if "const" in each), None)
 
@@ -254,7 +254,7 @@ def _fits(schema: Schema, value: object) -> bool:
 
 
 def _at(key: Key, table: object = _ANY) -> list[tuple[Schema, object]]:
-    """The schemas that the value at `key` may follow, each with that value."""
+    """Return the schemas that the value at `key` may follow, each with that value."""
     found: list[tuple[Schema, object]] = [(document_schema(), table)]
     for part in key:
         found = [
@@ -286,7 +286,7 @@ def _inside(schema: Schema, part: str | int) -> list[Schema]:
 
 
 def _meant(key: Key, table: object) -> list[Schema]:
-    """What the value at `key` may be, union by union."""
+    """Return what the value at `key` may be, union by union."""
     return [branch for schema, value in _at(key, table) for branch in _branches(schema, value)]
 
 
@@ -300,7 +300,7 @@ def _records_at(key: Key, table: object) -> Iterator[type[Section]]:
 
 
 def _tags_with(name: str, key: Key, table: object) -> str:
-    """The tags of the records that have this key, as in `kind = "path" or "simulation"`."""
+    """Return the tags of the records that have this key, as in `kind = "path" or "simulation"`."""
     found: dict[str, list[str]] = {}
     for schema, value in _at(key, table):
         for other in _ruled_out(schema, value):

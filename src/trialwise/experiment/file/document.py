@@ -1,7 +1,6 @@
-"""The experiment file as a document: what may stand where, and its defaults.
+"""The experiment file as a document: its structure and defaults.
 
-These classes check one key each and give the JSON Schema and the reference; what spans several keys is checked in
-`building`.
+These classes check single keys and define the JSON Schema and the reference; checks that involve several keys are in `building`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from trialwise.experiment.trials import (
 )
 
 _NAMED = {"additionalProperties": False}
-"""Tables have names as they are allowed, and no others."""
+"""The table allows any valid name, and no others."""
 _WHOLE = "`trialwise new` writes a whole file to start from"
 
 
@@ -68,10 +67,10 @@ class Document(Section):
 
 @cache
 def document_schema() -> dict[str, Any]:
-    """The JSON Schema of the experiment file."""
+    """Return the JSON Schema of the experiment file."""
     return schema_of(Document)
 
 
 def experiment_schema() -> dict[str, Any]:
-    """The same for editors; `schemas/experiment.json` holds a copy."""
+    """Return the schema for editors; `schemas/experiment.json` holds a copy."""
     return for_editors(Document, "experiment")

@@ -1,4 +1,4 @@
-"""Where each key of a TOML text stands, for messages."""
+"""The line of each key in a TOML text, for messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 
 Key = tuple[str | int, ...]
-"""The way to a value: names of tables and keys, and indices into lists from 0."""
+"""The path to a value: names of tables and keys, and indices into lists from 0."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY_PART = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
@@ -23,12 +23,12 @@ _SCALAR = re.compile(r"[^,\]}\n#]*")
 
 
 def key_lines(text: str) -> Mapping[Key, int]:
-    """The line, from 1, of every table, key and list element of a text that is valid TOML."""
+    """Return the line, from 1, of every table, key and list element in a valid TOML text."""
     return _Scanner(text).lines()
 
 
 class _Scanner:
-    """Follows the text of a document that a full parser has accepted already."""
+    """A scanner for the text of a document that a full parser has already accepted."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -80,7 +80,7 @@ class _Scanner:
         self._note(self._table, start)
 
     def _resolved(self, parts: tuple[str, ...]) -> Key:
-        """The key of a table in a header; the way through a list of tables goes to its last element."""
+        """Return the key of a table in a header; a path through a list of tables refers to its last element."""
         key: Key = ()
         for part in parts:
             key = (*key, part)
@@ -147,5 +147,5 @@ class _Scanner:
 
 
 def _plain(part: str) -> str:
-    """A part of a key without its quotes."""
+    """Return a part of a key without its quotes."""
     return str(tomllib.loads(f"key = {part}")["key"]) if part[0] in "\"'" else part

@@ -1,7 +1,7 @@
-"""Records that are sections of the experiment file: one field of a record is one key, with its type, its default and its words.
+"""Records for sections of the experiment file: each field is one key, with its type, default and description.
 
-Annotations say how a value stands in the file. pydantic reads, checks and describes by them; it is imported where a file is read or
-written, and the records themselves are plain dataclasses.
+Annotations define how a value is written in the file. pydantic uses them to read, check and describe values; it is imported only
+when a file is read or written, and the records are plain dataclasses.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 RECORDS: dict[str, type[Section]] = {}
-"""The records of the file by their names."""
+"""The records of the file by name."""
 
 
 class Section:
-    """Base of the records that are tables of the file: unknown keys are errors, and no value is taken for another.
+    """Base of the records that are tables of the file: unknown keys are errors, and values are not coerced.
 
-    A field that is no key of the file is not set in what is read: `made_of` makes a whole record of that.
+    A field that is not a key of the file is unset after reading; `made_of` completes the record.
     """
 
     __slots__ = ()
@@ -36,13 +36,13 @@ class Section:
         RECORDS[cls.__name__] = cls
 
     own_keys_first: ClassVar[bool] = False
-    """Whether the keys of the class stand before those of the record that it extends."""
+    """True if the keys of the class precede those of the record that it extends."""
     elsewhere: ClassVar[Mapping[str, str]] = {}
-    """What is said of keys that others of its kind have, where that is not enough."""
+    """Extra messages on keys that other records of the kind have."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Let a table stand for the record, which a strict dataclass refuses; what is no key of the file is left out."""
+        """Accept a table for the record, which a strict dataclass would refuse; fields that are not keys of the file are skipped."""
         from pydantic_core import core_schema
 
         schema = handler(source)
@@ -68,7 +68,7 @@ class Section:
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Say what it is, and defaults as they stand in the file, none where a key's default is derived."""
+        """Describe the record, with defaults as written in the file, but without derived ones."""
         found = handler(schema)
         if not _of_file.get():
             return found
@@ -90,38 +90,38 @@ class Section:
 
 
 _of_file: ContextVar[bool] = ContextVar("of_file", default=False)
-"""Records stand in documents of ours too; there they are the plain dataclasses that they are."""
+"""True while reading a file; in our own documents, records are plain dataclasses."""
 
 
 Made = TypeVar("Made", bound="Section")
 
 
 class Mark:
-    """What an annotation says of how a value stands in the file; elsewhere it says nothing."""
+    """An annotation on how a value is written in the file; it has no effect elsewhere."""
 
     __slots__ = ()
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Check as the file has it."""
+        """Check the value as written in the file."""
         return self.checked(source, handler) if _of_file.get() else handler(source)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe it as the file has it."""
+        """Describe the value as written in the file."""
         return self.described(schema, handler) if _of_file.get() else handler(schema)
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """What checks a value of the file."""
+        """Return the check for a value of the file."""
         return handler(source)
 
     def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """What an editor is told of it."""
+        """Return the description of the value for editors."""
         return handler(schema)
 
 
 class WrongValueError(ValueError):
-    """What is wrong with a value, in whole words; `hint` says what would put it right."""
+    """What is wrong with a value, as a full sentence; `hint` gives the remedy."""
 
     def __init__(self, text: str, hint: str | None = None) -> None:
         super().__init__(text)
@@ -130,32 +130,32 @@ class WrongValueError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is said of a key, and how the file differs from the record.
+    """The description of a key, and how the file differs from the record.
 
     Attributes
     ----------
     words, examples
-        What it means, for the reference and for editors.
+        Its meaning, for the reference and for editors.
     derived
-        The default depends on the rest of the file; the words say how.
+        The default depends on the rest of the file; `words` says how.
     name
-        The key, where it is not that of the field.
+        The key, if it differs from the field.
     kinds
-        The kinds of trials that it goes with, where these are not all.
+        The kinds of trials that it is valid for, if not all.
     missing
-        What to do where it is not given and has to be.
+        What to do if it is required and missing.
     stand_in
-        What stands for it then, so that the rest of the file can be checked.
+        A substitute in that case, so that the rest of the file can be checked.
     required
-        The file has to have it, though the record has a default.
+        True if the file must have it although the record has a default.
     default
-        A default that only the file has; `...` for none.
+        A default of the file only; `...` for none.
     first
-        It stands before the others of its table, since these depend on it.
+        True if it precedes the others of its table because they depend on it.
     filled
-        Placeholders in its texts are filled for each trial.
+        True if placeholders in its texts are filled for each trial.
     title
-        What may stand there, in words; empty where the type says it.
+        Allowed values in words; empty if the type says it.
     """
 
     words: str = ""
@@ -173,7 +173,7 @@ class Key:
 
 
 def key(default: object, words: str | Key = "", /, *examples: object, **more: Any) -> Any:  # noqa: ANN401 the type is that of the field
-    """A field that is a key of the file, by its default (`...` for none, or `factory`), what it means, examples, and more of `Key`."""
+    """Declare a field as a key of the file: its default (`...` for none, or `factory`), meaning, examples, and more of `Key`."""
     factory = more.pop("factory", None)
     mark = (
         Key(words=words, examples=examples, **more)
@@ -188,7 +188,7 @@ def key(default: object, words: str | Key = "", /, *examples: object, **more: An
 
 
 class Limits(Mark):
-    """What bounds a value, in pydantic's words (`ge`, `min_length`, `pattern` …), and what is `said` of it in a schema."""
+    """Limits of a value, in pydantic's terms (`ge`, `min_length`, `pattern` …), and the text `said` in a schema."""
 
     __slots__ = ("limits", "said")
 
@@ -197,26 +197,26 @@ class Limits(Mark):
         self.limits = limits
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Add the limits to what the type checks."""
+        """Add the limits to the check of the type."""
         return cast("CoreSchema", {**handler(source), **self.limits})
 
     def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Add what is said."""
+        """Add the text to the description."""
         return handler(schema) | dict(self.said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written(Mark):
-    """A value that stands in the file in another shape.
+    """A value that is written in the file in another form.
 
     Parameters
     ----------
     shape
-        The type that the file has; pydantic checks it and says where it is wrong. `Any` leaves that to `read`.
+        The type in the file; pydantic checks it and locates errors. `Any` leaves that to `read`.
     read
-        Makes the value of what was read; ValueError says what is wrong with it.
+        Converts what was read to the value; ValueError says what is wrong.
     write
-        Makes what is written of the value.
+        Converts the value to what is written.
     """
 
     shape: Any
@@ -224,7 +224,7 @@ class Written(Mark):
     write: Callable[[Any], Any] = lambda value: value
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
-        """Check it by its shape, then read it."""
+        """Check the value by its shape, then convert it."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_after_validator_function(
@@ -235,7 +235,7 @@ class Written(Mark):
 
 
 class ByShape(Mark):
-    """A `value`, a list of `items` or a `table`, so that what is wrong is told for the one that stands there alone."""
+    """A `value`, a list of `items` or a `table`; errors refer only to the form that is present."""
 
     __slots__ = ("shapes",)
 
@@ -243,7 +243,7 @@ class ByShape(Mark):
         self.shapes = shapes
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
-        """Check by the shape of what stands there."""
+        """Check by the form that is present."""
         from pydantic_core import core_schema
 
         choices = {f"<{name}>": handler.generate_schema(shape) for name, shape in self.shapes.items()}
@@ -251,7 +251,7 @@ class ByShape(Mark):
 
 
 class ByTag(Mark):
-    """One of several records, by a key with a fixed value in each: the first where the key is left out and may be."""
+    """One of several records, selected by a key with a fixed value in each; the first if the key is omitted and optional."""
 
     __slots__ = ("records", "tag")
 
@@ -282,7 +282,7 @@ class ByTag(Mark):
         )
 
     def described(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Say what there is."""
+        """Describe the alternatives."""
         values = " / ".join(f'"{self._value(record)}"' for record in self.records)
         return handler(schema) | {"title": f"a table with {self.tag} = {values}"}
 
@@ -307,7 +307,7 @@ class Field:
     hint: Any
 
     def in_schema(self, schema: CoreSchema) -> dict[str, Any]:
-        """What is said of the field otherwise than of that of the plain record."""
+        """Return the parts of the field's schema that differ from the plain record's."""
         from pydantic_core import core_schema
 
         if self.key.required and schema["type"] == "default":
@@ -317,13 +317,13 @@ class Field:
         return {"validation_alias": self.name, "schema": schema}
 
     def write(self, value: object) -> Any:  # noqa: ANN401 whatever TOML has
-        """The value as the file has it."""
+        """Return the value as written in the file."""
         return adapter(self.hint).dump_python(value)
 
 
 @cache
 def keys_of(record: type[Section]) -> Mapping[str, Field]:
-    """The fields of a record that are keys of the file, each by its name in the record."""
+    """Return the fields of a record that are keys of the file, by field name."""
     hints = get_type_hints(record, include_extras=True)
     found: dict[str, Field] = {}
     for field in dataclasses.fields(record):  # pyright: ignore[reportArgumentType]
@@ -337,7 +337,7 @@ def keys_of(record: type[Section]) -> Mapping[str, Field]:
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 any annotation
-    """What reads, writes and describes values of a type."""
+    """Return the pydantic adapter that reads, writes and describes values of a type."""
     from pydantic import TypeAdapter
 
     with _as_file():
@@ -345,14 +345,14 @@ def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 any annotation
 
 
 def schema_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 any annotation
-    """The JSON Schema of a type, as the file has it."""
+    """Return the JSON Schema of a type as written in the file."""
     found = adapter(kind)
     with _as_file():
         return found.json_schema(by_alias=True)
 
 
 def for_editors(kind: type[Section], name: str) -> dict[str, Any]:
-    """The same as a schema by itself, of the format of that name."""
+    """Return the schema as a standalone document, of the format of that name."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return dialect | schema_of(kind) | {"title": f"trialwise {name}"}
 
@@ -367,14 +367,14 @@ def _as_file() -> Generator[None]:
 
 
 def made_of(kind: type[Made], table: Section, **more: object) -> Made:
-    """The plain record of a table that has further keys; `more` is what the table does not say, or says otherwise."""
+    """Complete the record of a table that has further keys; `more` gives what the table lacks, or overrides it."""
     return kind(**({name: getattr(table, name) for name in keys_of(kind)} | more))
 
 
 def table_of(record: Section, *, whole: bool = False, **defaults: object) -> dict[str, Any]:
-    """A record as its table: keys in their order, without those at their defaults unless the `whole` is wanted.
+    """Return a record as its table: keys in order, without those at their defaults unless `whole`.
 
-    `defaults` holds those that are not constant.
+    `defaults` holds the derived ones.
     """
     found: dict[str, Any] = {}
     for name, field in keys_of(type(record)).items():

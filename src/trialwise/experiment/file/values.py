@@ -1,4 +1,4 @@
-"""The values that may stand in an experiment file: how each is read, written, and said in words."""
+"""The values of an experiment file: how each is read, written, and described."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PositiveDuration = Annotated[
     Written(Any, _positive_duration),
     Limits({"type": ["string", "number"], "exclusiveMinimum": 0, "title": f"{_DURATION}, above 0"}),
 ]
-# Beyond these ends the sizes of experiments lose their meaning, and computing them exactly takes for ever.
+# Beyond these bounds the sizes of experiments are meaningless, and computing them exactly takes for ever.
 Percent = Annotated[float, Limits(ge=0.0001, le=99.9999)]
 Count = Annotated[int, Limits(ge=1, le=1_000_000)]
 Whole = Annotated[int, Limits(ge=-(2**63), lt=2**63)]
@@ -49,7 +49,7 @@ Text = Annotated[str, Limits(min_length=1)]
 
 
 def _matching(pattern: str, words: str, **limits: int) -> Limits:
-    """A text that matches a regular expression, and what such a text is in words."""
+    """Return limits for a text that matches a regular expression, with its description."""
     return Limits({"title": words}, pattern=pattern, **limits)
 
 
@@ -84,7 +84,7 @@ class Extent:
 
     @property
     def text(self) -> str | float:
-        """As the file has it."""
+        """Return the extent as written in the file."""
         return f"{Decimal(repr(self.value)):f}%" if self.relative else self.value
 
 
@@ -176,12 +176,12 @@ Regex = Annotated[str, Written(Text, _regex)]
 
 
 def several(item: Any, **limits: int) -> Written:  # noqa: ANN401 any annotation
-    """A list of items, which is a tuple in the record."""
+    """Annotate a list of items, which is a tuple in the record."""
     return Written(Annotated[list[item], Limits(**limits)], tuple, list)
 
 
 def without_doubles(item: Any, **limits: int) -> Written:  # noqa: ANN401 any annotation
-    """A list of which each item counts once."""
+    """Annotate a list without duplicates."""
     return Written(Annotated[list[item], Limits(**limits)], lambda items: tuple(dict.fromkeys(items)), list)
 
 

@@ -1,4 +1,4 @@
-"""What a JSON Schema allows, in words: for messages and for the reference."""
+"""Description in words of what a JSON Schema allows, for messages and for the reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_SHOWN = 10**9
 
 
 def allowed(schema: Schema, definitions: Schema) -> str:
-    """Say what `schema` allows; `definitions` holds what it refers to."""
+    """Describe what `schema` allows; `definitions` holds what it refers to."""
     schema = resolved(schema, definitions)
     if "title" in schema and str(schema["title"]).startswith(("a ", "an ")):
         return str(schema["title"])
@@ -25,7 +25,7 @@ def allowed(schema: Schema, definitions: Schema) -> str:
 
 
 def resolved(schema: Schema, definitions: Schema) -> Schema:
-    """Follow a reference."""
+    """Resolve a reference."""
     if "$ref" in schema:
         found: Schema = definitions[str(schema["$ref"]).rsplit("/", 1)[-1]]
         return found
@@ -33,7 +33,7 @@ def resolved(schema: Schema, definitions: Schema) -> Schema:
 
 
 def choices(schema: Schema) -> list[Schema]:
-    """The branches of a union without null, which TOML does not have; empty if the schema is no union."""
+    """Return the branches of a union without null, which TOML lacks; empty if the schema is not a union."""
     branches: Sequence[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
     return [branch for branch in branches if branch.get("type") != "null"]
 
