@@ -1,4 +1,4 @@
-"""An experiment in which every treatment stands against itself."""
+"""An experiment in which every treatment is compared with itself."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, FixedFactor, Metric
 
 SIDE = "side"
-"""The factor that nothing but the records knows."""
+"""The factor that only the records know."""
 SIDES = ("A", "A'")
 
 
 def against_itself(experiment: Experiment, trials: int | None = None) -> Experiment:
-    """The same experiment with a factor `side` whose levels A and A' run the very same thing; it runs its plan to the end.
+    """Add a factor `side` with the levels A and A', which run exactly the same thing; the plan runs to its end.
 
-    With `trials`, each side of each treatment has so many, in one series; where its trials share a process in each
-    series, it has so many series, as a series is one value then. Else what the file says.
+    With `trials`, each side of each treatment has this many, in one series. If its trials share a process in each series, it has
+    this many series, since a series is then one value. Without `trials`, the file decides.
 
     Raises
     ------
     PlanError
-        The experiment has a factor called side.
+        The experiment already has a factor called side.
     """
     if any(factor.name == SIDE for factor in experiment.factors):
         raise PlanError(
@@ -48,7 +48,7 @@ def against_itself(experiment: Experiment, trials: int | None = None) -> Experim
 
 
 def without_stops(experiment: Experiment) -> Experiment:
-    """The same experiment, whose plan alone decides when it ends."""
+    """Return the same experiment with the plan alone deciding when it ends."""
     design = dataclasses.replace(experiment.design, stop="plan", budget=None)
     metrics = tuple(_without_stops(metric) for metric in experiment.metrics)
     return dataclasses.replace(experiment, design=design, metrics=metrics)

@@ -1,4 +1,4 @@
-"""From a checked document to the model, with the checks that span several keys."""
+"""Building of the model from a checked document, with the checks that involve several keys."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from trialwise.experiment.traits import Trial
 def build(
     document: doc.Document, path: Path, problems: Problems, within: Path | None = None
 ) -> model.Experiment:
-    """Turn a checked document into the model; `path` is where the file stands.
+    """Convert a checked document to the model; `path` is the location of the file.
 
-    `within` is the experiment directory where the file is the frozen one there: the files that it draws from stand in it.
+    `within` is the experiment directory if the file is the frozen copy in it; the files that it draws from are then there too.
 
-    Every problem is noted; the experiment is only of use where none was.
+    Every problem is noted; the experiment is usable only if there was none.
     """
     factors = tuple(
         build_factor(name, section, path, problems, within) for name, section in document.factors.items()
@@ -74,7 +74,7 @@ def _design(
     factors: Sequence[model.Factor],
     problems: Problems,
 ) -> model.Design:
-    """The design, with the defaults that depend on trials and metrics."""
+    """Build the design, with the defaults that depend on trials and metrics."""
     design = completed(document.design, factors, problems)
     if design.stop == "verdict" and not any(metric.margin for metric in metrics):
         hint = 'add margin = "3%" to a metric: the difference that would matter'
@@ -83,7 +83,7 @@ def _design(
 
 
 def build_trial(document: doc.Document, problems: Problems) -> Trial:
-    """The trial as the record of its kind; keys that go with another kind are noted."""
+    """Build the trial as the record of its kind, and note keys of other kinds."""
     for key, kinds in _keys_of_kinds(document):
         is_taken = document.trial.kind in kinds or key[-1] in document.trial.takes
         if problems.given(key) and not is_taken:
@@ -92,7 +92,7 @@ def build_trial(document: doc.Document, problems: Problems) -> Trial:
 
 
 def _keys_of_kinds(document: doc.Document) -> Iterator[tuple[Key, tuple[str, ...]]]:
-    """The keys of sections and metrics that do not go with every kind, and the kinds that they go with."""
+    """Yield the keys of sections and metrics that are not valid for every kind, and the kinds they are valid for."""
     places: tuple[tuple[Key, type], ...] = (
         ((), doc.Document),
         *((("metrics", name), MetricTable) for name in document.metrics),
@@ -104,13 +104,13 @@ def _keys_of_kinds(document: doc.Document) -> Iterator[tuple[Key, tuple[str, ...
 
 
 def build_measurement(document: doc.Document) -> model.Measurement | None:
-    """The collector beside each trial, which a metric's source asks for too."""
+    """Build the measurement section, which a metric's source implies too."""
     sources = [name for name, metric in document.metrics.items() if metric.stream is not None]
     return document.measurement or (model.Measurement() if sources else None)
 
 
 def check_instruments(document: doc.Document, problems: Problems) -> None:
-    """Note metrics of what is not switched on."""
+    """Note metrics whose instruments are not enabled."""
     known = list(instruments_of(document.instrumentation))
     for name, metric in document.metrics.items():
         if metric.instrument is not None and metric.instrument not in known:

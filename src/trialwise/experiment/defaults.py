@@ -1,4 +1,4 @@
-"""Defaults that depend on the rest of the file: put in where it is read, and left out where it is written."""
+"""Defaults that depend on the rest of the file: added on reading, omitted on writing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Defaults = Mapping[str, Any]
 
 
 def put_in(record: Record, place: Key, defaults: Defaults, problems: Problems) -> Record:
-    """The record with the defaults of what the file does not give at the place."""
+    """Add to a record the defaults of keys that the file does not give at this place."""
     keys = keys_of(type(record))
     left = {name: each for name, each in defaults.items() if not problems.given((*place, keys[name].name))}
     return replace(record, **left)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
@@ -28,7 +28,7 @@ def put_in(record: Record, place: Key, defaults: Defaults, problems: Problems) -
 def design_defaults(
     trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[model.Metric]
 ) -> Defaults:
-    """Those of [design]: simulated trials cost little, and where the precision of metrics alone ends them the rule is geometric."""
+    """Return the defaults of [design]: simulated trials are cheap; if only precision of metrics ends them, the rule is geometric."""
     by_precision = stop == "plan" and {goal.kind for metric in metrics for goal in goals_of(metric)} == {
         "metric"
     }
@@ -37,10 +37,10 @@ def design_defaults(
 
 
 def metric_defaults(metric: model.Metric) -> Defaults:
-    """Those of [metrics.NAME].
+    """Return the defaults of [metrics.NAME].
 
-    Simulated trials have many flows, of which the mean or a percentile is pooled, and CCEval's percentiles; elsewhere a trial
-    gives one number, and percentiles are NumPy's, as TriScale has them.
+    Simulated trials have many flows: means and percentiles are pooled, and percentiles are CCEval's. Other trials give one number,
+    and percentiles are NumPy's, as in TriScale.
     """
     source = metric.source
     pooled = source.pools and metric.measure not in ("min", "max")
@@ -52,12 +52,12 @@ def metric_defaults(metric: model.Metric) -> Defaults:
 
 
 def stop_defaults(source: Source) -> Defaults:
-    """Those of a metric's stop: of simulated trials CCEval's mean is to be known, else the median."""
+    """Return the defaults of a metric's stop: the mean for simulated trials, as in CCEval, else the median."""
     return {"of": "mean" if source.is_sample else 50.0}
 
 
 def default_bound(percentile: float, better: model.Better | None) -> model.Bound:
-    """The percentile's own side; for the median the side on which a metric disappoints."""
+    """Return the percentile's natural side; for the median the side on which a metric is worse."""
     if percentile == 50:
         return "lower" if better == "higher" else "upper"
     return "lower" if percentile < 50 else "upper"

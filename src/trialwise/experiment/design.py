@@ -1,4 +1,4 @@
-"""How many trials, in what order, and when: section [design]."""
+"""Section [design]: the number of trials, their order, and their times."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Design(Section):
 
 
 def completed(design: Design, factors: Sequence[Factor], problems: Problems) -> Design:
-    """The design with its factors looked up; one that is not there, or has no such level, is noted."""
+    """Resolve the factors of the design; note a missing factor or level."""
     fixed = {factor.name: factor for factor in factors if isinstance(factor, FixedFactor)}
     for index, name in enumerate(design.unseen):
         if name not in fixed:

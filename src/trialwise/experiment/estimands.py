@@ -1,4 +1,4 @@
-"""What a metric estimates over several trials: what a file means that does not say it, and what goes with neither."""
+"""The estimand of a metric over several trials: what the file implies, and what is incompatible with it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from trialwise.experiment.problems import Problems
 
 
 def measure_text(metric: model.Metric) -> str:
-    """The measure of a metric in words: "mean", "max", "p99"."""
+    """Describe the measure of a metric: "mean", "max", "p99"."""
     return f"p{metric.percentile:g}" if metric.percentile is not None else str(metric.measure)
 
 
 def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
-    """What is estimated over several trials, in words; empty of metrics whose trials have no samples to pool.
+    """Describe the estimand over several trials in words; empty for metrics whose trials have no samples to pool.
 
-    The quantile of all samples and the mean of trials' quantiles are different numbers: whatever shows one of them names it.
+    The quantile of all samples and the mean of per-trial quantiles are different numbers, so every output names the one it shows.
     """
     what = measure_text(metric)
     if estimand == "pooled":
@@ -26,7 +26,7 @@ def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
 
 
 def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
-    """Note what rests on another estimand or convention."""
+    """Note options that require another estimand or convention."""
     if metric.convergence and metric.convention != "linear":
         hint = 'write convention = "linear", or leave convergence out'
         problems.add((*key, "convergence"), "windows of a trial have linear percentiles", hint)
@@ -45,7 +45,7 @@ def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
 
 
 def check_batches(experiment: model.Experiment, problems: Problems) -> None:
-    """Note metrics of CCEval's batches where no trial is tilted."""
+    """Note metrics of CCEval's batches if no trial is tilted."""
     for metric in experiment.metrics:
         if metric.estimand == "model_based" and not experiment.trial.traits.weighted:
             hint = 'write estimand = "pooled"; or name a tilt in trial.workload (`trialwise tilt`)'

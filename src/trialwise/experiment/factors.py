@@ -1,4 +1,4 @@
-"""What is varied on purpose: section [factors], levels and what is drawn for each round."""
+"""Section [factors]: factors with their levels, and those sampled for each round."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ class Draw(Section):
 FactorTable = Annotated[list[Level] | Draw, ByShape(items=Levels, table=Draw)]
 
 MAX_TREATMENTS = 100_000
-"""More combinations of levels than this are a mistake in the file."""
+"""More combinations of levels than this indicate a mistake in the file."""
 MAX_DRAWN = 2**53
-"""Up to here doubles hold every whole number."""
+"""Doubles represent all integers up to here."""
 
 
 def build_factor(
     name: str, section: Sequence[Level] | Draw, path: Path, problems: Problems, within: Path | None = None
 ) -> Factor:
-    """A factor of the document as a record; what is wrong with its levels or its draw is noted.
+    """Build the record of a factor; note problems with its levels or its draw.
 
-    `within` is the experiment directory where the file is the frozen one there.
+    `within` is the experiment directory if the file is the frozen copy in it.
     """
     if name in BUILT_IN:
         taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
@@ -106,7 +106,7 @@ def _check_levels(name: str, levels: Sequence[Level], problems: Problems) -> Non
 
 
 def check_treatments(factors: Sequence[Factor], problems: Problems) -> None:
-    """Note a problem where the levels combine to more treatments than `MAX_TREATMENTS`."""
+    """Note a problem if the levels combine to more treatments than `MAX_TREATMENTS`."""
     number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, FixedFactor))
     if number > MAX_TREATMENTS:
         problems.add(
@@ -164,7 +164,7 @@ def _drawn_from_range(name: str, draw: Range, problems: Problems) -> DrawnFactor
 
 
 def factor_value(factor: Factor) -> Any:  # noqa: ANN401 levels, or a table
-    """A factor as the file has it."""
+    """Return a factor as written in the file."""
     if isinstance(factor, FixedFactor):
         return factor.levels
     if factor.origin == "list":

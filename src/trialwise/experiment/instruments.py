@@ -1,4 +1,4 @@
-"""What can be recorded of a trial beside its metrics: sections [measurement] and [instrumentation], names and units."""
+"""Sections [measurement] and [instrumentation]: what can be recorded of a trial in addition to its metrics, with names and units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.experiment.problems import nearest, shown
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """A number that is recorded: its unit, and what it is."""
+    """A number that can be recorded: its unit, and its meaning."""
 
     unit: str
     meaning: str
@@ -40,13 +40,13 @@ INTERRUPTS = {
     "machine_steal": Instrument("s", "CPU time that the hypervisor gave to others"),
     "cpus_interrupts": Instrument("", "interrupts on the CPUs that the program is pinned to"),
 }
-"""Of the whole machine while the program ran (`interrupts = true`); the last one where it is pinned."""
+"""Of the whole machine while the program ran (`interrupts = true`); the last one if it is pinned."""
 
 _SECONDS = {"task-clock", "cpu-clock"}
 
 
 def is_counter(name: str) -> bool:
-    """Whether `perf_event_open` can be asked for it by that name: `instructions`, `cycles:u`, `r01c2`."""
+    """Return True if it is a counter name for `perf_event_open`: `instructions`, `cycles:u`, `r01c2`."""
     from trialwise._linux import counter_setting
 
     try:
@@ -101,12 +101,12 @@ class Instrumentation(Section):
 
 
 def counter_unit(name: str) -> str:
-    """The unit in which a counter is recorded."""
+    """Return the unit of a counter."""
     return "s" if name.removesuffix(":u") in _SECONDS else ""
 
 
 def instruments_of(instrumentation: Instrumentation) -> Iterator[str]:
-    """The names of everything that is switched on."""
+    """Yield the names of all enabled instruments."""
     yield from instrumentation.perf
     if instrumentation.resources:
         yield from RESOURCES
@@ -115,13 +115,13 @@ def instruments_of(instrumentation: Instrumentation) -> Iterator[str]:
 
 
 def instrument_unit(name: str) -> str:
-    """The unit of an instrument by its name."""
+    """Return the unit of an instrument by its name."""
     known = RESOURCES | INTERRUPTS
     return known[name].unit if name in known else counter_unit(name)
 
 
 def how_to_switch_on(name: str, known: Sequence[str]) -> str:
-    """Say what switches an instrument on that is not one of the `known` here."""
+    """Say how to enable an instrument that is not one of the `known` here."""
     if meant := nearest(name, known):
         return f'did you mean "{meant}"?'
     if name in RESOURCES:

@@ -1,4 +1,4 @@
-"""What is done to the machines that trials run on: sections [reset] and [workers]."""
+"""Sections [reset] and [workers]: how the machines of trials are prepared."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin",
 
 
 def _emptied(path: str) -> str:
-    """Refuse a folder that is to be emptied and is not plainly one of the experiment's own.
+    """Refuse to empty a folder that does not clearly belong to the experiment.
 
-    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
-    system.
+    A relative folder must lie below the folder of the experiment, an absolute one at least three levels deep and outside system
+    folders.
     """
     parts = PurePosixPath(path).parts
     hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
@@ -103,7 +103,7 @@ class Reset(Section):
 
     @property
     def text(self) -> str:
-        """What is done, in a line for people."""
+        """Describe the reset in one line."""
         parts = [
             f"fresh directory {self.directory.path}" if self.directory else "",
             f"restart of {self.service}" if self.service else "",
@@ -119,7 +119,7 @@ _RESETS = ("command", "service", "directory", "drop_caches", "reboot", "namespac
 
 
 def check_reset(reset: Reset, problems: Problems) -> None:
-    """Note a reset that resets nothing, or empties what it must not."""
+    """Note a reset that resets nothing, or empties a folder that it must not."""
     if not any(getattr(reset, name) for name in _RESETS):
         problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
 
@@ -198,7 +198,7 @@ class Workers(Section):
 
 
 def check_workers(workers: Workers, problems: Problems) -> None:
-    """Note each key that does not go with another."""
+    """Note each key that is incompatible with another."""
     if workers.git is not None:
         for name in ("files", "exclude"):
             if problems.given(("workers", name)):

@@ -1,8 +1,8 @@
 """Mahimahi's shells as links: `mm-delay 28 mm-loss uplink .004 mm-link UP DOWN -- COMMAND`, nested in any order and depth.
 
-The words mean what mahimahi's programs take them for: the first shell is the outermost, a packet going up meets the innermost
-first; options stand anywhere before `--` or the command's own; byte counts are mahimahi's (opportunities of 1504 bytes, packets
-and byte limits with 4 bytes more).
+The words have the meaning that mahimahi's programs give them: the first shell is the outermost, an uplink packet meets the innermost
+first; options may be anywhere before `--` or the command; byte counts are mahimahi's (opportunities of 1504 bytes, packets and byte
+limits with 4 bytes more).
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from trialwise.visible import visible
 
 Direction = Literal["uplink", "downlink"]
 Group = tuple[tuple[str, str], ...]
-"""Keys and values of a link, as `uplink = {…}` of a path has them."""
+"""Keys and values of a link, as in `uplink = {…}` of a path."""
 _DIRECTIONS: tuple[Direction, Direction] = ("uplink", "downlink")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLog:
-    """A log that an mm-link was asked for.
+    """A log requested from an mm-link.
 
     Attributes
     ----------
     direction
-        Which way it logs.
+        The direction that it logs.
     path
-        Where to.
+        The log file.
     trace
-        The trace of that way.
+        The trace of that direction.
     queue
-        The queue as mahimahi's header says it, such as ``droptail [packets=50]``.
+        The queue as in mahimahi's header, such as ``droptail [packets=50]``.
     group
-        The place of the mm-link among the groups of that direction.
+        The index of the mm-link among the groups of that direction.
     words
-        Those of the mm-link, with what runs inside it.
+        The words of the mm-link, including what runs inside it.
     """
 
     direction: Direction
@@ -52,20 +52,20 @@ class LinkLog:
 
 @dataclass(frozen=True, slots=True)
 class Shells:
-    """What nested shells come to.
+    """The result of reading nested shells.
 
     Attributes
     ----------
     uplink, downlink
-        Groups of pairs, each way in the order in which a packet meets them.
+        Groups of pairs, in each direction in the order in which a packet meets them.
     once
-        Whether an mm-link was told to end with its trace (`--once`).
+        True if an mm-link ends with its trace (`--once`).
     logs
-        Logs that were asked for.
+        The requested logs.
     command
         What runs inside; empty for an interactive shell.
     notes
-        What was accepted and has no effect.
+        Accepted options without effect.
     """
 
     uplink: tuple[Group, ...]
@@ -78,7 +78,7 @@ class Shells:
 
 @dataclass(frozen=True, slots=True)
 class _Shell:
-    """One shell: its group each way, if it has one, and the words that follow it."""
+    """One shell: its group in each direction, if it has one, and the words that follow it."""
 
     rest: list[str]
     uplink: Group = ()
@@ -89,14 +89,14 @@ class _Shell:
 
 
 def is_shell(word: str) -> bool:
-    """Whether a word is the name of one of mahimahi's shells that shape links."""
+    """Return True if a word is the name of one of mahimahi's shells that shape links."""
     return word in _SHELLS
 
 
 def check_known(word: str) -> None:
-    """Raise PlanError where a word has the form of one of mahimahi's shells and is none that is understood.
+    """Raise PlanError if a word looks like one of mahimahi's shells but is not supported.
 
-    A program of that name that can be started is none of our business.
+    A program of that name that can be started is accepted.
     """
     if re.fullmatch(r"mm-[a-z-]+", word) and word not in _SHELLS and which(word) is None:
         raise PlanError(
@@ -108,7 +108,7 @@ def check_known(word: str) -> None:
 def read_shells(words: Sequence[str]) -> Shells:
     """Read the words of nested shells.
 
-    What the values themselves must be (rates of loss, files of traces) the link says when it is made.
+    The values themselves (loss rates, trace files) are checked when the link is built.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def read_shells(words: Sequence[str]) -> Shells:
     Returns
     -------
     Shells
-        The links of both ways, and the command.
+        The links of both directions, and the command.
 
     Raises
     ------
     PlanError
-        What mahimahi itself would refuse, and what cannot be said of a link; in one line, whatever the words hold.
+        Mahimahi itself would refuse the words, or a link cannot express them; the message is one line, whatever the words contain.
     """
     try:
         return _read(words)
@@ -241,7 +241,7 @@ _SHELLS: dict[str, Callable[[list[str]], _Shell]] = {
 _LINK_VALUES = {"u": "uplink-log", "d": "downlink-log"} | {
     name: name for way in _DIRECTIONS for name in (f"{way}-log", f"{way}-queue", f"{way}-queue-args")
 }
-"""Options of mm-link that take a value, by what they are called."""
+"""Options of mm-link that take a value, with their names."""
 _METERS = ("meter-uplink", "meter-downlink", "meter-uplink-delay", "meter-downlink-delay", "meter-all")
 _SHORT_METERS = ("u", "d")
 _QUEUES = {
@@ -251,14 +251,14 @@ _QUEUES = {
     "codel": ("target", "interval"),
     "pie": ("qdelay_ref", "max_burst"),
 }
-"""Queues of mm-link, and the times in milliseconds that each needs."""
+"""Queues of mm-link, and the times in milliseconds that each requires."""
 _OURS = {"qdelay_ref": "target"}
 _LARGEST = 1e9
 _DELAY_DIGITS = 9
 _FOR_EVER = 1e7
-"""Seconds: as long as a phase of an outage can be, and longer than any command runs."""
+"""In seconds: the longest phase of an outage, longer than any command runs."""
 _NOTHING_PASSES = ("loss", "pattern:1")
-"""mm-loss 1, and mm-onoff that is never on: legal words, for a way that is cut."""
+"""mm-loss 1, and mm-onoff that is never on: legal, for a direction that is cut."""
 
 
 def _rate(trace: str, *, once: bool) -> str:
@@ -268,7 +268,7 @@ def _rate(trace: str, *, once: bool) -> str:
 
 
 def _queue(direction: Direction, given: dict[str, str]) -> tuple[str, str]:
-    """A queue as a link has it, and as mahimahi's log does."""
+    """Return a queue as written for a link, and as in mahimahi's log."""
     name, text = given.get(f"{direction}-queue", "infinite"), given.get(f"{direction}-queue-args", "")
     option = f"mm-link: --{direction}-queue"
     if name not in _QUEUES:
@@ -300,7 +300,7 @@ def _check_arguments(option: str, name: str, limits: dict[str, int], times: dict
 
 
 def _argument(text: str, name: str) -> int:
-    """The digits that follow the first `name=`, as mahimahi finds them; 0 without."""
+    """Return the digits that follow the first `name=`, as mahimahi parses them; 0 if there are none."""
     found = re.search(rf"{name}\s*=\s*(\d+)", text)
     return int(found[1]) if found else 0
 
@@ -308,7 +308,7 @@ def _argument(text: str, name: str) -> int:
 def _options(
     shell: str, words: list[str], valued: dict[str, str], flags: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Options as getopt_long finds them, wherever they stand before `--`; and all other words."""
+    """Parse options like getopt_long, anywhere before `--`, and return all other words."""
     given: dict[str, str] = {}
     positional: list[str] = []
     rest = list(words)
@@ -332,7 +332,7 @@ def _options(
 
 
 def _option(shell: str, word: str, known: Sequence[str]) -> tuple[str, str | None]:
-    """The name of an option, in full, and the value that stands in the same word."""
+    """Return the full name of an option, and the value in the same word, if any."""
     if word.startswith("--"):
         text, equals, value = word[2:].partition("=")
         long = [name for name in known if len(name) > 1]
@@ -362,7 +362,7 @@ def _number(name: str, words: list[str], place: int, wanted: str, example: str) 
 
 
 def _decimal(value: float) -> str:
-    """A number without an exponent."""
+    """Write a number without an exponent."""
     return f"{value:.12f}".rstrip("0").rstrip(".")
 
 
@@ -373,7 +373,7 @@ def _one_way(direction: Direction, pair: tuple[str, str], rest: list[str]) -> _S
 
 
 def _after(words: list[str]) -> list[str]:
-    """The words of what runs inside; a `--` before it, which mahimahi would try to run, is passed over."""
+    """Return the words of what runs inside; a `--` before it, which mahimahi would try to run, is skipped."""
     return words[1:] if words[:1] == ["--"] else words
 
 

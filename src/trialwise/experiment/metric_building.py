@@ -1,4 +1,4 @@
-"""From a metric's table to the model: its source, what reduces it, and what is claimed about it."""
+"""Building of a metric from its table: its source, its measure, and its claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise.experiment.traits import Trial
 
 
 def build_metric(name: str, table: MetricTable, trial: Trial, problems: Problems) -> model.Metric:
-    """Build the metric of that name in an experiment with such trials."""
+    """Build the metric of that name for an experiment with such trials."""
     key: Key = ("metrics", name)
     if table.variability and not table.kpis:
         hint = "add kpi = { percentile = 50, confidence = 95 }"
@@ -34,7 +34,7 @@ def build_metric(name: str, table: MetricTable, trial: Trial, problems: Problems
 
 
 def _completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metric:
-    """Put in the defaults that depend on the source, the measure and the direction."""
+    """Add the defaults that depend on the source, the measure and the direction."""
     metric = put_in(metric, key, metric_defaults(metric), problems)
     stop, score = metric.stop, metric.variability
     return replace(

@@ -1,6 +1,6 @@
-"""What an experiment is: frozen records, free of any file format.
+"""The model of an experiment: frozen records, independent of any file format.
 
-`reading` builds them from an `experiment.toml`; every other stage works on them alone.
+`reading` builds them from an `experiment.toml`; every other stage works only with them.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class Experiment(ExperimentTable):
 
     @property
     def fixed_factors(self) -> tuple[FixedFactor, ...]:
-        """The factors whose levels make the treatments."""
+        """The factors whose levels define the treatments."""
         return tuple(factor for factor in self.factors if isinstance(factor, FixedFactor))
 
     def includes(self, factors: Mapping[str, Level]) -> bool:
-        """Return True where a trial's levels are those of a treatment: none that was dropped from the file."""
+        """Return True if a trial's levels are those of a treatment that is still in the file."""
         return all(
             level_text(factors[factor.name]) in {level_text(level) for level in factor.levels}
             for factor in self.fixed_factors
@@ -114,11 +114,11 @@ class Experiment(ExperimentTable):
 
     @property
     def drawn_factors(self) -> tuple[DrawnFactor, ...]:
-        """The factors that are drawn for each round."""
+        """The factors that are sampled for each round."""
         return tuple(factor for factor in self.factors if isinstance(factor, DrawnFactor))
 
     def metric(self, name: str) -> Metric:
-        """The metric called `name`; KeyError where there is none."""
+        """Return the metric called `name`; raise KeyError if there is none."""
         for metric in self.metrics:
             if metric.name == name:
                 return metric

@@ -1,4 +1,4 @@
-"""Emulated paths by name: those of the experiment file, and those that come with Trialwise."""
+"""Emulated paths by name: those of the experiment file, and those shipped with Trialwise."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _FILE = pathlib.Path(__file__).with_name("named_paths.toml")
 
 @cache
 def shipped_paths() -> Mapping[str, PathSettings]:
-    """The paths that come with Trialwise, by name, each with its source."""
+    """Return the paths shipped with Trialwise, by name, each with its source."""
     return {name: _shipped(table) for name, table in tomllib.loads(_FILE.read_text()).items()}
 
 
 def path_named(name: str, own: Mapping[str, PathSettings] | None = None) -> PathSettings:
-    """The path called `name`, looked up among `own` first.
+    """Return the path called `name`, looked up among `own` first.
 
     Raises
     ------
     PlanError
-        When no path has this name; it tells the nearest.
+        No path has this name; the message suggests the nearest.
     """
     known = {**shipped_paths(), **(own or {})}
     if name not in known:

@@ -1,4 +1,4 @@
-"""Metrics, margins and levels as they stand on a command line."""
+"""Metrics, margins and levels as written on a command line."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SOURCES = "wall, user, system, max_rss, stdout:REGEX, json:/POINTER, csv:COLUMN,
 
 
 def metric_of(name: str, words: str) -> Metric:
-    """The metric of that name from what says where it comes from.
+    """Build the metric of that name from the words for its source.
 
     Raises
     ------
     PlanError
-        That is none of `SOURCES`.
+        The words are none of `SOURCES`.
     """
     kind, colon, rest = words.partition(":")
     if not colon and kind in get_args(Resource):
@@ -64,7 +64,7 @@ def _source(kind: str, rest: str) -> Source | None:
 
 
 def extent_of(text: str) -> Extent:
-    """A margin as people write it: "5%", or 0.5 in the metric's unit.
+    """Parse a margin: "5%", or 0.5 in the metric's unit.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def extent_of(text: str) -> Extent:
 
 
 def levels_of(text: str) -> list[Level]:
-    """Levels between commas, each as TOML would read it without quotes, else the text itself."""
+    """Parse comma-separated levels, each as TOML would read it without quotes, else as text."""
     return [_level(part.strip()) for part in text.split(",")]
 
 

@@ -1,4 +1,4 @@
-"""What spans several keys of a path trial."""
+"""Checks of a path trial that involve several keys."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trialwise.experiment.problems import Problems
 
 _MAX_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:")
-"""Links that name files are checked where they are run: an experiment can be read where its files are not."""
+"""Links with files are checked when they run, so that an experiment can be read where its files are missing."""
 
 
 def path_trial(table: trials.PathTrialTable, document: doc.Document, problems: Problems) -> trials.PathTrial:
-    """The trial of a document whose kind is path; what is wrong is noted."""
+    """Build the trial of a document with the kind path; problems are noted."""
     if table.engine == "simulated":
         for name in ("lateness", "environment"):
             if problems.given(("trial", name)):
@@ -40,7 +40,7 @@ def path_trial(table: trials.PathTrialTable, document: doc.Document, problems: P
 
 
 def path_texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
-    """The texts of the paths of a document, in which placeholders are filled."""
+    """Yield the texts of the paths of a document in which placeholders are filled."""
     for key, settings in _tables(document).items():
         for way in ("uplink", "downlink"):
             for name, text in _pairs(getattr(settings, way)).items():
@@ -49,7 +49,7 @@ def path_texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key
 
 
 def _tables(document: doc.Document) -> Mapping[Key, trials.PathSettings]:
-    """The paths that the file describes."""
+    """Return the paths that the file defines."""
     found: dict[Key, trials.PathSettings] = {("paths", name): each for name, each in document.paths.items()}
     own = getattr(document.trial, "path", None)
     return found | ({("trial", "path"): own} if isinstance(own, trials.PathSettings) else {})
@@ -60,7 +60,7 @@ def _pairs(way: trials.Groups) -> dict[str, str]:
 
 
 def _check_link(key: Key, way: trials.Groups, problems: Problems) -> None:
-    """Note what no link can be, as far as it needs neither a factor nor a file."""
+    """Note invalid links, as far as the check needs neither a factor nor a file."""
     if any(names_in(text) or text.startswith(_FROM_FILES) for text in _pairs(way).values()):
         return
     try:

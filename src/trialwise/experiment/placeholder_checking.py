@@ -1,4 +1,4 @@
-"""Placeholders in the texts of a document: all known, and every factor used."""
+"""Check of placeholders in the texts of a document: all are known, and every factor is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trialwise.experiment.text import frozen_name, read_text
 
 
 def check_placeholders(document: doc.Document, path: Path, problems: Problems) -> None:
-    """Note every placeholder that nothing fills, every use of an unseen factor, and every factor that no text uses."""
+    """Note every unknown placeholder, every use of an unseen factor, and every factor that no text uses."""
     factors = list(document.factors)
     used: set[str] = set()
     known = [*factors, *BUILT_IN]
@@ -53,7 +53,7 @@ def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Proble
 
 
 def _texts(value: object, place: Key, *, filled: bool = False) -> Iterator[tuple[Key, str]]:
-    """Every text in which placeholders are filled, with its key."""
+    """Yield every text in which placeholders are filled, with its key."""
     if isinstance(value, Section):
         for name, field in keys_of(type(value)).items():
             yield from _texts(getattr(value, name), (*place, field.name), filled=field.key.filled)
@@ -73,7 +73,7 @@ def _texts(value: object, place: Key, *, filled: bool = False) -> Iterator[tuple
 def _stream_texts(
     document: doc.Document, path: Path, problems: Problems
 ) -> Iterator[tuple[Key, str, Sequence[str]]]:
-    """The file of streams, in which the collector's address is filled too."""
+    """Yield the texts of the streams file, in which the collector's address is filled too."""
     if document.measurement is None or document.measurement.config is None:
         return
     key = ("measurement", "config")

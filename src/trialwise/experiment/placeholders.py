@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*"
 _PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 BUILT_IN = ("seed", "series", "round", "position", "trial", "directory")
-"""Placeholders beside the factors: the trial's seed and place, and a fresh directory of its own."""
+"""Placeholders in addition to the factors: the trial's seed and position, and a fresh directory."""
 
 COLLECTOR = "collector"
-"""In a file of streams: where the trial's collector is."""
+"""In a streams file: the address of the trial's collector."""
 
 
 def names_in(text: str) -> set[str]:
-    """The placeholder names that stand in `text`; `{{name}}` is the literal text `{name}`."""
+    """Return the placeholder names in `text`; `{{name}}` is the literal text `{name}`."""
     return {match.group(2) for match in _PLACEHOLDER.finditer(text) if match.group(2)}
 
 
 def fill(text: str, values: Mapping[str, Level]) -> str:
-    """Replace each `{name}` by its value and `{{name}}` by `{name}`; other braces stay as they are.
+    """Replace each `{name}` by its value and `{{name}}` by `{name}`; other braces are unchanged.
 
     Raises
     ------
     KeyError
-        When a placeholder has no value.
+        A placeholder has no value.
     """
 
     def replacement(match: re.Match[str]) -> str:
@@ -40,14 +40,14 @@ def fill(text: str, values: Mapping[str, Level]) -> str:
 
 
 def level_text(level: Level) -> str:
-    """A level as it is written into commands, identifiers and tables."""
+    """Write a level for commands, identifiers and tables."""
     if isinstance(level, bool):
         return "true" if level else "false"
     return repr(level) if isinstance(level, float) else str(level)
 
 
 def literal(text: str) -> str:
-    """The text with every `{name}` that is not built in written so that `fill` gives it back as it is."""
+    """Escape every `{name}` that is not built in, so that `fill` returns the text unchanged."""
 
     def kept(match: re.Match[str]) -> str:
         name = match.group(2)

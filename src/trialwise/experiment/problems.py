@@ -1,4 +1,4 @@
-"""Everything that is wrong with an experiment file, with file, line and key, as one error."""
+"""All problems of an experiment file, with file, line and key, as one error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_DECIMAL = 2048
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong at `key`, and what would put it right."""
+    """One problem at `key`, and its remedy."""
 
     key: Key
     text: str
@@ -27,7 +27,7 @@ class Problem:
 
 
 class Problems:
-    """Collects what is wrong with one file."""
+    """Collects the problems of one file."""
 
     def __init__(self, path: Path, lines: Mapping[Key, int]) -> None:
         self._path = path
@@ -39,15 +39,15 @@ class Problems:
         self._found.setdefault((key, text), Problem(key, text, hint))
 
     def given(self, key: Key) -> bool:
-        """Return True where the file has the key."""
+        """Return True if the file has the key."""
         return key in self._lines
 
     def has(self, key: Key) -> bool:
-        """Whether a problem was noted at this key."""
+        """Return True if a problem was noted at this key."""
         return any(noted == key for noted, _ in self._found)
 
     def raise_any(self) -> None:
-        """Raise what was found, if anything, as one PlanError in the order of the file."""
+        """Raise all problems, if any, as one PlanError in the order of the file."""
         found = sorted(self._found.values(), key=lambda problem: self._line(problem.key) or 0)
         if len(found) == 1:
             raise PlanError(self._said(found[0]), hint=found[0].hint)
@@ -60,7 +60,7 @@ class Problems:
         return f"{self._path}{f':{line}' if line else ''}: {key_text(problem.key)}: {problem.text}"
 
     def _line(self, key: Key) -> int | None:
-        """The line of the key, or of the innermost table or list around it that the file has."""
+        """Return the line of the key, or of the innermost enclosing table or list in the file."""
         for length in range(len(key), 0, -1):
             if line := self._lines.get(key[:length]):
                 return line
@@ -68,7 +68,7 @@ class Problems:
 
 
 def key_text(key: Key) -> str:
-    """A key as it is written: `metrics.speed.kpi[1].percentile`; list elements count from 1."""
+    """Write a key as in `metrics.speed.kpi[1].percentile`; list elements count from 1."""
     text = ""
     for part in key:
         if isinstance(part, int):
@@ -79,7 +79,7 @@ def key_text(key: Key) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as the file has it, shortened; lists and tables only by name."""
+    """Write a value as in the file, shortened; lists and tables by type only."""
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list):
@@ -91,21 +91,21 @@ def shown(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text in quotes; with escapes where it holds what a terminal might take for a command."""
+    """Quote a text, escaping characters that a terminal might treat as commands."""
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _number(value: object) -> str:
-    """A number; in hexadecimal where it has too many digits for Python to write them."""
+    """Write a number; in hexadecimal if it has too many digits for Python's decimal output."""
     return hex(value) if isinstance(value, int) and value.bit_length() > _MAX_DECIMAL else str(value)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be."""
+    """Return the known word that `word` was probably meant to be."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)), None)
 
 
 def either(words: Iterable[str]) -> str:
-    """The words with commas, and an or before the last."""
+    """Join words with commas, and "or" before the last."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last

@@ -1,4 +1,4 @@
-"""Quantities that trials are asked for, and those of the packets and programs of a path trial."""
+"""Quantities of trials, and those of the packets and programs of a path trial."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One thing to ask for: its unit, which way is better, what it is, and whether one flow has it by itself.
+    """A quantity: its unit, which direction is better, its meaning, and whether a single flow has it.
 
-    `samples` says whether a trial gives one number, many, or many of which each has its time.
+    `samples` says whether a trial gives one number, many, or many with times.
     """
 
     unit: str
@@ -26,33 +26,33 @@ class Quantity:
 
 
 class QuantitySource(Source):
-    """A source that is asked for a quantity, which says unit, direction and samples."""
+    """A source of a named quantity, which defines unit, direction and samples."""
 
     __slots__ = ()
 
     @property
     def asked(self) -> Quantity | None:
-        """The quantity; None where there is none of the name."""
+        """The quantity; None if the name is unknown."""
         raise NotImplementedError
 
     @property
     def unit(self) -> str:
-        """That of the quantity."""
+        """The unit of the quantity."""
         return self.asked.unit if self.asked else ""
 
     @property
     def better(self) -> Better | None:
-        """As the quantity has it."""
+        """The direction of the quantity."""
         return self.asked.better if self.asked else None
 
     @property
     def gives_samples(self) -> bool:
-        """Whether a trial has several of the quantity."""
+        """True if a trial has several values of the quantity."""
         return self.asked is not None and self.asked.samples != "one"
 
     @property
     def has_times(self) -> bool:
-        """Whether each of them has its time."""
+        """True if each of them has a time."""
         return self.asked is not None and self.asked.samples == "timed"
 
 

@@ -1,4 +1,4 @@
-"""Quantities as people write them in an experiment file: durations and percentages."""
+"""Quantities as written in an experiment file: durations and percentages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def seconds(text: str | float) -> float:
     Raises
     ------
     ValueError
-        When the text is not a duration, or the duration is negative or not finite.
+        The text is not a duration, or the duration is negative or not finite.
     """
     if isinstance(text, str):
         return parse_quantity(text, "time")
@@ -38,7 +38,7 @@ def seconds(text: str | float) -> float:
 
 
 def duration_text(value: float) -> str:
-    """Write a duration for people: the two largest units that matter, as in "1h 30min", "350ms" or "12.7us"."""
+    """Write a duration in its two largest relevant units, as in "1h 30min", "350ms" or "12.7us"."""
     for unit, below in (("ns", "us"), ("us", "ms"), ("ms", "s")):
         if 0 < value < 0.9995 * _SECONDS[below]:
             return f"{value / _SECONDS[unit]:.3g}{unit}"

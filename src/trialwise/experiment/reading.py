@@ -40,22 +40,22 @@ def read_experiment(path: Path) -> model.Experiment:
     Raises
     ------
     PlanError
-        When the file cannot be read or says something that cannot be carried out: names file, line and key, what
-        is wrong, and the nearest known key or the allowed values; every problem, not only the first.
+        The file cannot be read or is invalid. The message gives file, line and key, what is wrong, and the nearest known key or the
+        allowed values, for every problem, not only the first.
     """
     return parse_experiment(read_text(path), path)
 
 
 def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Experiment:
-    """Check the text of an experiment file; `path` is where it stands, for messages and relative paths.
+    """Check the text of an experiment file; `path` is its location, for messages and relative paths.
 
-    A `frozen` one stands in an experiment directory, which somebody else may have filled: the files that it draws from are
-    read from their copies there, and from nowhere else.
+    A `frozen` file is in an experiment directory, which may come from someone else: the files that it draws from are read only from
+    their copies there.
 
     Raises
     ------
     PlanError
-        As `read_experiment` raises it.
+        As for `read_experiment`.
     """
     try:
         return _parsed(text, path, path.parent if frozen else None)

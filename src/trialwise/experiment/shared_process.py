@@ -1,4 +1,4 @@
-"""What does not go with a process that several trials share: whatever is of one process and not of one call."""
+"""Checks for a process that several trials share: it excludes whatever belongs to a process instead of a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RETURN = "return the number from the function"
 
 
 def check_shared_process(document: doc.Document, factors: Sequence[Factor], problems: Problems) -> None:
-    """Note everything in the file that a process which serves several trials cannot give."""
+    """Note everything in the file that a process serving several trials cannot provide."""
     if not document.trial.shares:
         return
     key: Key = ("trial", "process")
@@ -33,7 +33,7 @@ def check_shared_process(document: doc.Document, factors: Sequence[Factor], prob
 
 
 def _check_texts(trial: PythonTrial, factors: Sequence[Factor], problems: Problems) -> None:
-    """The process gets environment and directory once, so what differs from call to call cannot stand in them."""
+    """Note texts that differ between calls: the shared process gets environment and directory only once."""
     same = {factor.name for factor in factors if isinstance(factor, FixedFactor)} | {"series"}
     for key, text in _texts(trial):
         for name in sorted(names_in(text) - same):

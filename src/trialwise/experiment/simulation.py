@@ -1,4 +1,4 @@
-"""What a simulated trial is: frozen records, whose texts may hold placeholders."""
+"""Frozen records of simulated trials; their texts may contain placeholders."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _Parameters = Annotated[
 
 Phase = Literal["stable", "all"]
 SOBOL_BLOCK = 256
-"""Rounds whose flow lists are one scrambled Sobol sample: the unit of which several say how an estimate varies."""
+"""Rounds whose flow lists form one scrambled Sobol sample; several of them show the variance of an estimate."""
 
 SIMULATION_ENGINES = ("trialwise", "ns3")
-"""What simulates: our own simulator, or ns-3 in a process of its own."""
+"""The simulators: our own, or ns-3 in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,13 @@ class Workload(Section):
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every key that is given, and its text."""
+        """Yield every key that is given, with its text."""
         for name in self.__slots__:
             if name != "sampling" and (text := getattr(self, name)):
                 yield name, text
 
     def written(self) -> dict[str, Any]:
-        """As its table has it."""
+        """Return the workload as its table."""
         if self.flows:
             return {"flows": self.flows}
         table: dict[str, Any] = dict(self.texts)
@@ -139,11 +139,11 @@ class Workload(Section):
 
 @dataclass(frozen=True, slots=True)
 class OfferedLoad:
-    """What a workload asks of the network in the mean.
+    """The mean load that a workload offers to the network.
 
-    `load` is a part of the capacity of `load_of`, and `fullest_load` what that comes to on the link that is fullest for its rate,
-    from its first node to its second; equal-cost paths share evenly. Both are of payload; `fullest_with_headers` is of the packets
-    of flows as they are drawn, without what a controller adds to them.
+    `load` is a share of the capacity of `load_of`, and `fullest_load` the resulting share on the most loaded link relative to its
+    rate, from its first node to its second; equal-cost paths share evenly. Both refer to payload; `fullest_with_headers` includes
+    the headers of the drawn flows' packets, but nothing that a controller adds.
     """
 
     load: float
@@ -154,7 +154,7 @@ class OfferedLoad:
 
     @property
     def caution(self) -> str | None:
-        """Say that packets with their headers are more than the fullest link carries; None where they are not."""
+        """Warn if packets with their headers exceed the capacity of the most loaded link; None otherwise."""
         if self.fullest_with_headers <= 1:
             return None
         first, second = self.fullest_link
@@ -165,7 +165,7 @@ class OfferedLoad:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The load in words."""
         of = "the hosts' links" if self.load_of == "host" else "the bottleneck"
         first, second = self.fullest_link
         text = (
@@ -257,7 +257,7 @@ class SimulationTrial(Trial):
 
     @property
     def traits(self) -> Traits:
-        """Computed, of flows that are known."""
+        """Traits of computed trials with known flows."""
         return Traits(
             computed=True,
             cheap=True,
@@ -276,11 +276,11 @@ class SimulationTrial(Trial):
 
     @property
     def workload_texts(self) -> tuple[tuple[str, str], ...]:
-        """Those of the workload, and of the network that it is for."""
+        """The texts of the workload, and of its network."""
         return (("topology", self.topology), ("routes", self.routes), *self.workload.texts)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
-        """A quantity of flows or of the network."""
+        """Build the source: a quantity of flows or of the network."""
         from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
         from trialwise.experiment.source_building import named_quantity
 
@@ -290,20 +290,20 @@ class SimulationTrial(Trial):
         return SimulationSource(name, table.sizes or "", table.phase or "stable")
 
     def check(self, experiment: Experiment, problems: Problems) -> None:
-        """Blocks of rounds are whole, and metrics go with tilted sizes."""
+        """Note incomplete blocks of rounds, and metrics that are incompatible with tilted sizes."""
         from trialwise.experiment.simulation_building import check_blocks, check_tilted
 
         check_blocks(experiment, problems)
         check_tilted(experiment, problems)
 
     def written(self) -> dict[str, Any]:
-        """What and where first, then which flows."""
+        """Return the table with the scenario first, then the flows."""
         table = table_of(self)
         first = {name: table.pop(name) for name in ("scheme", "topology", "routes") if name in table}
         return first | table | {"workload": self.workload.written()}
 
     def sections(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The tilts."""
+        """Return the tilts."""
         return {("tilts", name): tilt_table(tilt) for name, tilt in self.tilts}
 
 
@@ -316,16 +316,16 @@ class SimulationTable(SimulationTrial):
 
     @property
     def stated_runtime(self) -> float | None:
-        """As the table says."""
+        """The runtime in the table."""
         return self.runtime
 
     @property
     def shares(self) -> bool:
-        """As the table says."""
+        """The sharing in the table."""
         return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> SimulationTrial:
-        """The trial with its tilts."""
+        """Build the trial with its tilts."""
         from trialwise.experiment.simulation_building import simulation_trial
 
         return simulation_trial(self, document, problems)
@@ -333,7 +333,7 @@ class SimulationTable(SimulationTrial):
 
 @dataclass(frozen=True, slots=True)
 class SizeClass:
-    """Flows of at least `low` and less than `high` bytes; None for no such end."""
+    """Flows of at least `low` and less than `high` bytes; None means unbounded."""
 
     low: int = 0
     high: int | None = None
@@ -341,9 +341,9 @@ class SizeClass:
 
 @dataclass(frozen=True, slots=True)
 class SimulationSource(QuantitySource):
-    """What a simulated trial says: a quantity of `simulation_quantities`.
+    """A quantity of a simulated trial, from `simulation_quantities`.
 
-    It is of the flows of a class of sizes ("0B..100kB", empty for all) that start in a phase.
+    It covers the flows of a size class ("0B..100kB", empty for all) that start in a phase.
     """
 
     quantity: str
@@ -352,7 +352,7 @@ class SimulationSource(QuantitySource):
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         sizes = f"|sizes:{self.sizes}" if self.sizes else ""
         phase = "" if self.phase == "stable" else f"|phase:{self.phase}"
         return f"simulation:{self.quantity}{sizes}{phase}"
@@ -361,18 +361,18 @@ class SimulationSource(QuantitySource):
 
     @property
     def asked(self) -> Quantity | None:
-        """The quantity; None where there is none of the name."""
+        """The quantity; None if the name is unknown."""
         from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
         return SIMULATION_QUANTITIES.get(self.quantity)
 
     @property
     def pools(self) -> bool:
-        """Quantities with a sample for each flow."""
+        """True for quantities with a sample per flow."""
         return self.quantity in ("fct", "slowdown", "throughput")
 
     def written(self, name: str) -> dict[str, Any]:
-        """The quantity, unless the metric is called so; of which flows."""
+        """Return the quantity, unless it is the metric's name, and the selection of flows."""
         return {
             "quantity": None if self.quantity == name else self.quantity,
             "sizes": self.sizes or None,
@@ -381,12 +381,12 @@ class SimulationSource(QuantitySource):
 
 
 def names_file(text: str) -> bool:
-    """Whether a topology or sizes are those of a file: a shape has a colon, and a name of sizes neither dot nor slash."""
+    """Return True if a topology or sizes come from a file: a shape has a colon, and a name of sizes neither dot nor slash."""
     return ":" not in text and ("/" in text or "." in text)
 
 
 def files_named(trial: SimulationTrial) -> Iterator[str]:
-    """The files that a trial names, as they are written."""
+    """Yield the files that a trial names, as written."""
     if ":" not in trial.topology:
         yield trial.topology
     if trial.routes:

@@ -1,4 +1,4 @@
-"""From the tables of a simulated trial to the model."""
+"""Building of a simulated trial from its tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trialwise.rules import RULES, judging
 
 
 def simulation_trial(table: SimulationTable, document: doc.Document, problems: Problems) -> SimulationTrial:
-    """The trial of a document whose kind is simulation; what is wrong is noted."""
+    """Build the trial of a document with the kind simulation; problems are noted."""
     engine = table.engine
     if not names_in(engine) and engine not in SIMULATION_ENGINES:
         problems.add(
@@ -63,7 +63,7 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
 
 
 def check_blocks(experiment: Experiment, problems: Problems) -> None:
-    """Note where Sobol samples are no whole ones, or a single one, which does not say how an estimate varies."""
+    """Note Sobol samples that are incomplete, or a single one, which does not show the variance of an estimate."""
     design = experiment.design
     if not experiment.trial.traits.in_blocks:
         return
@@ -79,7 +79,7 @@ def check_blocks(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_stop_of_blocks(experiment: Experiment, problems: Problems) -> None:
-    """Note what does not go with looks at whole blocks: coverage was measured for the geometric rule, of trials as they are."""
+    """Note options incompatible with looks at complete blocks; coverage was measured for the geometric rule on untilted trials."""
     key, instead = ("trial", "workload", "sampling"), 'or take sampling = "random"'
     rule = RULES[experiment.design.looks]
     if experiment.design.stop == "verdict" or "blocks" not in rule.judges:
@@ -96,7 +96,7 @@ def _check_stop_of_blocks(experiment: Experiment, problems: Problems) -> None:
 
 
 def check_tilted(experiment: model.Experiment, problems: Problems) -> None:
-    """Note a tilt that is not there, and what cannot be had of tilted trials."""
+    """Note an unknown tilt, and what tilted trials cannot provide."""
     trial = assumed(experiment.trial, SimulationTrial)
     if not trial.workload.tilt:
         return
@@ -135,7 +135,7 @@ def _check_name(tilt: str, trial: simulation.SimulationTrial, problems: Problems
 
 
 def _check_metric(metric: model.Metric, problems: Problems) -> None:
-    """Weights make up for a tilt in the tail only: what is asked for has to be a tail quantile of all completion times."""
+    """Note metrics other than a tail quantile of all completion times, because weights correct a tilt in the tail only."""
     key, source = ("metrics", metric.name), metric.source
     lifts = "leave the tilt out, or have another experiment for this metric"
     if not isinstance(source, simulation.SimulationSource) or source.quantity != "fct":

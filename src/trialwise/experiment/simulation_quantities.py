@@ -1,4 +1,4 @@
-"""What a simulated trial can be asked for, with its unit."""
+"""Quantities of simulated trials, with their units."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SIMULATION_QUANTITIES: Mapping[str, Quantity] = {
 
 
 def size_class(text: str) -> SizeClass:
-    """The class that a text such as ``0B..100kB``, ``1MB..`` or ``..10kB`` names; the upper end is outside.
+    """Parse a size class such as ``0B..100kB``, ``1MB..`` or ``..10kB``; the upper bound is exclusive.
 
     Raises
     ------

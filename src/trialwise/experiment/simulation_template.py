@@ -1,4 +1,4 @@
-"""An experiment of simulated trials to start from, with comments."""
+"""A commented template for an experiment with simulated trials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from trialwise.experiment.toml_writing import toml_value
 
 
 def simulation_template(name: str) -> str:
-    """The text of an experiment file called `name`: two congestion controls over the same flows, until their tails are known."""
+    """Return an experiment file called `name`: two congestion controls over the same flows, until their tails are known."""
     return _TEXT.format(name=toml_value(name))
 
 

@@ -1,4 +1,4 @@
-"""From a metric's table to its source: what programs are read for, and quantities by name."""
+"""Building of a metric's source from its table: outputs of programs, and quantities by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialwise.experiment.quantities import Quantity
 def program_source(
     key: Key, table: MetricTable, problems: Problems, *, returns: bool = False
 ) -> sources.Source:
-    """The source of a metric of a program; where it `returns` something, that unless the table says otherwise."""
+    """Build the source of a program's metric; if the program `returns` something, that is the default."""
     readers = [
         reader
         for reader, given in (
@@ -50,7 +50,7 @@ def program_source(
 def named_quantity(
     key: Key, table: MetricTable, known: Mapping[str, Quantity], trial: str, whole: str, problems: Problems
 ) -> str:
-    """The quantity of a trial that is named, or the metric's own name."""
+    """Return the name of the quantity in the table, or else the metric's name."""
     name = table.quantity or str(key[-1])
     quantity = known.get(name)
     if quantity is None:
@@ -68,7 +68,7 @@ def named_quantity(
 
 
 def _source_alone(table: MetricTable) -> sources.Source:
-    """What nothing else is needed for."""
+    """Build a source that needs nothing else."""
     if table.resource:
         return sources.ResourceSource(table.resource)
     if table.instrument:

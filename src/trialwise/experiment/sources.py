@@ -1,4 +1,4 @@
-"""Where the numbers of a metric come from."""
+"""The sources of a metric's numbers."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ Resource = Literal["wall", "user", "system", "max_rss"]
 
 @dataclass(frozen=True, slots=True)
 class ResourceSource(Source):
-    """What the operating system counted for the program: seconds, or bytes for `max_rss`."""
+    """A count by the operating system for the program: seconds, or bytes for `max_rss`."""
 
     resource: Resource
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         return f"resource:{self.resource}"
 
     @property
     def unit(self) -> str:
-        """Bytes of memory, seconds of the rest."""
+        """Bytes for memory, seconds for the others."""
         return "B" if self.resource == "max_rss" else "s"
 
     @property
     def better(self) -> Better | None:
-        """Less of it."""
+        """Less is better."""
         return "lower"
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
-        """The one key."""
+        """Return the one key."""
         return {"resource": self.resource}
 
 
 @dataclass(frozen=True, slots=True)
 class TextSource(Source):
-    """A text that the program wrote: its standard output, or the file `path`, and how numbers stand in it."""
+    """Text output of the program, its standard output or the file `path`, and how to read numbers from it."""
 
     path: str | None = None
     pattern: str | None = None
@@ -53,7 +53,7 @@ class TextSource(Source):
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         where = "stdout" if self.path is None else f"file:{self.path}"
         how = (
             f"pattern:{self.pattern}"
@@ -66,21 +66,21 @@ class TextSource(Source):
 
     @property
     def gives_samples(self) -> bool:
-        """A pattern finds one number, JSON lines and columns have many."""
+        """False for a pattern, which finds one number; True for JSON lines and columns."""
         return self.pattern is None
 
     @property
     def has_times(self) -> bool:
-        """Where a column or key of times is named."""
+        """True if a column or key of times is named."""
         return self.time is not None
 
     @property
     def read_from(self) -> str:
-        """Where the text stands."""
+        """The origin of the text."""
         return "output" if self.path is None else "file"
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
-        """Where the text stands, and how it is read."""
+        """Return the origin of the text, and how to read it."""
         reader = "stdout" if self.path is None else "pattern"
         return {
             "file": self.path,
@@ -93,35 +93,35 @@ class TextSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class ReturnSource(Source):
-    """What a Python callable returned: the number itself, or the entry `name` of a mapping."""
+    """The return value of a Python callable: the number, or the entry `name` of a mapping."""
 
     name: str
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         return f"return:{self.name}"
 
     @property
     def gives_samples(self) -> bool:
-        """A function may return several."""
+        """True, because a function may return several values."""
         return True
 
     @property
     def has_times(self) -> bool:
-        """It may return their times too."""
+        """True, because a function may return their times too."""
         return True
 
     def written(self, name: str) -> dict[str, Any]:
-        """The entry, unless it is called as the metric is."""
+        """Return the entry, unless it has the metric's name."""
         return {"value": None if name == self.name else self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class PathSource(QuantitySource):
-    """What the packets of a path trial say: a quantity of `quantities`, of one flow or of all together.
+    """A quantity of the packets of a path trial, from `quantities`, of one flow or of all together.
 
-    `bin` is the width in seconds of what a time series is made of.
+    `bin` is the bin width of a time series in seconds.
     """
 
     quantity: str
@@ -130,7 +130,7 @@ class PathSource(QuantitySource):
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         flow = "" if self.flow is None else f"|flow:{self.flow}"
         width = f"|bin:{self.bin:g}" if self.quantity == "throughput" else ""
         return f"path:{self.quantity}{flow}{width}"
@@ -139,67 +139,67 @@ class PathSource(QuantitySource):
 
     @property
     def asked(self) -> Quantity | None:
-        """The quantity; None where there is none of the name."""
+        """The quantity; None if the name is unknown."""
         return QUANTITIES.get(self.quantity)
 
     @property
     def is_estimated(self) -> bool:
-        """Transfers are what a trial has many of."""
+        """True for transfers, of which a trial has many."""
         return self.quantity == "completion_time"
 
     def written(self, name: str) -> dict[str, Any]:
-        """The quantity, unless the metric is called so; of which flow, and how wide bins are."""
+        """Return the quantity, unless it is the metric's name, the flow, and the bin width."""
         quantity = None if self.quantity == name else self.quantity
         return {"quantity": quantity, "flow": self.flow, "bin": None if self.bin == 0.1 else self.bin}
 
 
 @dataclass(frozen=True, slots=True)
 class InstrumentSource(Source):
-    """What `[instrumentation]` recorded of the trial under a name of `instruments`."""
+    """A value recorded by `[instrumentation]` under a name of `instruments`."""
 
     name: str
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         return f"instrument:{self.name}"
 
     @property
     def unit(self) -> str:
-        """That of the instrument."""
+        """The unit of the instrument."""
         from trialwise.experiment.instruments import instrument_unit
 
         return instrument_unit(self.name)
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
-        """The one key."""
+        """Return the one key."""
         return {"instrument": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSource(Source):
-    """A field of a measurement stream that the trial's programs sent to the collector beside them."""
+    """A field of a measurement stream that the trial's programs sent to the collector."""
 
     stream: str
     field: str
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         return f"stream:{self.stream}.{self.field}"
 
     @property
     def gives_samples(self) -> bool:
-        """Every row is one."""
+        """True, because every row is a sample."""
         return True
 
     @property
     def has_times(self) -> bool:
-        """Every row has its time."""
+        """True, because every row has a time."""
         return True
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
-        """Stream and field."""
+        """Return stream and field."""
         return {"source": f"{self.stream}.{self.field}"}
 
 

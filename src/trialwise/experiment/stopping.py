@@ -1,4 +1,4 @@
-"""What says when an experiment has enough, and which of that cannot work together."""
+"""The goals that end an experiment, and checks of their compatibility."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GoalKind = Literal["metric", "kpi", "variability"]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An interval that is to be narrow: of a metric's trials, of a KPI's percentile, or of a KPI over all series (`kpi`)."""
+    """An interval with a precision goal: of a metric's trials, of a KPI's percentile, or of a KPI over all series (`kpi`)."""
 
     kind: GoalKind
     metric: Metric
@@ -26,12 +26,12 @@ class Goal:
 
 
 def goals(experiment: Experiment) -> tuple[Goal, ...]:
-    """The intervals that say when to stop, metric by metric."""
+    """Return the intervals that decide when to stop, metric by metric."""
     return tuple(goal for metric in experiment.metrics for goal in goals_of(metric))
 
 
 def goals_of(metric: Metric) -> tuple[Goal, ...]:
-    """Those of one metric."""
+    """Return the goals of one metric."""
     score = metric.variability and metric.variability.stop
     return (
         *([Goal("metric", metric, metric.stop)] if metric.stop else []),
@@ -41,42 +41,42 @@ def goals_of(metric: Metric) -> tuple[Goal, ...]:
 
 
 def is_monitored(goal: Goal, design: Design) -> bool:
-    """Whether a goal is looked at while trials come, each fed once: a mean over trials, or what is pooled."""
+    """Return True if a goal is monitored while trials arrive, one by one: a mean over trials, or a pooled metric."""
     of_all = goal.metric.estimand == "pooled" or goal.stop.of == "mean"
     return not RULES[design.looks].judges_once and goal.kind == "metric" and of_all
 
 
 def stops_with_controls(experiment: Experiment) -> bool:
-    """Whether an interval with control variates says when to stop."""
+    """Return True if an interval with control variates decides when to stop."""
     return any(goal.stop.controls != "none" for goal in goals(experiment))
 
 
 def stops_by_itself(experiment: Experiment) -> bool:
-    """Whether anything says when to stop."""
+    """Return True if anything besides the plan decides when to stop."""
     return experiment.design.stop == "verdict" or bool(goals(experiment))
 
 
 def stops_by_series(experiment: Experiment) -> bool:
-    """Whether the number of series is what is looked for."""
+    """Return True if the number of series is to be found."""
     return any(goal.kind == "variability" for goal in goals(experiment))
 
 
 def stops_by_trials(experiment: Experiment) -> bool:
-    """Whether the end may come after any round."""
+    """Return True if the experiment may end after any round."""
     return experiment.design.stop == "verdict" or any(
         goal.kind != "variability" for goal in goals(experiment)
     )
 
 
 def compared_metrics(experiment: Experiment) -> tuple[Metric, ...]:
-    """The metrics whose comparisons are to be decided: those with a margin."""
+    """Return the metrics whose comparisons are to be decided: those with a margin."""
     if experiment.design.stop != "verdict":
         return ()
     return tuple(metric for metric in experiment.metrics if metric.margin)
 
 
 def check_stopping(experiment: Experiment, problems: Problems) -> None:
-    """Note what cannot work together."""
+    """Note incompatible options."""
     if not stops_by_itself(experiment):
         return
     design, by_trials = experiment.design, stops_by_trials(experiment)
@@ -102,7 +102,7 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_pooled_verdict(metric: Metric, experiment: Experiment, problems: Problems) -> None:
-    """What is pooled is compared once, by what each trial contributes to the statistic of all of them."""
+    """Note options that a pooled metric excludes: it is compared once, by each trial's contribution to the statistic."""
     key, each = ("metrics", metric.name, "margin"), 'write estimand = "per_trial"'
     rule = RULES[experiment.design.looks]
     if "verdict" in rule.judges and "pooled verdict" not in rule.judges:
@@ -113,7 +113,7 @@ def _check_pooled_verdict(metric: Metric, experiment: Experiment, problems: Prob
 
 
 def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> None:
-    """The end may come after any round: what rests on whole series, or on a known number of rounds, cannot be had."""
+    """Note options that need whole series or a known number of rounds, if the experiment may end after any round."""
     design = experiment.design
     if design.span is not None:
         hint = (
@@ -187,11 +187,11 @@ _REFUSALS: Mapping[Judged, tuple[str, str]] = {
         'write estimand = "model_based" for CCEval\'s batches',
     ),
 }
-"""What is said where a rule does not judge what it is asked for, and what to do instead of taking another."""
+"""Messages for a rule that cannot judge what it is asked for, and remedies other than another rule."""
 
 
 def _check_tilted(key: Key, goal: Goal, rule: Rule, problems: Problems) -> None:
-    """Weighted quantiles are looked at over all trials together, or in CCEval's batches."""
+    """Note rules that tilted trials exclude: weighted quantiles are over all trials together, or in CCEval's batches."""
     if goal.stop.controls != "none":
         hint = "leave controls out, or take the tilt out of trial.workload"
         problems.add((*key, "controls"), "controls are of workloads as they are, and these are tilted", hint)
@@ -200,7 +200,7 @@ def _check_tilted(key: Key, goal: Goal, rule: Rule, problems: Problems) -> None:
 
 
 def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> None:
-    """Control variates take flow lists that are drawn, and have been tried with the geometric rule alone."""
+    """Note what control variates exclude: they need drawn flow lists, and are validated for the geometric rule only."""
     at, none = (*key, "controls"), 'leave it out, or write controls = "none"'
     workload = experiment.trial.traits.workload
     if workload is None:

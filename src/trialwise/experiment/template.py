@@ -1,4 +1,4 @@
-"""An experiment file to start from, with comments."""
+"""A commented template for an experiment file."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def template(
     factors: Mapping[str, Sequence[Level]] | None = None,
     metrics: Mapping[str, str] | None = None,
 ) -> str:
-    """The text of an experiment file with comments.
+    """Return the text of an experiment file with comments.
 
     Parameters
     ----------
     name
-        What the experiment is called.
+        Name of the experiment.
     command
-        The command line of a trial; None for an example that runs wherever Python does.
+        Command line of a trial; None for an example that runs wherever Python does.
     factors
         The levels of each factor.
     metrics
-        A regular expression with one group, searched in standard output, for each metric; without any, the time that
-        a trial takes is the metric.
+        For each metric a regular expression with one group, searched in standard output; without metrics, the duration of a trial is
+        the metric.
     """
     is_example = command is None
     line = _EXAMPLE_COMMAND if command is None else toml_value(command)
@@ -78,7 +78,7 @@ def template(
 
 
 def usable_name(text: str) -> str:
-    """The text as the name of an experiment; "experiment" where it cannot be one."""
+    """Return the text as an experiment name; "experiment" if it cannot be one."""
     name = re.sub(r"[^A-Za-z0-9_.\-]+", "-", text).strip("-")
     return name if re.match(NAME, name) and len(name) <= 128 else "experiment"
 

@@ -1,4 +1,4 @@
-"""Reading a small text file written by a person."""
+"""Reading of small text files written by people."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def read_text(path: Path, *, within: Path | None = None) -> str:
     path
         The file.
     within
-        A folder that somebody else filled, as `open_foreign` takes it.
+        A folder with foreign content, for `open_foreign`.
 
     Raises
     ------
     PlanError
-        When it cannot be read, is larger than `MAX_FILE`, or is no text.
+        The file cannot be read, is larger than `MAX_FILE`, or is not text.
     """
     content = _content(path, within)
     if content.startswith(_UTF_16_OR_32):
@@ -44,7 +44,7 @@ def read_text(path: Path, *, within: Path | None = None) -> str:
 
 
 def frozen_name(draw: str) -> str:
-    """Where the file `draw` is copied to inside an experiment directory: its own name, unless that leads out of the folder."""
+    """Return the path of the copy of `draw` inside an experiment directory: its own name, unless that leads out of the folder."""
     path = Path(draw)
     if path.is_absolute() or ".." in path.parts:
         return f"drawn/{hashlib.sha256(draw.encode()).hexdigest()[:12]}-{path.name}"
@@ -67,6 +67,6 @@ def _content(path: Path, within: Path | None) -> bytes:
         raise PlanError(f"{path}: this is a directory", hint="name a file, such as experiment.toml")
     if stat.S_ISREG(found.st_mode) and found.st_size > MAX_FILE:
         raise PlanError(f"{path}: larger than {MAX_FILE} bytes; this is not an experiment file")
-    # A pipe is for whoever names one on the command line, as `<(…)`; one that lies in a folder waits for a writer for ever.
+    # Pipes are accepted only from the command line, as `<(…)`; one in a folder would wait for a writer for ever.
     pipe = path.parts[1:2] in (("dev",), ("proc",))
     return read_foreign(path, MAX_FILE, within=within, pipe=pipe, error=PlanError)

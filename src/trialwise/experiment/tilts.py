@@ -1,4 +1,4 @@
-"""Tilted workloads: from which other distribution the sizes of a simulated trial are drawn, so that its tail is seen more often."""
+"""Tilted workloads: the alternative distribution of a simulated trial's sizes that makes its tail more frequent."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trialwise.experiment.file.values import PositiveDuration, several
 from trialwise.experiment.problems import Problems
 
 LOG_LIKELIHOOD = "tilt:log_likelihood"
-"""Under this name the ledger keeps, for each flow, the logarithm of the likelihood ratio of its trial when it ended."""
+"""The ledger name of each flow's value: the log likelihood ratio of its trial at the flow's end."""
 EXPECTED_FLOWS = "tilt:expected_flows"
-"""Flows of a trial in the mean, λT: exact, since arrivals are Poisson."""
+"""The ledger name of the mean number of flows of a trial, λT: exact, since arrivals are Poisson."""
 LOAD_RATIO = "tilt:load_ratio"
-"""Load that the untilted sizes of the trial offer over the load asked for: not 1 where sizes are those of a fit."""
+"""The ledger name of the load offered by the untilted sizes over the requested load: not 1 if sizes come from a fit."""
 
 
 _WRITTEN = "`trialwise tilt` writes such a table"
@@ -77,7 +77,7 @@ class DefensiveTilt(Section):
 
     @property
     def bound(self) -> float:
-        """The logarithm of the largest likelihood ratio that a trial can have."""
+        """The log of the largest possible likelihood ratio of a trial."""
         return -self.most * log(min(self.density))
 
 
@@ -103,12 +103,12 @@ TiltTable = Annotated[
 
 
 def tilt_table(tilt: Tilt | None) -> dict[str, Any]:
-    """A tilt as its table has it."""
+    """Return a tilt as its table."""
     return {"method": "none"} if tilt is None else table_of(tilt, whole=True)
 
 
 def check_ranks(tilts: Tilts, problems: Problems) -> None:
-    """Note where edges and densities are no distribution."""
+    """Note edges and densities that do not form a distribution."""
     for name, tilt in tilts:
         if isinstance(tilt, DefensiveTilt):
             _check_ranks(("tilts", name), tilt, problems)

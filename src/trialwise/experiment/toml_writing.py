@@ -1,4 +1,4 @@
-"""Values and tables as TOML has them."""
+"""Values and tables written as TOML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Table = dict[str, Value]
 
 
 def toml_value(value: Value) -> str:
-    """A value as it is written in TOML, on one line."""
+    """Write a value as TOML, on one line."""
     if isinstance(value, Mapping):
         pairs = (f"{toml_key(name)} = {toml_value(inner)}" for name, inner in value.items())
         return f"{{ {', '.join(pairs)} }}"
@@ -21,15 +21,15 @@ def toml_value(value: Value) -> str:
 
 
 def toml_key(name: str) -> str:
-    """A key as it is written in TOML, in quotes where it needs them."""
+    """Write a key as TOML, quoted if necessary."""
     return str(tomlkit.key(name).as_string())
 
 
 def table_lines(name: str, table: Mapping[str, Value]) -> list[str]:
-    """A table as lines of TOML."""
+    """Write a table as lines of TOML."""
     return [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
 
 
 def written_table(name: str, table: Table) -> str:
-    """A table as TOML, with an empty line behind it."""
+    """Write a table as TOML, followed by an empty line."""
     return "\n".join([*table_lines(name, table), ""])

@@ -1,6 +1,6 @@
-"""What the stages of an experiment ask of a trial and of a metric's source, whatever kind they are.
+"""What the stages of an experiment need to know about a trial and about a metric's source, whatever their kind.
 
-Nothing outside a kind asks which one it is: a kind answers what differs.
+No code outside a kind asks which one it is; the kind provides what differs.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """How trials differ, as far as others have to know.
+    """Differences between kinds of trials, as far as other code needs them.
 
     Attributes
     ----------
     computed
-        No machine and no clock takes part: how long a trial takes has nothing to do with the time that it simulates, no order and
-        no environment changes it, and Dask may compute it.
+        Results are independent of machine and clock: the wall time is unrelated to the simulated time, neither order nor environment
+        changes results, and Dask may compute them.
     cheap
-        Trials cost little: thousands are a matter of course, and a rule may look at them as they come.
+        Trials are cheap: thousands are normal, and a rule may look at them as they arrive.
     simulates_runtime
-        `runtime` of the file is time that is simulated, and not how long a trial takes.
+        `runtime` in the file is simulated time, not the wall time of a trial.
     shares_processes
         The trials of a treatment share one process in each series.
     block
-        Rounds whose trials are one sample together; 1 where each is one by itself.
+        Number of rounds whose trials form one sample; 1 if each is independent.
     weighted
-        A trial's values say something only with its weights.
+        A trial's values are meaningful only with its weights.
     workload
-        Where the flows of a trial come from: drawn at random, a file, or nothing that is known.
+        Origin of a trial's flows: drawn at random, a file, or unknown.
     flow_records
-        What becomes of the record of every flow.
+        What happens to the record of every flow.
     set_apart
-        Seconds at the start and at the end of the workload's duration, whose flows are set apart.
+        Seconds at the start and at the end of the workload's duration with excluded flows.
     own_namespaces
-        Each trial has fresh namespaces anyway.
+        Each trial always has fresh namespaces.
     changes_treatments
-        Levels may come and go while the experiment runs: no files were frozen for each treatment.
+        Levels may be added and removed while the experiment runs, because no files were frozen per treatment.
     amendable
-        The keys of [trial] that may be changed while the experiment runs, and whether trials run otherwise then.
+        Keys of [trial] that may change while the experiment runs, and whether trials then run differently.
     kept
-        What stays of every finished trial and can be read again: its "output", its "file"s.
+        What is stored of every finished trial and can be read again: its "output", its "file"s.
     here_only
-        Why trials do not run on workers that ssh reaches; empty where they do.
+        Why trials cannot run on ssh workers; empty if they can.
     """
 
     computed: bool = False
@@ -78,12 +78,12 @@ class Traits:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether several rounds are one sample together."""
+        """True if several rounds form one sample."""
         return self.block > 1
 
     @property
     def repeats(self) -> bool:
-        """Whether trials of the same treatment may be one and the same: computed from what is given."""
+        """True if trials of the same treatment may be identical, because they are computed from given inputs."""
         return self.computed and self.workload != "drawn"
 
 
@@ -92,9 +92,9 @@ class Trial(Section):
     """What a trial is. The record of each kind extends it; its table in the file is the record, or extends that."""
 
     places: ClassVar[str | None] = None
-    """Where a factor may stand for it to change anything, in words; None where every trial is told of all factors."""
+    """Where a factor must appear to have an effect, in words; None if every trial receives all factors."""
     takes: ClassVar[frozenset[str]] = frozenset()
-    """Sections and keys of metrics that go with the kind, beside those that go with every one or name it."""
+    """Sections and keys of metrics that are valid for the kind, besides those valid for every kind or named after it."""
 
     if TYPE_CHECKING:
 
@@ -105,12 +105,12 @@ class Trial(Section):
 
     @property
     def traits(self) -> Traits:
-        """How trials of the kind differ from others."""
+        """The traits of trials of the kind."""
         raise NotImplementedError
 
     @property
     def summary(self) -> str:
-        """What runs, in a line."""
+        """What runs, in one line."""
         raise NotImplementedError
 
     @property
@@ -120,14 +120,14 @@ class Trial(Section):
 
     @property
     def workload_texts(self) -> tuple[tuple[str, str], ...]:
-        """What flows are drawn from: keys and their texts, with placeholders; none where there are no such flows."""
+        """Inputs of the flows: keys and their texts, with placeholders; none if there are no such flows."""
         return ()
 
     # The experiment file
 
     @property
     def stated_runtime(self) -> float | None:
-        """How long a trial takes, in seconds, as far as the table says."""
+        """Duration of a trial in seconds, as far as stated in the table."""
         return None
 
     @property
@@ -137,103 +137,104 @@ class Trial(Section):
 
     @property
     def shares(self) -> bool:
-        """Whether the table asks for one process for several trials."""
+        """True if the table requests one process for several trials."""
         return False
 
     def record(self, document: Document, problems: Problems) -> Trial:  # noqa: ARG002 for kinds that need them
-        """Make the record of the table; what spans several keys is checked here, and what is wrong is noted."""
+        """Build the record of the table; check combinations of keys, and note problems."""
         return self
 
     def source(self, key: Key, table: MetricTable, problems: Problems) -> Source:
-        """Make the source of the metric whose table stands at the key; what is wrong is noted."""
+        """Build the source of the metric whose table is at the key; note problems."""
         raise NotImplementedError
 
     def check(self, experiment: Experiment, problems: Problems) -> None:
-        """Note what cannot work together in the whole experiment."""
+        """Note incompatible options in the whole experiment."""
 
     def written(self) -> dict[str, Any]:
-        """The trial as its table in the file; `kind`, `runtime` and `warmup` are added where they are not in it."""
+        """Return the trial as its table in the file; `kind`, `runtime` and `warmup` are added if missing."""
         return table_of(self)
 
     def sections(self) -> Mapping[tuple[str, ...], dict[str, Any]]:
-        """Further tables of the file, by their keys."""
+        """Return further tables of the file, by their keys."""
         return {}
 
 
 class Source:
-    """Where the numbers of a metric come from. Each source extends it."""
+    """The source of a metric's numbers. Each kind of source extends it."""
 
     __slots__ = ()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """No key of the file: `Trial.source` makes it of several."""
+        """Exclude it from the file's schema: `Trial.source` builds it from several keys."""
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)
 
     is_sample: ClassVar[bool] = False
-    """Whether a trial's numbers are a random sample of what flows do: some trials may have none, percentiles are of nearest rank,
-    the mean over trials is to be known, and few samples are refused."""
+    """True if a trial's numbers are a random sample of flows: some trials may have none, percentiles are nearest rank, the mean
+    over trials is the default goal, and too few samples are refused.
+    """
     known: ClassVar[tuple[type[Source], ...]] = ()
     """The sources of our own kinds, for the schemas of documents."""
     own_clock: ClassVar[bool] = False
-    """Whether times of samples count from the start of the trial."""
+    """True if times of samples count from the start of the trial."""
 
     @property
     def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
+        """The name under which the ledger stores the values."""
         raise NotImplementedError
 
     @property
     def unit(self) -> str:
-        """The unit of what is read, where it is known."""
+        """The unit of the values, if known."""
         return ""
 
     @property
     def better(self) -> Better | None:
-        """Which way is better by the nature of what is read; None where that is for the file to say."""
+        """Which direction is better by the nature of the values; None if the file must say."""
         return None
 
     @property
     def gives_samples(self) -> bool:
-        """Whether a trial may report more than one number."""
+        """True if a trial may report more than one number."""
         return False
 
     @property
     def has_times(self) -> bool:
-        """Whether samples may have times."""
+        """True if samples may have times."""
         return False
 
     @property
     def pools(self) -> bool:
-        """Whether means and percentiles are of the samples of all trials unless the file says otherwise."""
+        """True if means and percentiles are over the samples of all trials by default."""
         return False
 
     @property
     def is_estimated(self) -> bool:
-        """Whether both estimands are told of it."""
+        """True if both estimands are reported."""
         return self.is_sample
 
     @property
     def read_from(self) -> str | None:
-        """What it is read from, as `Traits.kept` has it; None where that does not stay."""
+        """What it is read from, in terms of `Traits.kept`; None if that is not stored."""
         return None
 
     def written(self, name: str) -> dict[str, Any]:
-        """The keys of [metrics.NAME] that say so; None for what the file need not say."""
+        """Return the keys of [metrics.NAME] for it; None for keys that the file need not give."""
         raise NotImplementedError
 
 
 def assumed(value: object, record: type[Record]) -> Record:
-    """The value, which is of that record where a kind asks for what is its own; TypeError where it is not."""
+    """Return the value with its type narrowed to a kind's own record; raise TypeError if it is another."""
     if not isinstance(value, record):
         raise TypeError(value)
     return value
 
 
 def sources_of(metrics: Iterable[Metric], record: type[Record]) -> Iterator[tuple[Metric, Record]]:
-    """The metrics of one source, each with it: for what makes the samples of that source."""
+    """Yield the metrics of one source, each with that source, for code that produces the samples of that source."""
     for metric in metrics:
         if isinstance(metric.source, record):
             yield metric, metric.source

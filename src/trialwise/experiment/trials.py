@@ -1,4 +1,4 @@
-"""What a trial is: a program, a Python callable, or schemes over a path; `simulation` has the flows in a simulated network."""
+"""Records of trials: a program, a Python callable, or schemes over a path; `simulation` has flows in a simulated network."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class CommandTrial(Trial):
 
     @property
     def traits(self) -> Traits:
-        """A program, of which what it printed is kept."""
+        """Traits of a program, whose output is stored."""
         return Traits(
             changes_treatments=True,
             amendable={"timeout": True, "keep": False},
@@ -142,11 +142,11 @@ class CommandTrial(Trial):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those of `environment`."""
+        """The names in `environment`."""
         return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
-        """What was counted, or what the program wrote."""
+        """Build the source: a count, or output of the program."""
         from trialwise.experiment.source_building import program_source
 
         return program_source(key, table, problems)
@@ -172,21 +172,21 @@ class CommandTable(CommandTrial):
 
     @property
     def stated_runtime(self) -> float | None:
-        """As the table says."""
+        """The runtime in the table."""
         return self.runtime
 
     @property
     def cut(self) -> float:
-        """As the table says."""
+        """The warm-up in the table."""
         return self.warmup
 
     @property
     def shares(self) -> bool:
-        """As the table says."""
+        """The sharing in the table."""
         return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> CommandTrial:  # noqa: ARG002
-        """The trial without the keys that only the file has."""
+        """Build the trial without the keys that only the file has."""
         return made_of(CommandTrial, self)
 
 
@@ -210,7 +210,7 @@ class PythonTrial(Trial):
 
     @property
     def traits(self) -> Traits:
-        """A function, which several trials may call in one process."""
+        """Traits of a function, which several trials may call in one process."""
         return Traits(
             shares_processes=self.process == "shared",
             changes_treatments=True,
@@ -224,11 +224,11 @@ class PythonTrial(Trial):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those of `environment`."""
+        """The names in `environment`."""
         return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
-        """What the function returned, what was counted, or what its process wrote."""
+        """Build the source: a return value, a count, or output of the process."""
         from trialwise.experiment.source_building import program_source
 
         return program_source(key, table, problems, returns=True)
@@ -243,21 +243,21 @@ class PythonTable(PythonTrial):
 
     @property
     def stated_runtime(self) -> float | None:
-        """As the table says."""
+        """The runtime in the table."""
         return self.runtime
 
     @property
     def cut(self) -> float:
-        """As the table says."""
+        """The warm-up in the table."""
         return self.warmup
 
     @property
     def shares(self) -> bool:
-        """As the table says."""
+        """The sharing in the table."""
         return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> PythonTrial:  # noqa: ARG002
-        """The trial without the keys that only the file has."""
+        """Build the trial without the keys that only the file has."""
         return made_of(PythonTrial, self)
 
 
@@ -305,7 +305,7 @@ class LinkTable(Section):
 
     @property
     def pairs(self) -> dict[str, str]:
-        """What is said of the link, in the order of the keys."""
+        """Return the keys of the link with their values, in the order of the keys."""
         texts = {name: getattr(self, name) for name in LinkTable.__slots__}
         return {name: text for name, text in texts.items() if text is not None}
 
@@ -325,7 +325,7 @@ class PathTable(LinkTable):
 
     @property
     def settings(self) -> PathSettings:
-        """The path of the table: its own keys both ways, each overridden by those of uplink or downlink."""
+        """Return the path of the table: its own keys in both directions, overridden by those of uplink or downlink."""
         uplink, downlink = (
             tuple(LinkTable(**(self.pairs | (own.pairs if own else {}))).pairs.items())
             for own in (self.uplink, self.downlink)
@@ -334,7 +334,7 @@ class PathTable(LinkTable):
 
 
 def path_table(settings: PathSettings) -> dict[str, Any]:
-    """A path as its table has it: one group of pairs for each direction."""
+    """Return a path as its table: one group of pairs per direction."""
     (uplink,), (downlink,) = settings.uplink, settings.downlink
     ways = [LinkTable(**dict(way)) if way else None for way in (uplink, downlink)]
     return table_of(PathTable(uplink=ways[0], downlink=ways[1], mtu=settings.mtu, folder=settings.folder))
@@ -344,7 +344,7 @@ Path = Annotated[PathSettings, Written(PathTable, lambda table: table.settings, 
 
 
 def way_text(way: Groups) -> str:
-    """What packets meet in one direction of a path, in words."""
+    """Describe in words what packets meet in one direction of a path."""
     return ", ".join(f"{key} {text}" for group in way for key, text in group)
 
 
@@ -443,7 +443,7 @@ class PathTrial(Trial):
 
     @property
     def traits(self) -> Traits:
-        """Real packets through namespaces of the trial's own, or none at all."""
+        """Traits of real packets through separate namespaces, or of simulated ones."""
         simulated = self.engine == "simulated"
         return Traits(
             computed=simulated,
@@ -461,11 +461,11 @@ class PathTrial(Trial):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those of `environment`."""
+        """The names in `environment`."""
         return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
-        """A quantity of the packets of one flow, or of all."""
+        """Build the source: a quantity of the packets of one flow, or of all."""
         from trialwise.experiment.quantities import QUANTITIES
         from trialwise.experiment.source_building import named_quantity
 
@@ -473,13 +473,13 @@ class PathTrial(Trial):
         return PathSource(name, table.flow, table.bin or PathSource(name).bin)
 
     def written(self) -> dict[str, Any]:
-        """Flows and runtime first."""
+        """Return the table with flows and runtime first."""
         table = table_of(self)
         first = {"flows": [table_of(flow, load="bulk") for flow in self.flows]}
         return first | {"runtime": table.pop("runtime")} | table
 
     def sections(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The paths by name, and where schemes stand."""
+        """Return the paths by name, and the location of schemes."""
         schemes = table_of(Schemes(self.scheme_folders))
         paths = {("paths", name): path_table(settings) for name, settings in self.named_paths}
         return paths | ({("schemes",): schemes} if schemes else {})
@@ -512,21 +512,21 @@ class PathTrialTable(PathTrial):
 
     @property
     def stated_runtime(self) -> float | None:
-        """As the table says."""
+        """The runtime in the table."""
         return self.runtime
 
     @property
     def cut(self) -> float:
-        """As the table says."""
+        """The warm-up in the table."""
         return self.warmup
 
     @property
     def shares(self) -> bool:
-        """As the table says."""
+        """The sharing in the table."""
         return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> PathTrial:
-        """The trial with its flows, one by one, and the paths that it may name."""
+        """Build the trial with its flows, one by one, and the paths that it may name."""
         from trialwise.experiment.path_building import path_trial
 
         return path_trial(self, document, problems)

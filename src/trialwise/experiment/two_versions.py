@@ -1,4 +1,4 @@
-"""An experiment that runs two versions of one program in turns."""
+"""An experiment that runs two versions of one program alternately."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two_versions(
     seed: int,
     description: str = "",
 ) -> Experiment:
-    """The experiment: each round runs both versions once, in random order."""
+    """Build the experiment: each round runs both versions once, in random order."""
     return Experiment(
         name=name,
         folder=folder,
@@ -44,12 +44,12 @@ def two_versions(
 
 
 def either(base: str, head: str) -> tuple[str, ...]:
-    """A command that runs one or the other line, as a shell would."""
+    """Return a command that runs one or the other line, as a shell would."""
     return ("/bin/sh", "-c", f"case {{version}} in base) {_line(base)};; head) {_line(head)};; esac")
 
 
 def in_version(command: str, below: str) -> CommandTrial:
-    """The same command in a folder of each version, or in `below` in it.
+    """Return the same command in a folder of each version, or in `below` within it.
 
     Raises
     ------
@@ -63,21 +63,21 @@ def in_version(command: str, below: str) -> CommandTrial:
 
 
 def _line(command: str) -> str:
-    """A plain command takes the place of the shell, so that the shell neither waits nor counts."""
+    """Replace the shell by a plain command, so that the shell neither waits nor is counted."""
     first = command.split(" ", 1)[0]
     plain = _PLAIN.fullmatch(command) and "=" not in first and which(first)
     return literal(f"exec {command}" if plain else command)
 
 
 def metric_of(text: str, margin: Extent | None = None) -> Metric:
-    """A metric from `NAME[:higher|:lower]=SOURCE`, as `speed:higher=json:/speed`.
+    """Parse a metric from `NAME[:higher|:lower]=SOURCE`, such as `speed:higher=json:/speed`.
 
-    A source is wall, user, system or max_rss; or stdout:PATTERN, json:POINTER or csv:COLUMN of what the command prints.
+    A source is wall, user, system or max_rss; or stdout:PATTERN, json:POINTER or csv:COLUMN of the command's output.
 
     Raises
     ------
     ValueError
-        It says what is wrong.
+        The text is invalid; the message says why.
     """
     found = _METRIC.fullmatch(text)
     if found is None:
@@ -105,7 +105,7 @@ def metric_of(text: str, margin: Extent | None = None) -> Metric:
 
 
 def margin_of(text: str) -> Extent:
-    """A margin from "3%", or from a number in the unit of the metric.
+    """Parse a margin from "3%", or from a number in the unit of the metric.
 
     Raises
     ------

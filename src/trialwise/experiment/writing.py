@@ -16,7 +16,7 @@ from trialwise.experiment.toml_writing import Table, toml_key, written_table
 def write_experiment(experiment: model.Experiment) -> str:
     """Write an experiment as the text of an `experiment.toml`.
 
-    The folder is where the file will stand, so it is not written; a file that a factor is drawn from must stand there.
+    The folder is implied by the file's location and not written; a file that a factor is drawn from must be there.
     """
     tables: dict[str, Table] = {
         "experiment": table_of(experiment, seed=None),  # always written
@@ -29,19 +29,19 @@ def write_experiment(experiment: model.Experiment) -> str:
     if experiment.reset:
         tables["reset"] = table_of(experiment.reset, namespace=None)  # always written, as ever
     if experiment.measurement:
-        # A section with nothing but defaults says that there is a collector; a metric's source says it too.
+        # An empty section enables the collector; a metric's source implies it too.
         tables["measurement"] = table_of(experiment.measurement)
     tables["workers"] = _workers(experiment.workers)
     tables["instrumentation"] = table_of(experiment.instrumentation)
     tables |= {".".join(map(toml_key, place)): table for place, table in experiment.trial.sections().items()}
-    # A metric with nothing but defaults is there all the same: what a function returns under its name.
+    # A metric with only defaults is still written: it is what a function returns under its name.
     return "\n".join(
         written_table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
     )
 
 
 def with_looks(text: str, looks: model.Looks) -> str:
-    """The text of an experiment file with other looks, all else as it was, comments too."""
+    """Replace the stopping rule in the text of an experiment file, keeping everything else, comments too."""
     document = tomlkit.parse(text)
     if "design" not in document:
         document["design"] = tomlkit.table()
@@ -67,7 +67,7 @@ def _workers(workers: model.Workers) -> Table:
 
 
 def trial_table(experiment: model.Experiment) -> Table:
-    """The section [trial] of an experiment."""
+    """Return the section [trial] of an experiment."""
     table: Table = {"kind": experiment.trial.kind, **experiment.trial.written()}
     if experiment.runtime is not None:
         table.setdefault("runtime", experiment.runtime)
