@@ -1,4 +1,4 @@
-"""What is doubtful about a plan, in sentences."""
+"""Find what is doubtful about a plan, in sentences."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CONCLUSIONS: Mapping[Order, str] = {
     "balanced": "each treatment runs equally often right after each other one, and at each position: "
     "shows best which predecessor shifts which treatment",
 }
-"""What each order of trials lets be concluded."""
+"""What each order of trials allows to be concluded."""
 
 
 def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> tuple[str, ...]:
-    """What the plan will not deliver, or only on weak grounds; `times` as far as they are known."""
+    """Say what the plan will not deliver, or only on weak grounds; `times` if known."""
     return (
         *_out_of_reach(sizing),
         *_without_objectives(experiment, sizing),

@@ -1,4 +1,4 @@
-"""What fits into a given time, and what to change where the experiment does not."""
+"""Find what fits into a given time, and what to change if the experiment does not."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trialwise.statistics import series_needed
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether one objective can be had within the budget, and if not, what comes nearest to it.
+    """Whether one objective can be met within the budget, and if not, what comes closest.
 
     `amount` is what it needs, rounds for a KPI and series for a variability score. `largest_confidence` is the largest
-    confidence in percent that fits, with the percentile as it is; `most_extreme_percentile` the other way round; None
-    where nothing fits.
+    confidence in percent that fits, at the given percentile; `most_extreme_percentile` the other way round; None
+    if nothing fits.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A way to stay within the budget: what to change, and the size and time that then result."""
+    """A way to stay within the budget: what to change, and the resulting size and time."""
 
     what: str
     rounds: int
@@ -48,8 +48,8 @@ class Change:
 class Budget:
     """The answer to "what fits into this time?".
 
-    `rounds` is the number of rounds that fit into each of `series` series, within `span` seconds each where there is a
-    span; it is shortened where the spans alone exceed the budget. While nothing is known about how results vary
+    `rounds` is the number of rounds that fit into each of `series` series, within `span` seconds each if there is a
+    span, which is shortened if the spans alone exceed the budget. While it is unknown how results vary
     from round to round and from series to series, there are as many series as the objectives need, and the rest of the
     time goes to rounds.
     """
@@ -86,19 +86,19 @@ def plan_budget(experiment: Experiment, sizing: Sizing, times: TrialTimes, secon
 
 
 def rounds_that_fit(experiment: Experiment, series: int, times: TrialTimes, seconds: float) -> int:
-    """The largest number of rounds for each of `series` series within `seconds`; 0 if not even one fits."""
+    """Return the largest number of rounds for each of `series` series within `seconds`; 0 if not even one fits."""
     for_series = _span(experiment, series, seconds) or seconds / series
     return max(0, _whole_times(for_series, times.round_seconds) - experiment.design.warmup_trials)
 
 
 def _span(experiment: Experiment, series: int, seconds: float) -> float | None:
-    """The span of each series, shortened where so many spans exceed `seconds`."""
+    """Return the span of each series, shortened if that many spans exceed `seconds`."""
     span = experiment.design.span
     return None if span is None else min(span, seconds / series)
 
 
 def _whole_times(amount: float, part: float) -> int:
-    """How often `part` goes into `amount`; three times 0.1 makes 0.3."""
+    """Return how often `part` fits into `amount`; three times 0.1 makes 0.3."""
     return math.floor(amount / part * (1 + 1e-12)) if part > 0 else 10**9
 
 
@@ -145,7 +145,7 @@ def _fit(need: Need, *, fits: bool, confidence: float | None = None, percentile:
 
 
 def _largest(fits: Callable[[float], bool], low: float, high: float) -> float | None:
-    """The largest value between `low` and `high`, in steps of a tenth, that fits; None if `low` does not."""
+    """Return the largest value between `low` and `high`, in steps of a tenth, that fits; None if `low` does not."""
     least, most = math.ceil(low * 10), math.ceil(high * 10) - 1
     if most < least or not fits(least / 10):
         return None
@@ -159,7 +159,7 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float | 
 
 
 def _changes(experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float) -> Iterator[Change]:
-    """Each change by itself; beside it the span is shortened where that is needed too."""
+    """Yield each change by itself; the span is also shortened if that is needed."""
     yield from _fewer_series(experiment, sizing, times, seconds)
     span = _span(experiment, sizing.series, seconds)
     is_shorter = span is not None and span != experiment.design.span
@@ -199,7 +199,7 @@ def _fewer_rounds(
 def _fewer_treatments(
     experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float, also: str
 ) -> Iterator[Change]:
-    """As many treatments as fit, the shortest ones first."""
+    """Yield the option of as many treatments as fit, the shortest ones first."""
     shortest = sorted(times.seconds.items(), key=lambda item: item[1])
     for number in range(len(shortest) - 1, 0, -1):
         share = number / len(shortest)

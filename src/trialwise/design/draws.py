@@ -1,4 +1,4 @@
-"""Values of the factors that are drawn at random for each round."""
+"""Values of the factors that are sampled for each round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trialwise.experiment.model import DrawnFactor, Level
 
 
 def drawn_value(factor: DrawnFactor, seed: int, series: int, round_: int | str) -> Level:
-    """Draw the factor's value for one round, with replacement; the same for all treatments of the round."""
+    """Sample the factor's value for one round, with replacement; it is the same for all treatments of the round."""
     rng = generator(seed, "draw", factor.name, series, round_)
     if factor.values:
         return factor.values[int(rng.integers(len(factor.values)))]
@@ -29,7 +29,7 @@ def _whole(factor: DrawnFactor, rng: np.random.Generator) -> int:
 
 
 def _real(factor: DrawnFactor, rng: np.random.Generator) -> float:
-    """Between the ends, whose difference may exceed the largest double; rounding must not leave the range."""
+    """Sample between the ends, whose difference may exceed the largest double; rounding must not leave the range."""
     low, high, share = factor.low, factor.high, rng.random()
     if factor.logarithmic:
         value = math.exp(math.log(low) * (1 - share) + math.log(high) * share)

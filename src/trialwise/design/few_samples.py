@@ -1,4 +1,4 @@
-"""Percentiles that each trial is to have of its own, with too few samples for one."""
+"""Reject trials with too few samples for the percentile that each of them is to have."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trialwise.statistics import quantile_refusal
 
 
 def wants_enough_samples(metric: Metric) -> bool:
-    """Whether trials of few samples are refused for this metric: a percentile of each simulated trial."""
+    """Return True if trials with few samples are rejected for this metric: a percentile of each simulated trial."""
     each = metric.estimand == "per_trial" and metric.source.is_sample
     return each and metric.percentile is not None and metric.few_samples == "refuse"
 
 
 def refuse_few_samples(experiment: Experiment, expected: Mapping[str, float]) -> None:
-    """Raise PlanError where a trial is expected to have too few samples of a metric; `expected` has their number by metric."""
+    """Raise PlanError if a trial is expected to have too few samples of a metric; `expected` has their number by metric."""
     for metric in experiment.metrics:
         if metric.name not in expected or not wants_enough_samples(metric):
             continue

@@ -1,4 +1,4 @@
-"""Precisions and margins so fine that even steady trials would not reach them: said before anything runs."""
+"""Warn before anything runs of precisions and margins so fine that even steady trials would not reach them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from trialwise.statistics.sequential.looking import MOST, Looks
 from trialwise.statistics.sequential.two_stage import PILOT, TooManyTrialsError
 
 STEADY = 0.01
-"""The coefficient of variation of trials that is taken for granted while nothing is known: few experiments are steadier."""
+"""The coefficient of variation assumed for trials while nothing is known: few experiments are steadier."""
 _FAMILY_LEVEL = 0.05
 _ASSUMED = f"even if trials vary by {100 * STEADY:g} % only (coefficient of variation)"
 _SEE = "`trialwise plan --pilot` or the first look says what it is"
 
 
 def too_fine(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
-    """Warn of each relative precision and margin that takes more steady trials than there will be, by the rule's own formula.
+    """Warn of each relative precision and margin that takes more steady trials than planned, by the rule's own formula.
 
-    An absolute one says nothing before the values are known.
+    An absolute one cannot be judged before the values are known.
     """
     most = sizing.series * sizing.rounds
     for goal in goals(experiment):
@@ -44,7 +44,7 @@ def too_fine(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
 
 
 def _wanted(experiment: Experiment, goal: Goal) -> int | None:
-    """Trials that a goal takes where they are steady; None beyond a billion."""
+    """Return the number of trials that a goal takes if they are steady; None above a billion."""
     design, stop = experiment.design, goal.stop
     precision = stop.precision.value
     if is_monitored(goal, design):
@@ -62,7 +62,7 @@ def _wanted(experiment: Experiment, goal: Goal) -> int | None:
 
 
 def _can_be_equivalent(metric: Metric, most: int) -> bool:
-    """Whether so many steady trials of two treatments without a difference find that."""
+    """Return True if `most` steady trials of two identical treatments would show equivalence."""
     if metric.margin is None:
         return True
     trials = _steady(PILOT)
@@ -72,7 +72,7 @@ def _can_be_equivalent(metric: Metric, most: int) -> bool:
 
 
 def _steady(number: int) -> np.ndarray:
-    """Normal scores about 1: trials as steady as is taken for granted."""
+    """Return normal scores about 1: trials as steady as assumed."""
     scores = ndtri((np.arange(number) + 0.5) / number)
     return 1 + STEADY * scores / scores.std(ddof=1)
 

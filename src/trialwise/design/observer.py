@@ -1,4 +1,4 @@
-"""An experiment that asks whether measuring changes what is measured, from command lines of flavours."""
+"""Make an experiment that asks whether measuring changes what is measured, from command lines of flavours."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from trialwise.statistics import equivalence_size
 
 FLAVOUR = "flavour"
 _LONGEST = 1.5
-"""Rounds are added to make squares whole as long as there are not more than so many times those that are needed."""
+"""Rounds are added to complete squares as long as there are at most this many times those needed."""
 _PLACEHOLDER = re.compile(r"(\{\{[A-Za-z_][A-Za-z0-9_.\-]*\}\}|\{[A-Za-z_][A-Za-z0-9_.\-]*\})")
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How many rounds, in what order, and why."""
+    """The number of rounds, their order, and the reason."""
 
     number: int
     order: Order
@@ -45,18 +45,18 @@ def observer_experiment(
     Parameters
     ----------
     flavours
-        Names and command lines, with {factor} where a load's level goes.
+        Names and command lines, with {factor} in place of a load's level.
     loads
         The other factors with their levels.
     trials
-        Of each flavour at each load; default as many as equivalence takes where trials spread as far as the margin.
+        Of each flavour at each load; default as many as equivalence takes if trials spread as far as the margin.
     reset
         A command that runs before each round.
 
     Raises
     ------
     PlanError
-        There are not two flavours, a load is called flavour, or a command line cannot be split or does not close its quotes.
+        There are fewer than two flavours, a load is called flavour, or a command line cannot be split or leaves a quote open.
     """
     if len(flavours) < 2:
         raise PlanError("one flavour has nothing to be compared with", hint="give --flavour NAME='CMD' twice")
@@ -83,7 +83,7 @@ def observer_experiment(
 
 
 def rounds_of(treatments: int, trials: int | None) -> Rounds:
-    """How many rounds: those that are told, or whole squares of those that equivalence takes; random where squares are too long."""
+    """Choose the number of rounds: the given one, or whole squares of those that equivalence takes; random if squares are too long."""
     block = rounds_in_block("balanced", treatments)
     if trials is not None:
         order: Order = "balanced" if trials % block == 0 else "random"
@@ -97,9 +97,9 @@ def rounds_of(treatments: int, trials: int | None) -> Rounds:
 
 
 def flavour_command(flavours: Mapping[str, str], loads: Sequence[str]) -> tuple[str, ...]:
-    """One command for all flavours: a shell that becomes the program of the flavour that it is told.
+    """Return one command for all flavours: a shell that becomes the program of the flavour passed to it.
 
-    Words stay what a shell makes of them, and levels reach them as parameters of the shell, so that no level is read as code.
+    Words are split as in a shell, and levels reach them as the shell's parameters, so that no level is read as code.
     """
     lines = {name: _words(command) for name, command in flavours.items()}
     found = {place for words in lines.values() for word in words for place in names_in(word)}
@@ -128,7 +128,7 @@ def _words(command: str) -> list[str]:
 
 
 def _shell_word(word: str, places: Sequence[str]) -> str:
-    """A word in which {name} has become a parameter of the shell; {{name}} stays for the file to turn into {name}."""
+    """Turn {name} in a word into a parameter of the shell; {{name}} stays for the file to turn into {name}."""
     parts: list[str] = []
     for part in _PLACEHOLDER.split(word):
         if part.startswith("{") and not part.startswith("{{") and part[1:-1] in places:

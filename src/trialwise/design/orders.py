@@ -1,4 +1,4 @@
-"""In what order the treatments of a round run."""
+"""The order in which the treatments of a round run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from trialwise.design.treatments import Treatment
 from trialwise.experiment.model import Order
 
 OrderOfRound = Literal["random", "fixed", "balanced"]
-"""The rule that orders one round: what stands beside each of its trials."""
+"""The rule that orders one round, recorded with each of its trials."""
 
 
 def order_of_round(order: Order, seed: int, series: int, round_: int | str) -> OrderOfRound:
-    """The rule of one round; `round_` is its number from 1, or a text for a warm-up round.
+    """Return the rule of one round; `round_` is its number from 1, or a text for a warm-up round.
 
-    "fixed+random" takes rounds by twos, one fixed and one random, and which comes first is drawn for each two, so that a
-    slow drift falls on both alike: halves that run one after the other let it pass for an effect of the order. Warm-up
-    rounds are outside of both halves and of the squares, hence random.
+    "fixed+random" takes rounds in pairs, one fixed and one random, and which comes first is random for each pair, so that a
+    slow drift affects both alike: if one half ran after the other, drift would pass for an effect of the order. Warm-up
+    rounds are outside both halves and the squares, hence random.
     """
     if order in {"random", "fixed"}:
         return "fixed" if order == "fixed" else "random"
@@ -34,11 +34,11 @@ def order_of_round(order: Order, seed: int, series: int, round_: int | str) -> O
 def round_order(
     order: Order, treatments: Sequence[Treatment], seed: int, series: int, round_: int | str
 ) -> tuple[Treatment, ...]:
-    """The treatments of one round in the order in which they run.
+    """Return the treatments of one round in the order in which they run.
 
-    "random" sorts the treatments by a number that each draws from a generator of its own name, so that a further
-    treatment leaves the relative order of the others as it was; all orders are equally likely. "balanced" rounds are
-    rows of Williams squares (`williams_rows`), whose labels and rows are drawn anew for each square.
+    "random" sorts the treatments by a number that each draws from a generator seeded by its name, so that a further
+    treatment leaves the relative order of the others unchanged; all orders are equally likely. "balanced" rounds are
+    rows of Williams squares (`williams_rows`), whose labels and rows are randomised for each square.
     """
     rule = order_of_round(order, seed, series, round_)
     if rule == "fixed":
@@ -50,7 +50,7 @@ def round_order(
 
 
 def rounds_in_block(order: Order, treatments: int) -> int:
-    """The number of rounds that belong together: a plan of the order is whole where its rounds are a multiple of it."""
+    """Return the number of rounds that belong together: a plan of the order is complete if its rounds are a multiple of it."""
     if order == "fixed+random":
         return 2
     if order != "balanced" or treatments == 1:
@@ -59,11 +59,11 @@ def rounds_in_block(order: Order, treatments: int) -> int:
 
 
 def williams_rows(treatments: int) -> tuple[tuple[int, ...], ...]:
-    """Orders of so many treatments in which each follows each other equally often (E. J. Williams 1949).
+    """Return orders of the treatments in which each follows each other equally often (E. J. Williams 1949).
 
-    The first row is 0, 1, T - 1, 2, T - 2, …; the row i adds i modulo T. For an even T its T rows are enough: each
-    ordered pair of neighbours stands there once. For an odd T the same rows backwards come with them, and each pair
-    stands there twice. Each treatment is equally often at each position.
+    The first row is 0, 1, T - 1, 2, T - 2, …; row i adds i modulo T. For an even T its T rows are enough: each
+    ordered pair of neighbours occurs once. For an odd T the reversed rows are added, and each pair
+    occurs twice. Each treatment is equally often at each position.
     """
     return tuple(
         tuple(_williams_row(treatments, row)) for row in range(rounds_in_block("balanced", treatments))

@@ -1,4 +1,4 @@
-"""How long trials take, from trials that were run."""
+"""Estimate how long trials take from trials that were run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from trialwise.store.records import TrialRow
 
 
 def measured_times(experiment: Experiment, rows: Sequence[TrialRow]) -> TrialTimes | None:
-    """The median time of each treatment's finished trials, preparing and recording included; None if none finished.
+    """Return the median time of each treatment's finished trials, including preparation and recording; None if none finished.
 
-    A treatment that has none finished counts as the median of the others.
+    A treatment without finished trials gets the median of the others.
     """
     taken: dict[str, list[float]] = {}
     for row in rows:
@@ -31,7 +31,7 @@ def measured_times(experiment: Experiment, rows: Sequence[TrialRow]) -> TrialTim
 
 
 def _beside(rows: Sequence[TrialRow]) -> float:
-    """The median time between the rounds of one session: what a reset takes."""
+    """Return the median time between the rounds of one session, which a reset takes."""
     done = sorted((row for row in rows if row.claimed and row.finished), key=lambda row: row.claimed or 0.0)
     gaps = [
         after.claimed - before.finished

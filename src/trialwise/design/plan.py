@@ -1,7 +1,7 @@
 """The plan: every trial of an experiment, in the order in which they run.
 
-A plan is a rule with a seed: more rounds or series continue the same sequence, and nothing but names and numbers of
-series and rounds enters a trial's seed.
+A plan is a rule with a seed: more rounds or series continue the same sequence, and only names and the numbers of
+series and rounds enter a trial's seed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from trialwise.experiment.model import Experiment, Level
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrial:
-    """One trial to be run. `series`, `round` and `position` count from 1; warm-up rounds count by themselves.
+    """One trial to run. `series`, `round` and `position` count from 1; warm-up rounds are counted separately.
 
-    `factors` holds the levels of the treatment and the values drawn for the round. `start` is in seconds after
+    `factors` holds the levels of the treatment and the values sampled for the round. `start` is in seconds after
     the start of the experiment, None for "right after the trial before". `order` is the rule of its round, and
-    `predecessor` what runs right before it in the same round with no reset between; None where nothing does.
+    `predecessor` the treatment right before it in the same round without a reset between; None if there is none.
     """
 
     number: int
@@ -49,7 +49,7 @@ class PlannedTrial:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be run: sizes, and the trials in their order."""
+    """What will run: sizes, and the trials in order."""
 
     experiment: Experiment
     sizing: Sizing
@@ -58,12 +58,12 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """A hash of everything that decides the trials but their number: equal for a plan and its extensions."""
+        """Hash of everything that determines the trials except their number: equal for a plan and its extensions."""
         return plan_digest(self.experiment)
 
 
 MAX_TRIALS = 1_000_000
-"""A plan with more trials is not laid out."""
+"""Maximum number of trials of a plan."""
 
 
 def make_plan(experiment: Experiment) -> Plan:
@@ -72,7 +72,7 @@ def make_plan(experiment: Experiment) -> Plan:
     Raises
     ------
     PlanError
-        There would be more than `MAX_TRIALS`, or there is no room for what is to be known.
+        There would be more than `MAX_TRIALS`, or too few are allowed for what is to be known.
     """
     sizing = size(experiment)
     stopping_plan(experiment, sizing, None)
@@ -92,18 +92,18 @@ def _how_to_have_fewer(experiment: Experiment) -> str:
 
 
 def count_trials(experiment: Experiment, sizing: Sizing) -> int:
-    """The number of trials, warm-ups included."""
+    """Return the number of trials, including warm-ups."""
     rounds = sizing.rounds + experiment.design.warmup_trials
     return sizing.series * rounds * count_treatments(experiment)
 
 
 def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[PlannedTrial, ...]:
-    """The trials of the first rounds of the plan, warm-up rounds included, without laying out the rest."""
+    """Return the trials of the plan's first rounds, including warm-up rounds, without laying out the rest."""
     return tuple(itertools.islice(_numbered(experiment, sizing), number * len(treatments(experiment))))
 
 
 def plan_digest(experiment: Experiment) -> str:
-    """Hash what the experiment file says, without its folder, the workers, the numbers of rounds and series, and what ends it."""
+    """Hash the experiment file's content, without its folder, the workers, the numbers of rounds and series, and what ends it."""
     record = plan_record(experiment)
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What of an experiment decides its trials, in a shape that never changes: directories are recognised by its hash."""
+"""What in an experiment determines its trials, in a form that never changes: its hash identifies directories."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KEYS: Mapping[type, str] = {
     tilts.SwitchingTilt: "mu sigma tilted_mu tilted_sigma threshold method",
     tilts.DefensiveTilt: "edges density most method",
 }
-"""The keys of each record that stand in the record of every plan."""
+"""The keys of each record that are part of every plan's record."""
 _LEFT_OUT: Mapping[type, str] = {
     model.Experiment: "folder workers",
     model.Design: "series rounds stop looks pilot max_trials budget unseen base",
@@ -48,11 +48,11 @@ _LEFT_OUT: Mapping[type, str] = {
     model.Kpi: "stop",
     model.Variability: "stop",
 }
-"""Keys that decide nothing about a trial. One that stands in neither list came later: it counts where it is not at its default."""
+"""Keys that affect no trial. A key in neither list was added later: it counts if it is not at its default."""
 
 
 def plan_record(experiment: Experiment) -> dict[str, Any]:
-    """Spell out what decides the trials: without the folder, the workers, the numbers of rounds and series, and what ends them."""
+    """Return what determines the trials: without the folder, the workers, the numbers of rounds and series, and what ends them."""
     record = _plain(experiment)
     if reset := record["reset"]:
         directory = reset["directory"] or {"path": None, "template": None}

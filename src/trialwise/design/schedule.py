@@ -10,12 +10,12 @@ from trialwise.experiment.model import Experiment
 
 
 def round_starts(experiment: Experiment, series: int, rounds: int) -> list[float | None]:
-    """Start times of the rounds of a series in seconds after the start of the experiment.
+    """Return the start times of a series' rounds in seconds after the start of the experiment.
 
     With a span the rounds start at random times in it (TriScale, section 4.6: "randomly sample the entire span of a
-    series"), the first series in the first span, the second in the second. Where `[trial] runtime` says how long a
-    round takes, no two overlap: the time that is left over is shared out at random before, between and after them.
-    The first start is that of the warm-up rounds, where there are any. Without a span: None, back to back.
+    series"), the first series in the first span, the second in the second. If `[trial] runtime` says how long a
+    round takes, no two overlap: the remaining time is divided at random before, between and after them.
+    The first start is that of the warm-up rounds, if there are any. Without a span: None, back to back.
     """
     span = experiment.design.span
     if span is None:
@@ -32,7 +32,7 @@ def round_starts(experiment: Experiment, series: int, rounds: int) -> list[float
 def busy_before(
     rounds: int, warmup_rounds: int, round_seconds: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Seconds of work before the start of each round, and of all rounds; warm-up rounds go before the first."""
+    """Return the seconds of work before the start of each round, and of all rounds; warm-up rounds precede the first."""
     busy = np.arange(rounds + 1, dtype=np.float64)
     busy[1:] += warmup_rounds
     return busy * round_seconds

@@ -10,5 +10,5 @@ __all__ = ["generator", "seed_of"]
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
-    """The random generator (PCG64DXSM) of the part of an experiment that `names` identify."""
+    """Return the random generator (PCG64DXSM) of the part of an experiment that `names` identify."""
     return np.random.Generator(np.random.PCG64DXSM(seed_of(root, *names)))

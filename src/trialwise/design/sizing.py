@@ -1,4 +1,4 @@
-"""How many rounds and series the objectives need."""
+"""Compute how many rounds and series the objectives need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trialwise.statistics import samples_needed, series_needed
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one objective of one metric asks for: `amount` rounds or series."""
+    """What one objective of one metric needs: `amount` rounds or series."""
 
     metric: str
     objective: Kpi | Variability
@@ -24,7 +24,7 @@ class Need:
 
     @property
     def text(self) -> str:
-        """The objective in words."""
+        """The objective as text."""
         objective = self.objective
         if isinstance(objective, Kpi):
             return f"{objective.confidence:g} % {objective.bound} bound on p{objective.percentile:g}"
@@ -33,7 +33,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """The rounds in each series and the series that will run, and what asked for them."""
+    """The rounds in each series and the series that will run, and what requires them."""
 
     rounds: int
     series: int
@@ -42,15 +42,15 @@ class Sizing:
 
 
 def size(experiment: Experiment) -> Sizing:
-    """The smallest number of rounds and series that serve every KPI and variability score, or those that are given.
+    """Return the smallest number of rounds and series that serve every KPI and variability score, or the given numbers.
 
-    An order whose rounds belong together (`rounds_in_block`) gets whole blocks, unless the number is given. Where something says
-    when to stop, there is room for `max_trials` of each treatment.
+    An order whose rounds belong together (`rounds_in_block`) gets whole blocks, unless the number is given. With a
+    stopping condition, there is room for `max_trials` of each treatment.
 
     Raises
     ------
     PlanError
-        `max_trials` is too few for what is asked for.
+        `max_trials` is too small for what is required.
     """
     design, robustness = experiment.design, experiment.design.robustness
     rounds = tuple(need for metric in experiment.metrics for need in _rounds(metric, robustness))
@@ -66,7 +66,7 @@ def size(experiment: Experiment) -> Sizing:
 
 
 def _series_at_most(experiment: Experiment, rounds: int) -> int:
-    """As many series as `max_trials` holds."""
+    """Return as many series as `max_trials` allows."""
     design = experiment.design
     number = design.max_trials // rounds
     if number < 2:
@@ -78,7 +78,7 @@ def _series_at_most(experiment: Experiment, rounds: int) -> int:
 
 
 def _check_reach(experiment: Experiment, needs: Sequence[Need]) -> None:
-    """Raise PlanError for a KPI that `max_trials` cannot give."""
+    """Raise PlanError for a KPI that `max_trials` cannot provide."""
     most = experiment.design.max_trials
     for need in needs:
         if need.amount > most:
@@ -89,19 +89,19 @@ def _check_reach(experiment: Experiment, needs: Sequence[Need]) -> None:
 
 
 def _down_to_blocks(experiment: Experiment, rounds: int) -> int:
-    """Whole blocks of the order, as many as there is room for."""
+    """Round down to whole blocks of the order."""
     block = block_of(experiment)
     return rounds // block * block or rounds
 
 
 def block_of(experiment: Experiment) -> int:
-    """How many rounds belong together: of the order, and, where something says when to stop, of a Sobol sample."""
+    """Return how many rounds belong together: for the order and, with a stopping condition, for a Sobol sample."""
     ordered = rounds_in_block(experiment.design.order, count_treatments(experiment))
     return lcm(ordered, experiment.trial.traits.block) if stops_by_itself(experiment) else ordered
 
 
 def whole_blocks(experiment: Experiment, rounds: int) -> int:
-    """The next number of rounds, from `rounds` on, that is a multiple of what the order's rounds belong together in."""
+    """Round up to a multiple of the order's block of rounds."""
     block = block_of(experiment)
     return -(-rounds // block) * block
 
@@ -111,7 +111,7 @@ def _rounds(metric: Metric, robustness: int) -> list[Need]:
 
 
 def rounds_needed(kpi: Kpi, robustness: int) -> int:
-    """The smallest number of rounds that gives the bound (TriScale Eq. 4).
+    """Return the smallest number of rounds that gives the bound (TriScale Eq. 4).
 
     A lower bound on p75 needs as many as an upper one on p25.
     """

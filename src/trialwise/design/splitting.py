@@ -1,4 +1,4 @@
-"""How to spend a budget between series and rounds, from how much trials that were run varied at either level."""
+"""Split a budget between series and rounds, from how trials already run varied at either level."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Column = Sequence[float] | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Series, and rounds in each, that make the mean of a metric of a treatment most precise for a budget.
+    """The series, and rounds in each, that make the mean of a treatment's metric most precise for a budget.
 
-    The deviations are between series and between rounds of one series, in the metric's unit, null where the trials cannot tell them
-    (`note` says what to repeat). `half_width` is predicted for the interval of the mean at 95 %. `trials` is what it is estimated
-    from.
+    The deviations are between series and between rounds of one series, in the metric's unit, null if the trials cannot separate
+    them (`note` says what to repeat). `half_width` is predicted for the 95 % interval of the mean. `trials` is the number it is
+    estimated from.
     """
 
     metric: str
@@ -46,14 +46,14 @@ def split_budget(
 ) -> tuple[Split, ...]:
     """Split `seconds` for each metric and treatment (METHODS: r = sqrt(c_S / c_R · σ_R² / σ_S²), at most 30 rounds, 5 series or more).
 
-    `tables` has the columns value, series and round of each. A round costs what all treatments take in it, a series its warm-up
-    rounds, or what is left of its span. Those without enough trials are left out.
+    `tables` has the columns value, series and round of each. A round costs the time of all its treatments, a series its warm-up
+    rounds, or the rest of its span. Those without enough trials are left out.
     """
     return tuple(_splits(experiment, sizing, times, seconds, tables))
 
 
 def series_cost(experiment: Experiment, times: TrialTimes) -> float:
-    """Seconds that one more series takes beside its rounds."""
+    """Return the seconds that one more series takes besides its rounds."""
     return experiment.design.warmup_trials * times.round_seconds
 
 
@@ -65,7 +65,7 @@ def _splits(
     tables: Mapping[tuple[str, str], Mapping[str, Column]],
 ) -> Iterator[Split]:
     span = experiment.design.span
-    # With a span its whole length is paid for each series, and rounds are free inside.
+    # With a span, each series costs its whole length, and rounds inside are free.
     costs = {
         "series": series_cost(experiment, times) if span is None else span,
         "round": times.round_seconds if span is None else 0.0,

@@ -1,4 +1,4 @@
-"""What an experiment that stops by itself compares, and how few trials it may take."""
+"""What an experiment that stops by itself compares, and its minimum number of trials."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from trialwise.statistics.simulation.importance import BATCH
 
 MAX_COMPARISONS = 5000
 MIN_FRESH = 10
-"""Of a mean: as `two_stage_size` has it."""
+"""For a mean: as in `two_stage_size`."""
 FIRST_LOOK = ANYTIME.start
-"""Trials before the bounds on a mean that hold at any time: as `mean_confidence_sequence` has it."""
+"""Trials before the first anytime bounds on a mean: as in `mean_confidence_sequence`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingPlan:
-    """When the experiment ends by itself: trials of each treatment and seconds at least and at most, and what must be known.
+    """When the experiment ends by itself: minimum and maximum trials of each treatment and seconds, and what must be known.
 
-    With looks at two stages `pilot` of the trials of each treatment are for the forecast alone. Seconds are null where nobody
-    knows how long trials take.
+    With looks at two stages, `pilot` of each treatment's trials serve only the forecast. Seconds are null if it is unknown
+    how long trials take.
     """
 
     looks: Looks
@@ -55,9 +55,9 @@ class StoppingPlan:
 
 
 def comparisons(experiment: Experiment) -> tuple[tuple[str, str], ...]:
-    """The names of treatments that are compared, the first of each pair being what the second is held against.
+    """Return the names of treatments that are compared; the first of each pair is the reference for the second.
 
-    With a base: each treatment with its like there; else all pairs.
+    With a base: each treatment with its counterpart there; else all pairs.
 
     Raises
     ------
@@ -84,13 +84,13 @@ def comparisons(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 
 def pilot_size(experiment: Experiment) -> int:
-    """Trials of each treatment in the pilot: those of the file, or more where a percentile's interval takes more."""
+    """Return the pilot's trials per treatment: those of the file, or more if a percentile's interval takes more."""
     needs = [fewest_of(goal) for goal in goals(experiment) if goal.kind != "variability"]
     return max([experiment.design.pilot, *needs])
 
 
 def fewest_of(goal: Goal) -> int:
-    """How many units an interval of the goal takes at least, both bounds finite."""
+    """Return the minimum number of units for an interval of the goal with two finite bounds."""
     of = goal.stop.of
     if of == "mean" or goal.metric.estimand == "pooled":
         return MIN_FRESH
@@ -106,12 +106,12 @@ def pilot_rounds(experiment: Experiment) -> int:
 
 
 def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> StoppingPlan | None:
-    """When the experiment ends by itself; None where the plan alone decides.
+    """Return when the experiment ends by itself; None if the plan alone decides.
 
     Raises
     ------
     PlanError
-        The plan has not enough trials for what is to be known.
+        The plan has too few trials for what is to be known.
     """
     if not stops_by_itself(experiment):
         return None
@@ -136,7 +136,7 @@ def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | No
 
 
 def series_pilot(experiment: Experiment) -> int:
-    """Series in the pilot where the number of series is looked for."""
+    """Return the pilot's number of series, if the number of series is being determined."""
     return max(fewest_of(goal) for goal in goals(experiment) if goal.kind == "variability")
 
 
@@ -163,7 +163,7 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
 
 
 def batch_of(experiment: Experiment) -> int:
-    """Trials of which a rule makes one number: more than one where it looks at CCEval's batches."""
+    """Return how many trials a rule reduces to one number: more than one for CCEval's batches."""
     batched = any(goal.metric.estimand == "model_based" for goal in goals(experiment))
     return BATCH if batched else 1
 
@@ -197,7 +197,7 @@ def _conditions(experiment: Experiment) -> tuple[str, ...]:
 
 
 def condition(goal: Goal) -> str:
-    """A goal in words."""
+    """Describe a goal."""
     stop = goal.stop
     return (
         f"{goal.metric.name}: {what_of(goal)} of every treatment is known to "
@@ -210,7 +210,7 @@ def _controls(stop: Stop) -> str:
 
 
 def what_of(goal: Goal) -> str:
-    """What is to be known."""
+    """Describe what is to be known."""
     if goal.metric.estimand == "pooled":
         return f"{_measure(goal.metric.percentile)} of all samples"
     what = _measure(None if goal.stop.of == "mean" else goal.stop.of)

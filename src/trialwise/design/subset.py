@@ -10,23 +10,23 @@ from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import nearest
 
 Subset = Mapping[str, Sequence[Level]]
-"""The levels that are wanted of each factor; a factor that is not there may have any."""
+"""The levels wanted of each factor; a factor not listed may have any."""
 
 
 def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subset:
-    """The subset that texts such as ``scheme=cubic,bbr`` describe; several levels of a factor are alternatives.
+    """Parse a subset from texts such as ``scheme=cubic,bbr``; several levels of a factor are alternatives.
 
     Parameters
     ----------
     texts
-        For each factor its levels; of one that stands twice, all.
+        For each factor its levels; repeated factors are combined.
     factors
-        The factors of the planned trials: what is there to choose from.
+        The factors of the planned trials, from which to choose.
 
     Raises
     ------
     PlanError
-        A factor or a level is unknown, or no trial has all that is wanted; the message tells the known ones.
+        A factor or a level is unknown, or no trial has all that is wanted; the message lists the known ones.
     """
     rows = list(factors)
     wanted: dict[str, list[Level]] = {}
@@ -44,12 +44,12 @@ def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subs
 
 
 def matches(factors: Mapping[str, Level], wanted: Subset) -> bool:
-    """Whether a trial with these factors belongs to the subset."""
+    """Return True if a trial with these factors belongs to the subset."""
     return all(factors.get(name) in levels for name, levels in wanted.items())
 
 
 def _levels(name: str, rows: Sequence[Mapping[str, Level]]) -> Mapping[str, Level]:
-    """The levels of a factor by what people write."""
+    """Return the levels of a factor by how users write them."""
     if found := {level_text(row[name]): row[name] for row in rows if name in row}:
         return found
     names = sorted({each for row in rows for each in row})

@@ -31,7 +31,7 @@ from trialwise.experiment.simulation import OfferedLoad
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveSummary:
-    """What one objective needs; `decides` where no other needs more, `served` where the plan has that many."""
+    """What one objective needs; `decides` if no other needs more, `served` if the plan has that many."""
 
     metric: str
     objective: Literal["kpi", "variability"]
@@ -47,7 +47,7 @@ class ObjectiveSummary:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentSummary:
-    """A treatment, and how many seconds a trial of it takes as far as that is known."""
+    """A treatment, and the seconds that one of its trials takes, if known."""
 
     name: str
     factors: Mapping[str, Level]
@@ -58,8 +58,8 @@ class TreatmentSummary:
 class TrialSummary:
     """One planned trial; `start` in seconds after the start of the experiment, null for right after the trial before.
 
-    `order` is the rule of its round; `predecessor` the treatment that runs right before it in the same round with no
-    reset between, null where nothing does.
+    `order` is the rule of its round; `predecessor` the treatment right before it in the same round without a
+    reset between, null if there is none.
     """
 
     number: int
@@ -77,7 +77,7 @@ class TrialSummary:
 
 @dataclass(frozen=True, slots=True)
 class TimeSummary:
-    """How long the experiment takes, in seconds, and where that is known from."""
+    """How long the experiment takes, in seconds, and how that is known."""
 
     origin: Literal["runtime", "pilot"]
     round_seconds: float
@@ -87,7 +87,7 @@ class TimeSummary:
 
 @dataclass(frozen=True, slots=True)
 class LaneSummary:
-    """What one worker runs: the whole plan with a seed of its own; `first` and `last` are the numbers of its trials."""
+    """What one worker runs: the whole plan with a separate seed; `first` and `last` are the numbers of its trials."""
 
     worker: str
     seed: int
@@ -99,9 +99,9 @@ class LaneSummary:
 
 @dataclass(frozen=True, slots=True)
 class FlowsSummary:
-    """How many flows a simulated trial of a treatment has in the mean, and what they ask of the network (null for listed flows).
+    """The mean number of flows of a treatment's simulated trial, and the load they offer to the network (null for listed flows).
 
-    `cautions` are what the network does as it is told and hardly anybody means.
+    `cautions` are settings of the network that are carried out but hardly intended.
     """
 
     treatment: str
@@ -112,11 +112,11 @@ class FlowsSummary:
 
 @dataclass(frozen=True, slots=True)
 class ForecastSummary:
-    """How many units of `level` a claim is expected to take in all, by the pilot.
+    """The total number of units of `level` that a claim is expected to take, by the pilot.
 
-    `known` says that the pilot knew it already, after `wanted` units. `wanted` is null where nothing can be forecast, `wanted_low` to
-    `wanted_high` its 95 % interval, null where there is none; `beyond` says that the experiment's `max_trials` come first, and
-    `note` why a pilot forecasts nothing.
+    `known` means that the pilot already decided it, after `wanted` units. `wanted` is null if nothing can be forecast, `wanted_low` to
+    `wanted_high` its 95 % interval, null if there is none; `beyond` means that the experiment's `max_trials` come first, and
+    `note` says why a pilot forecasts nothing.
     """
 
     metric: str
@@ -134,13 +134,13 @@ class ForecastSummary:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """A plan: its sizes and what asks for them, treatments, time, budget, and trials in their order.
+    """A plan: its sizes and what requires them, treatments, time, budget, and trials in order.
 
-    `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out. Where others than
-    this machine are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
-    and of all when they run at once. Where the experiment ends by itself, `stopping` says when, and all else is the most that runs.
-    `splits` says how to spend a budget between series and rounds, where trials were run; `flows` is of simulated trials, and
-    `forecasts` are those of a pilot.
+    `conclusion` says what the order allows to be concluded; `trials` is null if there are too many to lay out. If other machines
+    than this one are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
+    and of all if they run in parallel. If the experiment ends by itself, `stopping` says when, and all other numbers are maxima.
+    `splits` says how to divide a budget between series and rounds, if trials were run; `flows` is for simulated trials, and
+    `forecasts` come from a pilot.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -183,9 +183,9 @@ def summarise(
     experiment
         The experiment.
     times
-        How long its trials take, where that is known.
+        How long its trials take, if known.
     budget
-        Seconds into which it should fit; None for no such question.
+        Seconds into which it should fit; None if that is not asked.
     rounds_shown
         How many rounds to lay out; None for all.
     lanes
@@ -238,7 +238,7 @@ def summarise(
 
 
 def _lanes_to_be(workers: Workers, count: int) -> tuple[WorkerPlan, ...]:
-    """None where this machine is alone, or where nobody knows yet who will be allocated."""
+    """Return the lanes of the workers; none if this machine is alone, or if workers are not allocated yet."""
     if workers.allocate is not None or workers.use == Workers().use:
         return ()
     return lanes_from_the_start(workers.use, count)
@@ -317,5 +317,5 @@ def _trial(trial: PlannedTrial) -> TrialSummary:
 
 
 def plan_json(summary: PlanSummary) -> dict[str, object]:
-    """The document as plain values."""
+    """Return the document as plain values."""
     return dataclasses.asdict(summary)

@@ -1,4 +1,4 @@
-"""How long an experiment takes: from how long its trials take."""
+"""Compute how long an experiment takes from how long its trials take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.experiment.model import Experiment
 
 @dataclass(frozen=True, slots=True)
 class TrialTimes:
-    """Seconds that one trial of each treatment takes, and that a round takes beside its trials (resets).
+    """Seconds that one trial of each treatment takes, and that a round takes besides its trials (resets).
 
     `origin` says where they come from: `[trial] runtime` of the file, or trials that were run.
     """
@@ -24,12 +24,12 @@ class TrialTimes:
 
     @property
     def round_seconds(self) -> float:
-        """How long a round takes."""
+        """Seconds that a round takes."""
         return sum(self.seconds.values()) + self.beside
 
 
 def stated_times(experiment: Experiment) -> TrialTimes | None:
-    """The times that the experiment file states; None where it states none, or only those that are simulated."""
+    """Return the times stated in the experiment file; None if it states none, or only simulated ones."""
     if experiment.runtime is None or experiment.trial.traits.simulates_runtime:
         return None
     names = [treatment.name for treatment in treatments(experiment)]
@@ -40,21 +40,21 @@ def stated_times(experiment: Experiment) -> TrialTimes | None:
 
 
 def how_to_know(experiment: Experiment) -> str:
-    """What tells how long trials take, where that is not known."""
+    """Say how to find out how long trials take, if that is unknown."""
     pilot = "run a pilot with --pilot"
     return pilot if experiment.trial.traits.computed else f'write runtime = "10s" into [trial], or {pilot}'
 
 
 def series_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
-    """How long a series of so many rounds takes, warm-up rounds included: at least its span."""
+    """Return the seconds of a series of `rounds` rounds, including warm-up rounds: at least its span."""
     return max(work_seconds(experiment, rounds, times), experiment.design.span or 0.0)
 
 
 def work_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
-    """How long the rounds of a series take by themselves, warm-up rounds included."""
+    """Return the seconds of the rounds of a series alone, including warm-up rounds."""
     return (experiment.design.warmup_trials + rounds) * times.round_seconds
 
 
 def total_seconds(experiment: Experiment, sizing: Sizing, times: TrialTimes) -> float:
-    """How long the whole experiment takes."""
+    """Return the seconds of the whole experiment."""
     return sizing.series * series_seconds(experiment, sizing.rounds, times)

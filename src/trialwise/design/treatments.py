@@ -22,21 +22,21 @@ class Treatment:
 
     @property
     def name(self) -> str:
-        """How the treatment is called everywhere: `factor=level factor=level`; `-` without factors.
+        """The treatment's name everywhere: `factor=level factor=level`; `-` without factors.
 
-        A level that holds a space, a quotation mark or a sign = stands in quotes, so that no two treatments share a name.
+        A level with a space, a quotation mark or an equals sign is quoted, so that no two treatments share a name.
         """
         return " ".join(f"{factor}={_quoted(level_text(level))}" for factor, level in self.levels) or "-"
 
 
 def treatments(experiment: Experiment) -> tuple[Treatment, ...]:
-    """All combinations of levels, the last factor running fastest."""
+    """Return all combinations of levels, the last factor varying fastest."""
     choices = [[(factor.name, level) for level in factor.levels] for factor in experiment.fixed_factors]
     return tuple(Treatment(levels) for levels in itertools.product(*choices))
 
 
 def count_treatments(experiment: Experiment) -> int:
-    """The number of treatments, without making them."""
+    """Return the number of treatments, without making them."""
     return math.prod(len(factor.levels) for factor in experiment.fixed_factors)
 
 
