@@ -1,4 +1,4 @@
-"""A study from its file to its analysis: composes the stages, and is the only package beside `cli` that sees them all."""
+"""A study from its file to its analysis: composes the stages, and is, besides `cli`, the only package that sees them all."""
 
 from trialwise.execution.worker_plan import planned_row
 from trialwise.study.load import default_directory, itself, load, open_directory

@@ -1,4 +1,4 @@
-"""What `run` and `status` print with --json: versioned documents, whose schemas stand in `schemas/`."""
+"""The versioned documents that `run` and `status` print with --json; their schemas are in `schemas/`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from trialwise.store.records import Event, NodeDocument, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingDocument(StoppingState):
-    """Whether an experiment that stops by itself has enough, and what it knows of each claim.
+    """Whether an experiment that stops by itself has enough, and what it knows about each claim.
 
-    `reason` says why it ends, null while it goes on; `lifts` what to do about claims that it ends without. `rounds` have run to
-    their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used, of `budget`
-    where there is one. `out_of_reach` says that a claim would take far more than `most`, for which it ends before any more runs.
+    `reason` says why it ends, null while it continues; `lifts` says what to do about claims still open at its end. `rounds` of
+    at most `most` have finished, and `forecast` is their expected number, null while unknown. `seconds` is the time used, of `budget`
+    if there is one. `out_of_reach` says that a claim would take far more than `most`, so that the experiment ends before any more
+    runs.
     """
 
     lifts: str | None
@@ -23,7 +24,7 @@ class StoppingDocument(StoppingState):
 
 @dataclass(frozen=True, slots=True)
 class RunDocument:
-    """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null where the plan alone decides."""
+    """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null if the plan alone decides."""
 
     directory: str
     ending: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
@@ -46,9 +47,9 @@ class FailureDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkerDocument:
-    """How far a worker is: trials that came to an end, those of them that finished, those left, and what it has in hand.
+    """Progress of a worker: trials that ended, those of them that finished, those left, and its current trial.
 
-    `missing` names the rounds that are not complete, in words.
+    `missing` names the incomplete rounds, as text.
     """
 
     name: str
@@ -61,10 +62,10 @@ class WorkerDocument:
 
 @dataclass(frozen=True, slots=True)
 class StatusDocument:
-    """How far an experiment is; `workers` is empty where only this machine works, `nodes` where trials are measured.
+    """Progress of an experiment; `workers` is empty if only this machine works, `nodes` if trials are measured.
 
-    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it, and
-    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null where the plan alone decides.
+    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null if it is unknown, and
+    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null if the plan alone decides.
     """
 
     name: str

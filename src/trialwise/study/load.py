@@ -1,4 +1,4 @@
-"""Where a study stands: its file, its directory, its ledger."""
+"""Locate a study: its file, its directory, its ledger."""
 
 import contextlib
 import dataclasses
@@ -19,12 +19,12 @@ def load(source: Path) -> Experiment:
 
 
 def itself(source: Path, trials: int | None = None) -> Experiment:
-    """The experiment of a file with every treatment against itself."""
+    """Return the experiment of a file with every treatment compared to itself."""
     return against_itself(load(source), trials)
 
 
 def default_directory(experiment: Experiment) -> Path:
-    """Where results go unless told otherwise: NAME.results in the current folder."""
+    """Return where results go by default: NAME.results in the current folder."""
     return Path(f"{experiment.name}.results")
 
 
@@ -46,17 +46,17 @@ def opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledge
 
 
 def frozen_text(directory: ExperimentDirectory) -> str:
-    """The experiment file of a directory, which is no link to another one; PlanError where it cannot be read."""
+    """Return the experiment file of a directory, without following links; raise PlanError if it cannot be read."""
     return read_text(directory.experiment_file, within=directory.path)
 
 
 def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
-    """The experiment as it was when it began, with the folder that its files stand in.
+    """Return the experiment as it was when it began, with the folder of its files.
 
     Raises
     ------
     StoreError
-        A trial lacks a factor, also one that has only been planned.
+        A trial, even one only planned, lacks a factor.
     """
     experiment = _frozen(directory, ledger)
     check_factors(experiment, ledger)
@@ -69,7 +69,7 @@ def _frozen(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
 
 
 def check_factors(experiment: Experiment, ledger: Ledger) -> None:
-    """Raise StoreError where a trial of the ledger lacks a factor of the experiment: it is not one of its trials."""
+    """Raise StoreError if a trial of the ledger lacks a factor of the experiment and hence is not one of its trials."""
     for factors in ledger.factors():
         lacking = [factor.name for factor in experiment.factors if factor.name not in factors]
         if lacking:
@@ -80,7 +80,7 @@ def check_factors(experiment: Experiment, ledger: Ledger) -> None:
 
 
 def sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
-    """Text, experiment and directory of an experiment file, or of a directory that has begun."""
+    """Return text, experiment and directory of an experiment file, or of a directory that has begun."""
     if source.is_dir():
         directory = ExperimentDirectory(latest(source))
         ledger = directory.ledger()

@@ -1,4 +1,4 @@
-"""Which optional parts are there, and how to get those that are not."""
+"""Find which optional parts are installed, and say how to get the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialwise.trials.ns3.installation import ns3_installation
 
 
 def optional_parts() -> tuple[OptionalPart, ...]:
-    """Look for ns-3 and for Dask where runs look for them; nothing of them is loaded."""
+    """Look for ns-3 and Dask where runs look for them, without loading them."""
     return _ns3(), _dask()
 
 

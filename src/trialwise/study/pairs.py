@@ -1,4 +1,4 @@
-"""Pairs of versions below one folder: each pair of programs, as they are now, has an experiment directory of its own."""
+"""Pairs of versions below one folder: each pair of programs, as they are now, has its own experiment directory."""
 
 import dataclasses
 import hashlib
@@ -23,7 +23,7 @@ from trialwise.trials.kinds import kind_of
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pair:
-    """Where the trials of a pair go; `change` says what is not as it was in the trials of the pair before, if there is one."""
+    """The directory for the trials of a pair; `change` says what differs from the previous pair's trials, if there is one."""
 
     directory: Path
     change: str | None = None
@@ -38,16 +38,16 @@ class _Recorded:
 
 
 def pair_of(experiment: Experiment, place: Path, sides: tuple[tuple[NamedFile, ...], ...]) -> Pair:
-    """Find the directory of the pair that an experiment is about now: one that has begun with the same, or a new one.
+    """Find the directory of an experiment's current pair: one that has begun with the same pair, or a new one.
 
     The same pair has the same plan, the same content in every file that trials were seen to run or read, and inherits the same.
 
     Parameters
     ----------
     place
-        The folder that the directories of pairs stand in.
+        The folder that contains the directories of pairs.
     sides
-        For base and for head the files that are known to belong to it, which its part of the name is made of.
+        The known files of base and of head, from which each side's part of the name is made.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _now(watch: LocalWatch, before: Identity | None) -> Identity:
 
 
 def _recorded(place: Path, experiment: Experiment) -> Iterator[_Recorded]:
-    """The pairs that have begun, the latest first; those whose programs changed while they were measured are over."""
+    """Yield the pairs that have begun, latest first, without those whose programs changed while they were measured."""
     for path in pairs_below(place):
         directory = ExperimentDirectory(path)
         try:
@@ -105,7 +105,7 @@ def _fits(ledger: Ledger, experiment: Experiment) -> bool:
 
 
 def _digest(experiment: Experiment, now: Identity, files: tuple[NamedFile, ...]) -> str:
-    """Eight digits of one side: of what it consists, on this machine, in this plan."""
+    """Return eight digits for one side: its files, on this machine, in this plan."""
     watch = LocalWatch(files, experiment.folder)
     own = watch.files.identified()
     identity = dataclasses.replace(now, files=own)

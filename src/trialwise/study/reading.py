@@ -1,4 +1,4 @@
-"""What the trials of a directory say, for every command that reads one."""
+"""Read what the trials of a directory say, for every command that reads one."""
 
 import contextlib
 import dataclasses
@@ -59,13 +59,13 @@ def analyse(
     all_trials
         Show all trials of a path over time, not only the first ones.
     controls
-        Control variates of simulated trials; None for workload controls where there are trials enough.
+        Control variates of simulated trials; None for workload controls if there are enough trials.
     watch
-        Told how far the drawing of flow lists is, which their means take.
+        Called with the progress of sampling flow lists, which their means take.
     told
-        Told what is done, how much of it, and of how much.
+        Called with what is being done, how much is done, and the total.
     overview
-        Leave out what the overview in the terminal does not show, as `analyse_directory` has it.
+        Leave out what the overview in the terminal does not show, as in `analyse_directory`.
     """
     with opened(path) as (experiment, directory, ledger):
         return analyse_directory(
@@ -84,14 +84,14 @@ def analyse(
 
 
 def state(path: Path, watch: Watch | None = None, told: Progress | None = None) -> State:
-    """Say how far the experiment in a directory is; while it runs, or after. `watch` and `told` as in `analyse`."""
+    """Report the progress of the experiment in a directory, while it runs or after. `watch` and `told` as in `analyse`."""
     return dataclasses.replace(state_of(path), stopping=awaited_claims(path, watch, told))
 
 
 def awaited_claims(
     path: Path, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingDocument | None:
-    """Say what is known of the claims that an experiment waits for; None where the plan alone decides. Options as in `analyse`."""
+    """Report what is known about the claims an experiment waits for; None if the plan alone decides. Options as in `analyse`."""
     return stopping_document(ExperimentDirectory(latest(path)), watch, told)
 
 
@@ -104,7 +104,7 @@ def observed(path: Path, options: ObserveOptions) -> Observation:
 
 
 def nested_values(path: Path) -> dict[tuple[str, str], dict[str, list[float] | list[str]]]:
-    """The values of each metric and treatment with their series and round; nothing where no trial has one."""
+    """Return the values of each metric and treatment with their series and round; nothing if no trial has one."""
     try:
         with opened(path) as (experiment, directory, ledger):
             trials = read_trial_set(experiment, directory, ledger)
@@ -122,19 +122,19 @@ def nested_values(path: Path) -> dict[tuple[str, str], dict[str, list[float] | l
 
 
 def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
-    """The trials of an experiment directory with their order, for `trialwise order`."""
+    """Return the trials of an experiment directory with their order, for `trialwise order`."""
     with opened(path) as (experiment, directory, ledger):
         return read_order_directory(experiment, directory, ledger, metrics)
 
 
 def effects_input(path: Path, metrics: Sequence[str] = (), *, samples: bool = False) -> EffectsInput:
-    """The trials of an experiment directory by their factors, for `trialwise effects`."""
+    """Return the trials of an experiment directory by their factors, for `trialwise effects`."""
     with opened(path) as (experiment, directory, ledger):
         return read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
 
 
 def order_view(path: Path) -> OrderSummary:
-    """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
+    """Summarise the effect of order for the report; a winner is only named for metrics whose better direction is given."""
     try:
         with opened(path) as (experiment, directory, ledger):
             trials = read_order_directory(experiment, directory, ledger)
@@ -147,7 +147,7 @@ def order_view(path: Path) -> OrderSummary:
 
 
 def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None = None) -> VerdictSummary:
-    """What the trials of an experiment directory say of its treatments, and what is known of when to stop, for the report.
+    """Summarise the verdicts on an experiment directory's treatments, and what is known about when to stop, for the report.
 
     `watch` and `told` as in `analyse`.
     """
@@ -170,7 +170,7 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None =
 
 
 def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
-    """The trials of an experiment directory, one value for each trial and metric."""
+    """Return the trials of an experiment directory, one value for each trial and metric."""
     with opened(path) as (experiment, directory, ledger):
         return read_trial_set(experiment, directory, ledger, metrics)
 
@@ -178,9 +178,9 @@ def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
 def comparison_set(
     path: Path, metrics: Sequence[str] = (), *, paired: bool = True, told: Progress | None = None
 ) -> TrialSet:
-    """The trials of an experiment directory as they are compared: pooled metrics by what each trial contributes.
+    """Return the trials of an experiment directory for comparison: for pooled metrics, each trial's contribution.
 
-    `paired`: simulated trials that met the same flows have the same name. `told` hears how many trials are read of each
+    `paired`: simulated trials that met the same flows get the same name. `told` receives the number of trials read of each
     metric.
     """
     with opened(path) as (experiment, directory, ledger):
@@ -204,7 +204,7 @@ def _comparison_set(
 
 
 def tails(path: Path) -> tuple[str, ...]:
-    """Sentences on treatments of which one trial, or skewness, makes means say less than they seem to; none where nothing is known."""
+    """Warn of treatments whose means say less than they seem to, because of one trial or skewness; none if nothing is known."""
     with opened(path) as (experiment, directory, ledger), contextlib.suppress(AnalysisError):
         return tuple(tails_of(_comparison_set(experiment, directory, ledger, paired=False)))
     return ()
@@ -213,13 +213,13 @@ def tails(path: Path) -> tuple[str, ...]:
 def calibration(
     path: Path, metrics: Sequence[str] = (), options: CalibrateOptions | None = None
 ) -> Calibration:
-    """What the trials of an experiment directory say of the bench, for `trialwise aa`."""
+    """Return what the trials of an experiment directory say about the bench, for `trialwise aa`."""
     found = calibrate(trial_set(path, metrics), options)
     return dataclasses.replace(found, source=str(path))
 
 
 def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
-    """The schemes and paths of an experiment of kind path, as far as their files are there."""
+    """Return the schemes and paths of an experiment of kind path, as far as their files exist."""
     if not isinstance(experiment.trial, PathTrial):
         return PathFacts()
     schemes: dict[str, PathScheme] = {}

@@ -44,31 +44,31 @@ def run(
     observers: Sequence[Observer] = (),
     watch: Watch | None = None,
 ) -> RunResult:
-    """Run an experiment, or go on with it.
+    """Run an experiment, or continue it.
 
     Parameters
     ----------
     source
         An experiment file, or the directory of an experiment that has begun.
     path
-        The experiment directory; default `default_directory`, or `source` where that is a directory.
+        The experiment directory; default `default_directory`, or `source` if that is a directory.
     extend
         Whether more rounds or series than before may be planned.
     again
         Whether trials that failed or are invalid get a further attempt.
     anytime
-        Whether to look at any time, whatever the file says of looks; only from the beginning on.
+        Whether to use anytime looks, whatever the file says; only from the beginning on.
     only
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
     workers
         Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
     jobs, cluster
-        Of simulated trials: how many processes compute them (default: one for each core), and the Dask cluster that does so instead of
-        this machine: ``tcp://host:port``, ``slurm`` (which `jobs` then counts the jobs of), ``ssh:host,host``.
+        For simulated trials: the number of processes that compute them (default: one per core), and the Dask cluster to use instead of
+        this machine: ``tcp://host:port``, ``slurm`` (then `jobs` is the number of its jobs), ``ssh:host,host``.
     stopping, observers
-        The rule that may end the run before the plan is used up (default: what the file says), and who is told what happens.
+        The rule that may end the run before the plan is used up (default: the file's), and who receives events.
     watch
-        Told how far the drawing of flow lists is, where the rule needs some: before the first trial, and once more at the end.
+        Called with the progress of sampling flow lists, if the rule needs some: before the first trial, and once more at the end.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def run(
 def _at_any_time(
     text: str, experiment: Experiment, source: Path, directory: ExperimentDirectory
 ) -> tuple[str, Experiment]:
-    """The experiment with looks at any time; PlanError where nothing says when to stop, or it began with other looks."""
+    """Return the experiment with anytime looks; raise PlanError if it has no stopping condition, or began with other looks."""
     if not stops_by_itself(experiment):
         raise PlanError(
             f"{experiment.name}: --anytime says how to look, and nothing says when to stop",
@@ -142,7 +142,7 @@ _HINTS = {
     errno.EROFS: _ELSEWHERE,
     errno.EACCES: _ELSEWHERE,
 }
-"""What to try, by what the system says."""
+"""What to try, by the system's error."""
 
 
 def run_experiment(
@@ -152,9 +152,9 @@ def run_experiment(
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunResult:
-    """Run an experiment that no file has, or go on with it, also with more rounds than before; errors as of `run`."""
+    """Run an experiment that has no file, or continue it, possibly with more rounds than before; raises as `run` does."""
     text = write_experiment(experiment)
-    # As the directory's own copy will be read.
+    # In the form in which the directory's own copy will be read.
     read = parse_experiment(text, experiment.folder / EXPERIMENT)
     directory = ExperimentDirectory(path)
     return _with_errors(
@@ -166,7 +166,7 @@ def run_experiment(
 
 
 def run_pilot(experiment: Experiment, path: Path) -> RunResult:
-    """Run an experiment that no file has until what it says of itself is enough; errors as of `run`."""
+    """Run an experiment that has no file until its own stopping condition is met; raises as `run` does."""
     if not stops_by_itself(experiment):
         return run_experiment(experiment, path)
     rule = _by_results(experiment, ExperimentDirectory(path), ())
@@ -179,5 +179,5 @@ def _by_results(
     observers: Sequence[Observer],
     watch: Watch | None = None,
 ) -> StopByResults:
-    """The rule that the experiment states."""
+    """Return the rule that the experiment states."""
     return StopByResults(judge_of(experiment, directory, watch), lambda event: tell(observers, event))

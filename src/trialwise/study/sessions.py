@@ -1,4 +1,4 @@
-"""One session of a run: the directory begun or gone on with, the runner that suits, what is told of it."""
+"""One session of a run: begin or continue the directory, choose the runner, and report on it."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,9 @@ from trialwise.trials.simulation import samples_by_metric
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, how many attempts there are of each status, and how many of all trials failed or are invalid for good.
+    """How a run ended, the number of attempts of each status, and how many of all trials finally failed or are invalid.
 
-    `stopping` says what is known, where something says when to stop.
+    `stopping` says what is known, if there is a stopping condition.
     """
 
     directory: Path
@@ -76,7 +76,7 @@ def run_session(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> RunResult:
-    """One session of the runner: begin or go on, run what is wanted, say how it ended; errors as of `run`."""
+    """Run one session of the runner: begin or continue, run what is wanted, report how it ended; raises as `run` does."""
     addresses(experiment.workers.use)
     kind = kind_of(experiment)
     refuse_executor(kind, experiment, jobs, cluster)
@@ -116,7 +116,7 @@ def _open_ledger(
     extend: bool,
     observers: Sequence[Observer],
 ) -> Ledger:
-    """Begin the experiment, or go on with it where it has begun; somebody else may have begun it a moment ago."""
+    """Begin the experiment, or continue it if it has begun; another process may have begun it a moment ago."""
     if not directory.is_begun:
         plan = plan or make_plan(experiment)
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
@@ -132,7 +132,7 @@ def _open_ledger(
 
 
 def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
-    """The distinct factors of the trials, but for those of dropped treatments.
+    """Return the distinct factors of the trials, without those of dropped treatments.
 
     Raises
     ------
@@ -144,14 +144,14 @@ def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
 
 
 def unsuccessful(experiment: Experiment, ledger: Ledger) -> list[TrialRow]:
-    """The trials whose last attempt failed or is invalid, but for those of dropped treatments: that attempt."""
+    """Return the last attempts of trials that ended as failed or invalid, without those of dropped treatments."""
     return [row for row in ledger.unsuccessful() if experiment.includes(row.factors)]
 
 
 def _check(
     kind: TrialKind, experiment: Experiment, factors: Sequence[Mapping[str, Level]], only: Sequence[str]
 ) -> None:
-    """Look whether what is asked for can run; raise PlanError where it cannot. Workers are looked at when they are reached."""
+    """Check that what is requested can run; raise PlanError if not. Workers are checked when they are reached."""
     wanted = subset(only, factors)
     if not is_alone(experiment.workers):
         refuse_kinds(experiment)
@@ -163,14 +163,14 @@ def _check(
 
 
 def check_samples(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-    """Raise PlanError where simulated trials are expected to have too few samples for what a metric asks of each."""
+    """Raise PlanError if simulated trials are expected to have too few samples for what a metric needs from each."""
     if any(wants_enough_samples(metric) for metric in experiment.metrics):
         refuse_few_samples(experiment, samples_by_metric(experiment, factors))
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """What a session has in hand once its ledger is open."""
+    """The state of a session once its ledger is open."""
 
     experiment: Experiment
     directory: ExperimentDirectory
@@ -182,7 +182,7 @@ class _Session:
     only: Subset
 
     def run(self, executor: Executor | None) -> RunResult:
-        """Run what is wanted, and say how it ended."""
+        """Run what is wanted, and report how it ended."""
         alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
         ending = self._here(executor) if alone else self._on_workers()
         tell(self.observers, SessionEnded(ending.word))
@@ -191,7 +191,7 @@ class _Session:
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
 
     def _here(self, executor: Executor | None) -> Ending:
-        """Clear what a killed runner has left, run, and write down how it ended."""
+        """Clear what a killed runner left, run, and record how it ended."""
         directory, ledger = self.directory, self.ledger
         measures = not isinstance(self.kind, IndependentKind)
         watch = local_watch(self.experiment, self.kind, _factors(self.experiment, ledger), measures=measures)
@@ -209,7 +209,7 @@ class _Session:
         return ending
 
     def _runner(self, keeper: SessionKeeper, executor: Executor | None) -> Runner | TaskRunner:
-        """The runner that suits: trials of an executor are computed at the same time, others measured one by one."""
+        """Choose the runner: trials of an executor are computed concurrently, others measured one by one."""
         if executor is not None and isinstance(self.kind, IndependentKind):
             return TaskRunner(
                 self.experiment,
@@ -270,6 +270,6 @@ class _Session:
 
 
 def tell(observers: Sequence[Observer], event: RunEvent) -> None:
-    """Let every observer notice an event."""
+    """Pass an event to every observer."""
     for observer in observers:
         observer.notice(event)

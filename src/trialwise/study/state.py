@@ -1,4 +1,4 @@
-"""How far an experiment is, read from its directory while it runs or after."""
+"""The progress of an experiment, read from its directory while it runs or after."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trialwise.study.load import frozen_experiment
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far an experiment is.
+    """The progress of an experiment.
 
-    `done` of `planned` trials have come to an end, of which `failed` failed or are invalid for good; `counts` and `treatments` count
+    `done` of `planned` trials have ended, of which `failed` finally failed or are invalid; `counts` and `treatments` count
     attempts.
     """
 
@@ -49,7 +49,7 @@ class State:
 
     @property
     def activity(self) -> str:
-        """What the runner does at present, in words."""
+        """What the runner is doing now, as text."""
         if self.is_active:
             texts = [f"trial {row.number} ({row.treatment})" for row in self.running]
             if texts:
@@ -65,7 +65,7 @@ class State:
 
     @property
     def document(self) -> StatusDocument:
-        """The state as a document (format trialwise.status/1)."""
+        """Return the state as a document (format trialwise.status/1)."""
         failures = [
             FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
             for row in self.failures
@@ -88,7 +88,7 @@ class State:
 
 
 def state(path: Path) -> State:
-    """Say how far the experiment in a directory is; while it runs, or after."""
+    """Report the progress of the experiment in a directory, while it runs or after."""
     directory = ExperimentDirectory(latest(path))
     ledger = directory.ledger()
     try:
@@ -146,11 +146,11 @@ def _numbers_text(numbers: Sequence[int]) -> str:
 
 
 def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:
-    """How long the planned trials take: at the median time from claim to claim, and not before the last planned start."""
+    """Estimate the time for the planned trials: at the median time from claim to claim, and not before the last planned start."""
     gaps = [after - before for before, after in pairwise(ledger.claim_times()) if after >= before]
     if not gaps or not planned:
         return None
-    # Independent trials are taken many at a time, and the median gap may be none at all.
+    # Independent trials are claimed many at a time, and the median gap may be zero.
     pace = statistics.median(gaps) or statistics.fmean(gaps)
     last = ledger.last_planned_start()
     return pace * planned if last is None else max(float(ledger.fact("created")) + last - now, 0.0) + pace

@@ -1,4 +1,4 @@
-"""What is known of the claims that an experiment waits for."""
+"""What is known about the claims that an experiment waits for."""
 
 import dataclasses
 from itertools import product
@@ -22,9 +22,9 @@ from trialwise.trials.drawn_means import Watch
 def judge_of(
     experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
 ) -> StoppingMonitor:
-    """The judge of an experiment that stops by itself, with what is known of its workloads where that is asked for.
+    """Return the monitor of an experiment that stops by itself, with what is known about its workloads if it needs that.
 
-    `watch` is told how far the drawing of flow lists is, which is done at once.
+    `watch` receives the progress of sampling flow lists, which happens immediately.
     """
     if not stops_with_controls(experiment):
         return StoppingMonitor(experiment)
@@ -38,7 +38,7 @@ def judge_of(
 def known_workloads(
     experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
 ) -> KnownWorkloads:
-    """What flow lists are like that no trial had, kept in the directory; drawn when it is asked for, and `watch` told how far."""
+    """Return known means over flow lists that no trial had, kept in the directory; sampled on request, with progress to `watch`."""
     from trialwise.trials import workloads  # other kinds need not wait for what it imports
 
     return workloads.KnownWorkloads(experiment, KeptMeans(directory.path), watch)
@@ -47,7 +47,7 @@ def known_workloads(
 def stopping_document(
     directory: ExperimentDirectory, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingDocument | None:
-    """What is known of the claims that an experiment waits for, as a document; None where the plan alone decides."""
+    """Return what is known about the claims that an experiment waits for, as a document; None if the plan alone decides."""
     found = stopping_state(directory, watch, told)
     if found is None:
         return None
@@ -58,9 +58,9 @@ def stopping_document(
 def stopping_state(
     directory: ExperimentDirectory, watch: Watch | None = None, told: Progress | None = None
 ) -> StoppingState | None:
-    """What is known of the claims that an experiment waits for, from its ledger; None where the plan alone decides.
+    """Return what is known about the claims that an experiment waits for, from its ledger; None if the plan alone decides.
 
-    `watch` is told how far the drawing of flow lists is, where control variates need some; `told` how far all else is.
+    `watch` receives the progress of sampling flow lists, if control variates need some; `told` that of everything else.
     """
     ledger = directory.ledger()
     try:

@@ -11,9 +11,9 @@ from typing import Literal
 class FitDocument:
     """A family of distributions fitted to the sizes by non-linear least squares on the distribution function.
 
-    `parameters` are those of ln S (lognormal) or S: mean and standard deviation, of exponential and poisson the mean. `mean_ratio` is
-    the mean over the true one, `rmse` and `largest_error` differences of the distribution functions, `beyond` the probability of a
-    size larger than the largest there is.
+    `parameters` are those of ln S (lognormal) or S: mean and standard deviation; for exponential and poisson, the mean. `mean_ratio`
+    is the mean divided by the true one, `rmse` and `largest_error` are differences of the distribution functions, `beyond` is the
+    probability of a size larger than the largest in the data.
     """
 
     family: str
@@ -35,10 +35,10 @@ class EpochDocument:
 
 @dataclass(frozen=True, slots=True)
 class TiltChoice:
-    """The tilt of one name: `tilt` as [tilts.NAME] has it, null where none is better.
+    """The tilt of one name: `tilt` as in [tilts.NAME], null if none is better.
 
-    `load` was asked for, `true_load` is what the untilted sizes of the trials offer: another one where they are those of a fit.
-    `surrogate_gain` is the variance of the tail of a trial without over with the tilt, on the fluid model: above 1 it helps.
+    `load` was requested, `true_load` is what the trials' untilted sizes offer, which differs if those come from a fit.
+    `surrogate_gain` is the tail variance of a trial without the tilt divided by that with it, on the fluid model: above 1 it helps.
     """
 
     name: str
@@ -56,7 +56,7 @@ class TiltChoice:
 
 @dataclass(frozen=True, slots=True)
 class TiltDocument:
-    """The tilts of an experiment for one metric; `seconds` is how long the search took, `left_out` names metrics without a tilt."""
+    """The tilts of an experiment for one metric; `seconds` is the duration of the search, `left_out` names metrics without a tilt."""
 
     experiment: str
     metric: str

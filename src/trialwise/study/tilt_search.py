@@ -1,4 +1,4 @@
-"""The search for the tilt of one treatment: CCEval's, the same with weights, or a defensive mixture, or none."""
+"""Search for the tilt of one treatment: CCEval's, the same with weights, a defensive mixture, or none."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from trialwise.trials.tilt_cycles import RawCycle, TiltCycles
 
 TiltMethod: TypeAlias = Literal["cross-entropy", "weighted", "defensive"]
 Progress: TypeAlias = Callable[[str, int, int], object]
-"""Told the name of a tilt, how many steps are done, and how many there are."""
+"""Called with the name of a tilt, the number of steps done, and their total."""
 
 MAX_FLOWS = 1000.0
-"""Flows of a trial in the mean, above which no mixture is looked for: at 440 the best is worth 1.3, at 4,400 nothing."""
+"""Mean flows per trial above which no mixture is sought: at 440 the best one gains 1.3, at 4,400 nothing."""
 _SURROGATE = 2000
-"""Cycles of the fluid model from which the gain of a tilt is told."""
+"""Cycles of the fluid model from which the gain of a tilt is estimated."""
 _TAIL = 1000
 """Responses of the tail for each weighted epoch."""
 _WEIGHTS = 0.9
@@ -41,7 +41,7 @@ _WEIGHTS = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TiltOptions:
-    """How a tilt is looked for. `cycles` None takes the method's own number: 10 as printed, weighted as many as the tail takes."""
+    """Options of the search. `cycles` None takes the method's own number: 10 as printed, weighted as many as the tail takes."""
 
     method: TiltMethod = "defensive"
     epochs: int = EPOCHS
@@ -50,7 +50,7 @@ class TiltOptions:
 
 
 def fitted_sizes(cycles: TiltCycles) -> tuple[Array, Array, list[st.SizeFit]]:
-    """Sizes (bytes), the percentage of flows up to each, and the four families fitted to them; PlanError where there is no table."""
+    """Return sizes (bytes), the percentage of flows up to each, and the four fitted families; raise PlanError without a table."""
     try:
         sizes, shares = cycles.size_table
         return sizes, shares, [st.fit_sizes(sizes, shares, family) for family in st.FAMILIES]
@@ -61,7 +61,7 @@ def fitted_sizes(cycles: TiltCycles) -> tuple[Array, Array, list[st.SizeFit]]:
 
 
 class TiltSearch:
-    """The search for the tilt of one treatment; PlanError where its arrivals are not Poisson, or its sizes cannot be drawn."""
+    """The search for the tilt of one treatment; raises PlanError if its arrivals are not Poisson, or its sizes cannot be sampled."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class TiltSearch:
         self._mean_flows = self._cycles.mean_flows
 
     def choose(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt | None]:
-        """The choice and its tilt; None where none is worth it."""
+        """Return the choice and its tilt; None if none is worth it."""
         if self._options.method == "defensive":
             return self._defensive(factors)
         return self._switching(factors)
@@ -131,7 +131,7 @@ class TiltSearch:
         return self._choice(factors, tilt, found.method, fit.mean_ratio, gain, epochs, warnings), tilt
 
     def _judged(self, tilt: SwitchingTilt) -> tuple[float, list[str]]:
-        """The gain of a tilt on the fluid model, and what speaks against it."""
+        """Return the gain of a tilt on the fluid model, and what speaks against it."""
         untilted = dataclasses.replace(tilt, tilted_mu=tilt.mu, tilted_sigma=tilt.sigma)
         plain = [_cycle(self._cycles.fluid(untilted)) for _ in range(_SURROGATE)]
         tilted = [_cycle(self._cycles.fluid(tilt)) for _ in range(_SURROGATE)]
@@ -188,7 +188,7 @@ class TiltSearch:
         return self._choice(factors, tilt, method, 1.0, found.variance_ratio, (), []), tilt
 
     def _look(self, _now: int, _events: int, _unfinished: int) -> None:
-        """A long trial is looked at, so that it can be interrupted."""
+        """Called during a long trial, so that it can be interrupted."""
 
     def _choice(
         self,

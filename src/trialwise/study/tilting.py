@@ -1,4 +1,4 @@
-"""Choosing a tilt for an experiment on packet trials: CCEval's search, the same with weights, or a defensive mixture, or none."""
+"""Choose a tilt for an experiment on packet trials: CCEval's search, the same with weights, a defensive mixture, or none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trialwise.trials.tilt_cycles import TiltCycles
 
 
 def tilt_metric(experiment: Experiment, name: str | None) -> Metric:
-    """The metric whose quantile a tilt is chosen for: a percentile of completion times above the median.
+    """Return the metric whose quantile a tilt is chosen for: a percentile of completion times above the median.
 
     Raises
     ------
@@ -54,19 +54,19 @@ def tilt_metric(experiment: Experiment, name: str | None) -> Metric:
 
 
 def goes_with_a_tilt(metric: Metric) -> bool:
-    """Whether a metric is a tail quantile of the completion times of all flows."""
+    """Return True if a metric is a tail quantile of the completion times of all flows."""
     source = metric.source
     of_all = isinstance(source, SimulationSource) and source.quantity == "fct" and not source.sizes
     return of_all and metric.percentile is not None and metric.percentile > 50
 
 
 def size_fits(experiment: Experiment) -> tuple[Array, Array, list[st.SizeFit]]:
-    """Sizes (bytes), the percentage of flows up to each, and the four families fitted to them, of the first treatment.
+    """Return the first treatment's sizes (bytes), the percentage of flows up to each, and the four families fitted to them.
 
     Raises
     ------
     PlanError
-        The sizes are no table.
+        The sizes are not a table.
     """
     trial = experiment.trial
     if not isinstance(trial, SimulationTrial):
@@ -78,17 +78,17 @@ def size_fits(experiment: Experiment) -> tuple[Array, Array, list[st.SizeFit]]:
 def choose_tilts(
     experiment: Experiment, metric: Metric, options: TiltOptions, told: Progress
 ) -> tuple[list[TiltChoice], Experiment]:
-    """Look for the tilt of each level of the scheme, and say what the tilted experiment is.
+    """Search for the tilt of each level of the scheme, and return the tilted experiment.
 
     Returns
     -------
     tuple
-        The choices, and the experiment with them: its metrics are those that go with a tilt, without margins and stops.
+        The choices, and the experiment with them: its metrics are those compatible with a tilt, without margins and stops.
 
     Raises
     ------
     PlanError
-        The workload cannot be tilted, or differs within what would share a tilt.
+        The workload cannot be tilted, or differs between treatments that would share a tilt.
     """
     trial = experiment.trial
     if not isinstance(trial, SimulationTrial):
@@ -123,7 +123,7 @@ def _tilted(metric: Metric, options: TiltOptions) -> Metric:
 def _by_tilt(
     experiment: Experiment, trial: SimulationTrial, text: str
 ) -> dict[str, tuple[SimulationTrial, Mapping[str, Level]]]:
-    """One trial for each tilt, by name; treatments that share a tilt must be alike but for what is not in its name."""
+    """Return one trial for each tilt, by name; treatments that share a tilt may differ only in what its name does not cover."""
     found: dict[str, tuple[SimulationTrial, Mapping[str, Level]]] = {}
     untilted = dataclasses.replace(trial, workload=dataclasses.replace(trial.workload, tilt=""), tilts=())
     for treatment in treatments(experiment):
