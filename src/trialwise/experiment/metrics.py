@@ -29,7 +29,7 @@ from trialwise.experiment.sources import Resource
 from trialwise.experiment.traits import Source
 
 Estimand = Literal["per_trial", "pooled", "model_based"]
-"""What a metric's value over several trials estimates: the mean over trials of one number per, or the measure of all samples;
+"""What a metric's value over several trials estimates: the mean over trials of one number each, or the measure of all samples;
 model_based is the latter by CCEval's batches of tilted trials."""
 Convention = Literal["nearest_rank", "linear"]
 """Which sample a percentile is: that of rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996), or between two of them (type 7)."""
