@@ -1,1 +1,1 @@
-"""The command line: one file for each command; it alone prints and exits."""
+"""The command line: one file per command; only this package prints and exits."""

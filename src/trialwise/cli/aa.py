@@ -104,7 +104,7 @@ def aa(
 
 
 def _partial(where: Path, command: str) -> str:
-    """How many trials there are to judge after an interruption, and what goes on."""
+    """Say after an interruption how many trials there are to judge, and how to continue."""
     from trialwise import study
 
     state = study.state(where)

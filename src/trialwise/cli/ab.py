@@ -29,9 +29,9 @@ _Sides = tuple[tuple[NamedFile, ...], ...]
 """The files of base and of head, as far as their commands name them."""
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
 _BUDGET = "10m"
-"""Of a pilot and what it asks for; a number of trials that was set has no budget unless one is given."""
+"""For a pilot and the trials that it requires; a fixed number of trials has no budget unless one is given."""
 _MOST = 1000
-"""Trials of each version at most."""
+"""Maximum number of trials of each version."""
 
 
 def ab(
@@ -176,7 +176,7 @@ def _run(
 def _prepared(
     base: str, head: str, command: str | None, build: str | None
 ) -> Generator[tuple[Path, CommandTrial, str, _Sides]]:
-    """The folder, trial and files of two commands, or of one in two revisions; built, and cleared away in the end."""
+    """Yield the folder, trial and files of two commands, or of one in two revisions; build them, and clean up at the end."""
     from trialwise.execution import checkouts
 
     here = Path.cwd()
@@ -231,7 +231,7 @@ def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> AbP
 
 
 def _budget(text: str | None, trials: int | None) -> float | None:
-    """The budget in seconds; None for none."""
+    """Return the budget in seconds; None for none."""
     if text is None:
         return seconds(_BUDGET) if trials is None else None
     try:

@@ -106,7 +106,7 @@ def analyze(
 
 
 def _awaited_claims(data: Path, patience: StatusLine) -> StoppingDocument | None:
-    """What is known of the claims that an experiment directory waits for; None of anything else."""
+    """Return the state of the claims that an experiment directory waits for; None for other data."""
     if not data.is_dir() or is_pantheon(data):
         return None
     from trialwise import study

@@ -1,4 +1,4 @@
-"""Secrets: who may send to a collector, and what is not to be printed."""
+"""Secrets: the senders that a collector accepts, and what must not be printed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trialwise.errors import TrialwiseError
 
 
 def tokens(file: Path | None, variable: str) -> tuple[str | None, dict[str, str]]:
-    """The token of all domains, and those of single ones: of a file, or else the one in an environment variable.
+    """Return the token for all domains, and those of single domains: from a file, or else from an environment variable.
 
     Raises
     ------
     TrialwiseError
-        The file cannot be read, or a line of it.
+        The file cannot be read, or a line of it is invalid.
     """
     if file is None:
         return os.environ.get(variable) or None, {}
@@ -47,6 +47,6 @@ def tokens(file: Path | None, variable: str) -> tuple[str | None, dict[str, str]
 
 
 def without_password(store: str) -> str:
-    """The store as it may be printed: the password of a URL left out, wherever it stands in it."""
+    """Return the store in printable form, with the password removed from a URL wherever it is."""
     store = re.sub(r"^(postgres(?:ql)?://[^:@]*):[^@]*@", r"\1:…@", store)
     return re.sub(r"([?&]password=)[^&]*", r"\1…", store)

@@ -1,4 +1,4 @@
-"""Options that hold for all metrics, or with METRIC=… for one."""
+"""Options that apply to all metrics, or with METRIC=… to one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trialwise.experiment.model import Better
 def by_metric(
     texts: Sequence[str], metrics: Iterable[str], option: str, own_keys: Sequence[str] = ()
 ) -> Mapping[str, tuple[str, ...]]:
-    """What was given for each metric: what names it, else what names none.
+    """Return the values given for each metric: those that name it, else those that name none.
 
-    `own_keys` are words that may stand before the first = without being a metric, as percentile=95.
+    `own_keys` are words that may precede the first = without being a metric, such as percentile=95.
 
     Raises
     ------
     TrialwiseError
-        A metric that is named is none.
+        A named metric does not exist.
     """
     names = tuple(metrics)
     common: list[str] = []
@@ -38,12 +38,12 @@ def by_metric(
 
 
 def directions(texts: Sequence[str]) -> Better | None:
-    """The last direction of those given for a metric; None where there is none.
+    """Return the last direction given for a metric; None if there is none.
 
     Raises
     ------
     TrialwiseError
-        One is no direction.
+        A text is not a direction.
     """
     found: Better | None = None
     for text in texts:

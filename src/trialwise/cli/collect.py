@@ -23,7 +23,7 @@ from trialwise.cli.text import echo, rewrite_line, size, whole_words
 from trialwise.errors import DISK_IS_FULL, MAKE_ROOM, StoreError, TrialwiseError
 
 _STOP = 2.0
-"""Seconds in which a stop still loads; with what the spool may take, a TERM is answered within five."""
+"""Seconds during which a stop still loads; with the time for the spool, a TERM is answered within five."""
 
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -198,7 +198,7 @@ def _ask(address: str, *, status: bool, json: bool, watch: bool, pause: bool) ->
 
 @contextmanager
 def _errors() -> Generator[None]:
-    """What a collector refuses at its start, as this program's errors."""
+    """Convert the errors of a collector's start to errors of this program."""
     try:
         yield
     except ValueError as error:
@@ -210,7 +210,7 @@ def _errors() -> Generator[None]:
 
 
 def _watch(collector: _linux.Collector, voice: _Voice, end: threading.Event) -> None:
-    """Tell how it goes until it is to end, or has failed."""
+    """Report progress until the end or a failure."""
     while not end.wait(1.0):
         if collector.failure:
             return
@@ -221,7 +221,7 @@ def _watch(collector: _linux.Collector, voice: _Voice, end: threading.Event) -> 
 
 
 def _refused(collector: _linux.Collector) -> dict[str, str]:
-    """Domains that the collector behind refuses, with its reasons."""
+    """Return the domains that the next collector refuses, with its reasons."""
     status: dict[str, Any] = json_format.loads(collector.status() or '{"forward": null}')
     refused: dict[str, str] = status["forward"]["refused"] if status["forward"] else {}
     return {domain: of_a_forwarder(reason) for domain, reason in refused.items()}
@@ -229,7 +229,7 @@ def _refused(collector: _linux.Collector) -> dict[str, str]:
 
 @contextmanager
 def _ending() -> Generator[threading.Event]:
-    """An event that INT and TERM set."""
+    """Yield an event that INT and TERM set."""
     end = threading.Event()
 
     def set_end(_number: int, _frame: object) -> None:
@@ -244,7 +244,7 @@ def _ending() -> Generator[threading.Event]:
 
 
 class _Voice:
-    """Tells people on standard error, or programs on standard output."""
+    """Output for people on standard error, or for programs on standard output."""
 
     def __init__(self, *, json: bool, quiet: bool) -> None:
         self._json = json
@@ -267,7 +267,7 @@ class _Voice:
         self._line(f"warning: {text}", always=True)
 
     def tell_access(self, *, allow_oml: bool) -> None:
-        """Say at the start which of the two doors the tokens close."""
+        """Say at the start what the tokens restrict."""
         if allow_oml:
             self.warn(
                 "senders in OML's protocol need no token, as --allow-oml says: anybody who reaches the collector can write"
@@ -278,13 +278,13 @@ class _Voice:
             )
 
     def hold(self, reason: str | None) -> None:
-        """Warn that clients wait for the disk of the spool, once each time."""
+        """Warn that clients wait for the disk of the spool, once per occurrence."""
         if reason and reason != self._held:
             self.warn(f"{reason}; clients wait until you have freed some space")
         self._held = reason
 
     def put_off(self, troubles: dict[str, str], what: str) -> None:
-        """Warn of domains with a trouble, once each time."""
+        """Warn of domains with a problem, once per occurrence."""
         if new := sorted(troubles.keys() - self._waiting.get(what, set())):
             others = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self.warn(f"domain {new[0]}{others} {what}, its rows wait in the spool: {troubles[new[0]]}")
@@ -349,7 +349,7 @@ def _document(counters: _linux.CollectorCounters) -> dict[str, object]:
 
 
 def _troubles(counters: _linux.CollectorCounters) -> str:
-    """What is not as it should be, each with its number."""
+    """List the counters that show problems, each with its number."""
     troubles = {
         "damaged": sum(counters.damaged.values()),
         "connections refused": counters.refused,
@@ -365,7 +365,7 @@ def _troubles(counters: _linux.CollectorCounters) -> str:
 
 
 def _fitting(text: str) -> str:
-    """A line short enough for the terminal on standard error, where a longer one could not be written over."""
+    """Shorten a line to fit the terminal on standard error, because a longer one could not be overwritten."""
     width = os.get_terminal_size(sys.stderr.fileno()).columns
     return whole_words(text, width - 1) if width else text
 

@@ -1,4 +1,4 @@
-"""A running collector asked from outside: its status as text, and commands to it."""
+"""Queries to a running collector: its status as text, and commands to it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PORT = "3003"
 
 
 def ask(address: str, method: str, path: str) -> str:
-    """What the collector at `address` answers to one request.
+    """Return the answer of the collector at `address` to one request.
 
     Raises
     ------
     TrialwiseError
-        It is no address.
+        The address is invalid.
     WorkerError
-        Nobody answers there, or no collector, or it refuses.
+        Nothing answers there, it is not a collector, or it refuses.
     """
     connection = http.client.HTTPConnection(*_place(address), timeout=_PATIENCE)
     token = os.environ.get("TRIALWISE_TOKEN")
@@ -58,7 +58,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def show(address: str, *, as_json: bool, watch: bool) -> None:
-    """Print the status of the collector at `address`, every second where it is watched."""
+    """Print the status of the collector at `address`; with `watch`, every second."""
     while True:
         text = ask(address, "GET", "/status")
         if as_json:
@@ -74,7 +74,7 @@ def show(address: str, *, as_json: bool, watch: bool) -> None:
 
 
 def document(status: dict[str, Any]) -> Document:
-    """The status for people: what was stored, what waits, what is wrong, where it goes on to, and a row for each sender."""
+    """Return the status for people: what was stored, what waits, what is wrong, where it is forwarded, and a row for each sender."""
     counters = status["counters"]
     done = "brought there" if status["forward"] else "stored"
     since = datetime.fromtimestamp(status["started"], UTC).astimezone()
@@ -121,7 +121,7 @@ def _ago(status: dict[str, Any], trouble: dict[str, Any]) -> str:
 
 
 def of_a_forwarder(reason: str) -> str:
-    """Why another collector refuses what is forwarded, which is told to clients, in the names of a forwarder's options."""
+    """Explain in terms of a forwarder's options why another collector refuses the forwarded data."""
     return reason.replace("TRIALWISE_TOKEN", "TRIALWISE_FORWARD_TOKEN")
 
 

@@ -246,7 +246,7 @@ def _table(columns: TableColumnOptions, reading: ReadingOptions) -> TrialColumns
 def _compared(
     sides: list[TrialSet], margin: tuple[str, ...], confidence: float, level: Level | None
 ) -> Comparison | None:
-    """The comparison of two sides; None of one."""
+    """Compare two sides; None if there is one."""
     from trialwise.analysis.comparison.comparing import CompareOptions, compare
     from trialwise.cli.comparison_options import check_named, margins
 

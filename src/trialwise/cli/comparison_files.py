@@ -1,4 +1,4 @@
-"""The files that `compare` writes beside what it prints."""
+"""The files that `compare` writes in addition to its output."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class FileOptions:
 
     @property
     def fill_output(self) -> bool:
-        """Whether a file takes the place of what is printed."""
+        """True if a file replaces the output."""
         return self.markdown == STANDARD
 
     @property
     def of_pairs(self) -> dict[str, Path | None]:
-        """Files that say how two sides compare, by their options; figures there are of the ranks of one side too."""
+        """Return the files about the comparison of two sides, by option; their figures include ranks of one side, too."""
         return {
             "--markdown": self.markdown,
             "--junit": self.junit,
@@ -57,12 +57,12 @@ class FileOptions:
         }
 
     def check(self) -> None:
-        """Refuse places that have no folder, before anything is computed.
+        """Refuse paths without an existing folder, before anything is computed.
 
         Raises
         ------
         TrialwiseError
-            There is no such folder.
+            A folder does not exist.
         """
         for path in self.of_pairs.values():
             if path is not None and not path.parent.is_dir():
@@ -78,7 +78,7 @@ class FileOptions:
         *,
         paper: bool,
     ) -> list[Path]:
-        """Write what was asked for, and return where; without a comparison there are the figures of ranks alone.
+        """Write the requested files, and return their paths; without a comparison only the figures of ranks.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The two sides that `compare` was told of: margins, selections, metrics, and what the files are."""
+"""The options of `compare` on its two sides: margins, selections, metrics, and file types."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def margins(texts: Sequence[str]) -> tuple[Extent | None, dict[str, Extent]]:
-    """Margins as they were given: one for all metrics, and those of single ones.
+    """Parse margins: one for all metrics, and those of single metrics.
 
     Raises
     ------
     TrialwiseError
-        One cannot be read, or two are for all metrics.
+        A margin is invalid, or two are for all metrics.
     """
     common: list[Extent] = []
     own: dict[str, Extent] = {}
@@ -55,12 +55,12 @@ def _extent(size: str, text: str) -> Extent:
 
 
 def selection(texts: Sequence[str], option: str) -> dict[str, list[str]]:
-    """FACTOR=LEVEL as given; several levels of one factor are all wanted.
+    """Parse FACTOR=LEVEL; several levels of one factor are all selected.
 
     Raises
     ------
     TrialwiseError
-        One is not of this form.
+        A text does not have this form.
     """
     found: dict[str, list[str]] = {}
     for text in texts:
@@ -81,14 +81,14 @@ def read_side(
     paired: bool = True,
     told: Progress | None = None,
 ) -> TrialSet:
-    """The trials of one path, called as it was given.
+    """Read the trials of one path, named as given.
 
-    `paired`: simulated trials that met the same flows have one name. `told` hears how far an experiment directory is read.
+    With `paired`, simulated trials that met the same flows share a name. `told` is called with the progress of reading.
 
     Raises
     ------
     AnalysisError
-        They cannot be read, or have none of the metrics.
+        The trials cannot be read, or have none of the metrics.
     """
     from trialwise.analysis.comparison.sides import with_metrics
     from trialwise.exchange.result_files import read_trials
@@ -107,12 +107,12 @@ def read_side(
 
 
 def told(sides: Sequence[TrialSet], better: Sequence[str], unit: Sequence[str]) -> list[TrialSet]:
-    """The sides with what options say of metrics: `[METRIC=]higher` and `[METRIC=]UNIT`.
+    """Apply options on metrics to the sides: `[METRIC=]higher` and `[METRIC=]UNIT`.
 
     Raises
     ------
     TrialwiseError
-        A direction is none, or no side has a metric that is named.
+        A direction is invalid, or no side has a named metric.
     """
     there = tuple(dict.fromkeys(name for side in sides for name in side.metrics))
     ways = {name: directions(one) for name, one in by_metric(better, there, "--better").items()}
@@ -139,7 +139,7 @@ def check_named(named: Mapping[str, object], sides: Sequence[TrialSet], option: 
     Raises
     ------
     TrialwiseError
-        There is no such metric.
+        The metric does not exist.
     """
     there = dict.fromkeys(name for side in sides for name in side.metrics)
     for name in named:

@@ -1,4 +1,4 @@
-"""The consoles of results and of messages: apart, since the import of rich takes as long as all else that a short command does."""
+"""The consoles of results and of messages, in a separate module because importing rich takes as long as a whole short command."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from trialwise.visible import visible_lines
 
 
 def result_console() -> Console:
-    """The console for results; no colour where `NO_COLOR` is set or the output is no terminal."""
+    """Return the console for results; without colour if `NO_COLOR` is set or the output is not a terminal."""
     return _Harmless(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def message_console() -> Console:
-    """The console for progress and remarks; it falls silent when nobody reads it any more: an experiment goes on without its log."""
+    """Return the console for progress and remarks; it goes silent if its reader has gone, because a run needs no log."""
     return _Messages(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 class _Harmless(Console):
-    """A console whose own styles reach the terminal, and no control character of what it is given."""
+    """A console that passes its own styles to the terminal, but no control characters of its input."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render, with foreign characters that a terminal would act on as escapes."""
+        """Render, with foreign control characters as escapes."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -35,14 +35,14 @@ class _Harmless(Console):
                 yield Segment(visible_lines(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """End as programs do whose reader has gone (`trialwise … | head`): a 1 would say that there is a difference."""
+        """Exit like other programs if the reader has gone (`trialwise … | head`); exit code 1 would mean a difference."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(BROKEN_PIPE)
 
 
 class _Messages(_Harmless):
     def on_broken_pipe(self) -> None:
-        """Say nothing from now on."""
+        """Stay silent from now on."""
         self.quiet = True
 
     def _write_buffer(self) -> None:

@@ -1,4 +1,4 @@
-"""How the options of all commands are read, and what `--help` says of their defaults."""
+"""Conversion of the options of all commands, and the display of their defaults in `--help`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import cast, get_args
 from cyclopts import Parameter, Token, convert
 
 BROKEN_PIPE = 141
-"""Exit code where nobody reads the results any more: 128 and SIGPIPE."""
+"""Exit code if the reader of the results has gone: 128 plus SIGPIPE."""
 
 
 def shown(value: object) -> str | None:
-    """A default for people; None where there is none, for a flag that is off and for an option that was given no time."""
+    """Format a default for people; None if there is none, for a flag that is off and for a duration that was not given."""
     if value is None or value is False or value == ():
         return None
     if isinstance(value, tuple):
@@ -21,12 +21,12 @@ def shown(value: object) -> str | None:
 
 
 def read(kind: type, tokens: Sequence[Token]) -> object:
-    """The value of an option as ever, but for whole numbers: cyclopts would round 1.5 and say nothing.
+    """Convert the value of an option, refusing fractions for integers, which cyclopts would silently round.
 
     Raises
     ------
     ValueError
-        A whole number is asked for, and something else was given.
+        An integer is required, and something else was given.
     """
     if int in (kind, *get_args(kind)):
         for token in tokens:
@@ -36,9 +36,9 @@ def read(kind: type, tokens: Sequence[Token]) -> object:
 
 
 def gated(code: int, *, gate: bool) -> int:
-    """Return the exit code of a verdict: 1, that something differs, only where a gate was asked for."""
+    """Return the exit code of a verdict; 1, for a difference, only if a gate was requested."""
     return 0 if code == 1 and not gate else code
 
 
 OPTIONS = Parameter(negative=(), show_default=shown, converter=read)
-"""There is no `--no-FLAG`."""
+"""No `--no-FLAG` options."""

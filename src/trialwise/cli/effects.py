@@ -52,7 +52,7 @@ class EffectsColumns:
     ] = "mean"
 
     def given(self) -> bool:
-        """Whether any of them was given."""
+        """True if any of them was given."""
         return self != EffectsColumns()
 
 
@@ -152,7 +152,7 @@ def effects(
             by,
             samples=method == "paper",
         )
-        # Of a table nobody knows the order of levels: the base stands first.
+        # The order of levels in a table is unknown: the base comes first.
         orders = {**{name: (one,) for name, one in bases.items()}, **given.orders}
         patience.say("looking for effects")
         if method == "paper":

@@ -1,4 +1,4 @@
-"""What happens while an experiment runs, in words: a line for each event."""
+"""Events of a running experiment in words, one line each."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import write
 
 LONG_SECONDS = 10.0
-"""Of trials that have been in hand for longer it is said since when."""
+"""Trials in progress for longer than this are shown with their start time."""
 AWAITED = "no node is there: waiting for one"
 
 
 def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
-    """Say in a line what happened, or None where that is not worth a line."""
+    """Describe an event in a line, or return None if it is not worth one."""
     match event:
         case SessionStarted() if event.done or event.reclaimed:
             again = f", {event.reclaimed} abandoned by a kill will run again" if event.reclaimed else ""
@@ -63,7 +63,7 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
 
 
 def computing_text(event: Computing) -> str:
-    """Say how much is computed at the same time, and where."""
+    """Say how much is computed concurrently, and where."""
     where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
     trials = f"{event.trials} trial{'s' if event.trials != 1 else ''}"
     since = "" if event.oldest is None or time.time() - event.oldest < LONG_SECONDS else _since(event.oldest)
@@ -93,7 +93,7 @@ def width_text(width: Width) -> str:
 
 
 def time_text(moment: float) -> str:
-    """A moment of the local time of day; with the date where it is not today."""
+    """Write a local time of day, with the date if it is not today."""
     local = datetime.fromtimestamp(moment, UTC).astimezone()
     today = datetime.now(UTC).astimezone().date()
     return f"{local:%H:%M:%S}" if local.date() == today else f"{local:%Y-%m-%d %H:%M:%S}"

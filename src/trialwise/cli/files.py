@@ -1,4 +1,4 @@
-"""Files that commands read and write: `-` for standard input and output, nothing overwritten unasked."""
+"""Files that commands read and write: `-` for standard input and output, and nothing overwritten unless requested."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from trialwise.whole_files import whole_file
 
 STANDARD = Path("-")
 MAX_TEXT = 640 * MEBIBYTE
-"""Bytes, as of a trace."""
+"""Maximum size in bytes, such as of a trace."""
 
 
 def check_out(path: Path, *, force: bool) -> None:
-    """Refuse a place that is taken or that has no folder, before anything is computed.
+    """Refuse a path that exists or has no folder, before anything is computed.
 
     Raises
     ------
     TrialwiseError
-        It is taken and `force` was not given, or its folder does not exist.
+        The path exists and `force` was not given, or its folder does not exist.
     """
     if path == STANDARD:
         return
@@ -35,24 +35,24 @@ def check_out(path: Path, *, force: bool) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole, or not at all.
+    """Write a text file atomically.
 
     Raises
     ------
     StoreError
-        The file cannot be written; what was there before is there still.
+        The file cannot be written; previous content is kept.
     """
     with whole_file(path) as aside:
         aside.write_text(text, encoding="utf-8")
 
 
 def read_text(path: Path) -> tuple[str, str]:
-    """The text of a file, or of standard input for `-`, and what to call it.
+    """Return the text of a file, or of standard input for `-`, and its display name.
 
     Raises
     ------
     TrialwiseError
-        It cannot be read or is no text.
+        It cannot be read or is not text.
     """
     name = "standard input" if path == STANDARD else str(path)
     try:

@@ -16,7 +16,7 @@ from trialwise.errors import TrialwiseError
 
 
 def _refusal(error: CycloptsError) -> object:
-    """What the words of a command are refused with: they may be names of foreign files."""
+    """Format the error for the words of a command, which may contain foreign file names."""
     from cyclopts.panel import CycloptsPanel
 
     from trialwise.visible import visible_lines
@@ -44,7 +44,7 @@ Exit codes:
     error_formatter=_refusal,
 )
 GROUPS = ("schemes", "stream", "trace")
-"""Commands with commands of their own, which their `app` describes."""
+"""Commands with subcommands, described by their `app`."""
 _SUMMARIES = {
     "Measure": {
         "new": "Write an experiment file to start from.",
@@ -89,14 +89,14 @@ COMMANDS = [name for summaries in _SUMMARIES.values() for name in summaries]
 
 
 def _given() -> list[str]:
-    """The words after the program's name; `help run` is `run --help`."""
+    """Return the words after the program's name; `help run` becomes `run --help`."""
     return [*sys.argv[2:], "--help"] if sys.argv[1:2] == ["help"] else sys.argv[1:]
 
 
 for _place, (_title, _summaries) in enumerate(_SUMMARIES.items()):
     _group = Group(_title, sort_key=_place)
     for _rank, (_name, _summary) in enumerate(_summaries.items()):
-        # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
+        # The summaries and plain text spare `trialwise --help` the imports; a command that runs shows its docstring.
         _help = {} if _given()[:1] == [_name] else {"help": _summary}
         if _name in GROUPS:
             app.command(f"trialwise.cli.{_name}:app", name=_name, group=_group, sort_key=_rank, **_help)
@@ -112,7 +112,7 @@ for _place, (_title, _summaries) in enumerate(_SUMMARIES.items()):
 for _flag in ("--help", "--version"):
     app[_flag].group = _OPTIONS
 if not set(_given()[:1]) & set(COMMANDS):
-    # A command that is called needs no completion, whose import takes longer than most others.
+    # A command that runs needs no completion, which takes longer to import than most other modules.
     app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
     app["--install-completion"].group = _OPTIONS
 
@@ -131,7 +131,7 @@ def _words() -> list[str]:
 
 
 def _watch_for_control_c() -> Event:
-    """What is set once Ctrl-C was pressed; it raises KeyboardInterrupt as ever."""
+    """Return an event that is set once Ctrl-C was pressed, which still raises KeyboardInterrupt."""
     pressed = Event()
 
     def press(number: int, frame: FrameType | None) -> None:

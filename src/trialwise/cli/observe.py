@@ -149,7 +149,7 @@ def _answer(
     json: bool,
     quiet: bool,
 ) -> int:
-    """Run what is to be run, judge, and say it; trials that failed have the last word."""
+    """Run what is pending, judge, and print the result; failed trials determine the exit code first."""
     if experiment.is_dir():
         if directory is not None:
             raise PlanError("--directory goes with an experiment file")
@@ -198,7 +198,7 @@ def _made(
     trials: int | None,
     reset: str | None,
 ) -> Path:
-    """Write the experiment file, unless it is there already as it would be written."""
+    """Write the experiment file, unless an identical one exists."""
     from trialwise.design.observer import observer_experiment
     from trialwise.experiment.option_words import levels_of, metric_of
     from trialwise.experiment.reading import parse_experiment
@@ -254,7 +254,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _check_before_running(file: Path, options: ObserveOptions) -> None:
-    """What would be refused after hours of running is refused before."""
+    """Refuse before running what would be refused after hours of running."""
     from trialwise import study
     from trialwise.analysis.observing.observing import factor_and_base
 

@@ -8,7 +8,7 @@ _FLAGS = ("--oml-text", "--oml-binary", "--oml-noop", "--oml-help", "--oml-list-
 
 
 def gathered(words: Sequence[str]) -> list[str]:
-    """The words of a command line with each of OML's options, up to `--`, as one word ``--oml=OPTION=VALUE``."""
+    """Join each of OML's options on a command line, up to `--`, into one word ``--oml=OPTION=VALUE``."""
     end = words.index("--") if "--" in words else len(words)
     found: list[str] = []
     ours = iter(words[:end])

@@ -67,7 +67,7 @@ class ColumnOptions:
     random: Annotated[str | None, Parameter(help="What it calls random order.")] = None
 
     def given(self) -> bool:
-        """Whether any but the metric was given."""
+        """True if any but the metric was given."""
         return self != ColumnOptions(metric=self.metric)
 
 
@@ -182,7 +182,7 @@ def _options(
 
 
 def _percentage(margin: str) -> float:
-    """Return the number of a margin in percent, whose sign may be left out."""
+    """Return the number of a margin in percent; the percent sign is optional."""
     try:
         return margin_of(margin).value
     except ValueError as error:
@@ -282,5 +282,5 @@ def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path
 
 
 def data_name(found: OrderAnalysis) -> str:
-    """What was analysed, for messages."""
+    """Return the name of the analysed data, for messages."""
     return found.source

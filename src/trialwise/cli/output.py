@@ -1,4 +1,4 @@
-"""How commands write: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 _PIECES = 10_000
-"""So many pieces of JSON are written at once: those of an analysis of 100,000 trials, all at once, take gigabytes."""
+"""Number of JSON pieces written at once; those of an analysis of 100,000 trials, all at once, take gigabytes."""
 
 
 def results() -> Console:
-    """The console for results."""
+    """Return the console for results."""
     from trialwise.cli.console import result_console
 
     return result_console()
 
 
 def stderr_console() -> Console:
-    """The console for progress and remarks."""
+    """Return the console for progress and remarks."""
     from trialwise.cli.console import message_console
 
     return message_console()
 
 
 def print_json(document: Mapping[str, object], to: TextIO | None = None) -> None:
-    """Print a document as JSON, to standard output unless told; NaN and infinities must have been turned into null before."""
+    """Print a document as JSON, by default to standard output; NaN and infinities must have been converted to null."""
     stream = sys.stdout if to is None else to
     pieces = json.JSONEncoder(indent=2, allow_nan=False, ensure_ascii=False).iterencode(document)
     while text := "".join(islice(pieces, _PIECES)):

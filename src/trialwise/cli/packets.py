@@ -139,12 +139,12 @@ def _seconds(text: str, option: str) -> float:
 
 
 def _end(found: PacketFile) -> float:
-    """Right after the last packet."""
+    """Return the time just after the last packet."""
     return float(np.nextafter(found.packets.time.max(initial=0.0), np.inf))
 
 
 def _with_opportunities(found: PacketFile, rate: str | None, end: float) -> PacketFile:
-    """The file, with the opportunities of the rate that was given."""
+    """Return the file with the opportunities of the given rate."""
     if rate is None:
         return found
     from dataclasses import replace

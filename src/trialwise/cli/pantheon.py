@@ -1,4 +1,4 @@
-"""Results of a Pantheon test, a folder or an archive, where `analyze` and `report` take an experiment directory."""
+"""Results of a Pantheon test, a folder or an archive, in place of an experiment directory for `analyze` and `report`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_pantheon(path: Path) -> bool:
-    """Whether a path is the folder of results of a Pantheon test, as it is or packed; an experiment directory is none."""
+    """Return True if a path has the results of a Pantheon test, as a folder or an archive, and is not an experiment directory."""
     from trialwise.exchange.pantheon_archive import is_packed
     from trialwise.exchange.pantheon_folder import is_pantheon_folder
     from trialwise.store.directory import ExperimentDirectory
@@ -29,12 +29,12 @@ def is_pantheon(path: Path) -> bool:
 
 
 def pantheon_analysis(path: Path, options: TableOptions, method: Method) -> Analysis:
-    """Analyse the runs of all schemes; `options` say what is claimed of throughput, delay and loss.
+    """Analyse the runs of all schemes; `options` define the claims about throughput, delay and loss.
 
     Raises
     ------
     AnalysisError
-        There is no run, or an option is for tables alone.
+        There are no runs, or an option is for tables only.
     """
     from trialwise.analysis.of_trials import analyse_trials
     from trialwise.cli.tables import metrics_of

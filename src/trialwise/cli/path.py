@@ -32,7 +32,7 @@ _LINK_KEYS = ("rate", "queue", "delay", "loss", "outage", "policer", "batches")
 
 
 def separated(words: Sequence[str]) -> list[str]:
-    """The words of a command line with `--` before mahimahi's shells, whose options are not ours."""
+    """Insert `--` before mahimahi's shells on a command line, whose options are not ours."""
     first = next((place for place, word in enumerate(words) if is_shell(word)), None)
     if words[:1] != ["path"] or first is None or "--" in words[:first]:
         return list(words)
@@ -41,7 +41,7 @@ def separated(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be run: the links, where their files are, and what mahimahi's arguments ask for besides."""
+    """What to run: the links, the location of their files, and additional requests in mahimahi's arguments."""
 
     uplink: Groups
     downlink: Groups
@@ -52,7 +52,7 @@ class _Plan:
     once: bool = False
 
     def held(self, files: HeldFiles) -> tuple[Groups, Groups]:
-        """The links of both ways, whose files are read once."""
+        """Return the links of both directions, reading each file once."""
         return files.groups(self.uplink, self.folder), files.groups(self.downlink, self.folder)
 
 
@@ -171,7 +171,7 @@ def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
 def _plan(
     named: str | None, ways: tuple[Mapping[str, str], Mapping[str, str]], words: Sequence[str]
 ) -> _Plan:
-    """What is to be run: a path given by options or by name is around mahimahi's shells."""
+    """Plan what to run: a path given by options or by name encloses mahimahi's shells."""
     folder = "."
     outer: list[Groups] = [((tuple(pairs.items()),) if pairs else ()) for pairs in ways]
     if named is not None:
@@ -216,7 +216,7 @@ def _run(plan: _Plan, mtu: int, seed: int, log: Path | None, *, json: bool, quie
 
 @contextmanager
 def _unnamed_file(beside: Path) -> Generator[Path]:
-    """A file without a name in the folder of another, so that nothing is left of it whatever death this process dies."""
+    """Yield an unnamed file in the folder of another, so that nothing is left of it however this process dies."""
     try:
         file = tempfile.TemporaryFile(dir=beside.parent)  # noqa: SIM115 only its making may fail here
     except OSError as error:
@@ -258,13 +258,13 @@ def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bo
 
 
 def _farewell(ways: tuple[Groups, Groups]) -> float:
-    """How long to go on when the command has ended, so that servers hear of it: two round trips, at most a second."""
+    """Return the seconds to keep running after the command exits, so that servers notice: two round trips, at most 1 s."""
     delays = (_core.check_link(way, ".").base_delay for way in ways)
     return min(1.0, 2 * sum(delays) + 0.02)
 
 
 def _trace_seconds(plan: _Plan, files: HeldFiles) -> float:
-    """When the last trace that is not repeated ends."""
+    """Return the time at which the last non-repeating trace ends."""
     from trialwise.trials.held_files import files_named
 
     once = tuple(
@@ -282,7 +282,7 @@ def _trace(name: str, plan: _Plan, files: HeldFiles) -> Trace:
 
 
 def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept: Path, began: float) -> None:
-    """Write the logs that mm-link was asked for, from the record of every packet."""
+    """Write the logs requested from mm-link, from the record of every packet."""
     from trialwise.exchange.mahimahi_log import write_mahimahi_log
     from trialwise.measurement.opportunities import of_trace
     from trialwise.measurement.packets import read_packet_log

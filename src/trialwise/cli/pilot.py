@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary, ...]]:
-    """Run the first rounds in a temporary directory: how long trials take, and what they forecast for each claim.
+    """Run the first rounds in a temporary directory; return the duration of trials, and the forecast for each claim.
 
-    One round, or, of simulated trials, which cost little, as many as the first look takes.
+    One round, or for simulated trials, which are cheap, as many as the first look needs.
     """
     from trialwise import study
     from trialwise.trials.temporary import vanishing_folder
@@ -45,7 +45,7 @@ def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary
 
 
 def _forecasts(state: State, most: int) -> Iterator[ForecastSummary]:
-    """How many trials each claim is expected to take in all, by its first look."""
+    """Yield the expected total of trials of each claim, by its first look."""
     for claim in state.stopping.claims if state.stopping else ():
         known = claim.state != "open"
         guessed = not known and claim.width is not None
@@ -65,7 +65,7 @@ def _forecasts(state: State, most: int) -> Iterator[ForecastSummary]:
 
 
 def _shortened(experiment: Experiment, rounds: int) -> Experiment:
-    """The first rounds, at once and here, of the same experiment; one round has no claims to judge."""
+    """Return the first rounds of the same experiment, immediate and local; one round has no claims to judge."""
     if rounds == 1:
         experiment = without_stops(experiment)
     return dataclasses.replace(

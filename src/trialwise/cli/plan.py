@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trialwise.design.worker_plan import WorkerPlan
 
     Known = tuple[Experiment, TrialTimes | None, Sequence[WorkerPlan]]
-    """An experiment, how long its trials take, and its lanes where it has begun with some."""
+    """An experiment, the duration of its trials, and its workers' plans if it has begun with some."""
 
 
 def plan(
@@ -130,14 +130,14 @@ def _begun(directory: Path) -> Known:
 
 
 def _tables(directory: Path) -> Mapping[tuple[str, str], Mapping[str, Column]]:
-    """The trials of an experiment directory by metric and treatment; none where no trial has a value yet."""
+    """Return the trials of an experiment directory by metric and treatment; empty if no trial has a value yet."""
     from trialwise import study
 
     return study.nested_values(directory)
 
 
 def _expected_flows(summary: PlanSummary, experiment: Experiment) -> tuple[FlowsSummary, ...]:
-    """How many flows simulated trials have in the mean; a treatment that cannot be simulated is refused."""
+    """Return the mean number of flows of simulated trials; refuse a treatment that cannot be simulated."""
     if experiment.trial.traits.workload is None:
         return ()
     from trialwise.design.summary import FlowsSummary

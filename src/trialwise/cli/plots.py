@@ -1,4 +1,4 @@
-"""Options of `profile` and `runtime`: where a figure goes, percentages."""
+"""Options of `profile` and `runtime`: the figure's file, percentages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def checked_plot(path: Path | None) -> None:
     Raises
     ------
     TrialwiseError
-        Its ending is none of those known, or its folder does not exist.
+        Its extension is unknown, or its folder does not exist.
     """
     if path is None:
         return
@@ -29,7 +29,7 @@ def checked_plot(path: Path | None) -> None:
 
 
 def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], None]) -> None:
-    """Write a figure as a page, or for print, and say so on standard error.
+    """Write a figure as a page, or for print, and report it on standard error.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], N
 
 
 def check_percentage(value: float | None, option: str, *, least: float = 0.0) -> None:
-    """Refuse what is no percentage above `least` and below 100.
+    """Refuse a value that is not a percentage above `least` and below 100.
 
     Raises
     ------
     TrialwiseError
-        It is none.
+        The value is out of range.
     """
     if value is not None and not least < value < 100:
         raise TrialwiseError(f"{option} {value:g}: a percentage above {least:g} and below 100 is wanted")

@@ -1,7 +1,6 @@
-"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, now and then a line elsewhere.
+"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, occasional lines elsewhere.
 
-Nothing is drawn, and no thread wakes up, while a trial runs. What a long trial shows was drawn before it started: since
-when it runs, and when it should end.
+Nothing is drawn, and no thread wakes up, while a trial runs. A long trial's start and expected end are drawn before it starts.
 """
 
 from __future__ import annotations
@@ -42,27 +41,27 @@ from trialwise.store.records import TrialRow
 from trialwise.visible import cell_width, visible
 
 REDRAW_SECONDS = 0.2
-"""At most so often is the bar drawn; short trials are not held up by it."""
+"""Minimum interval between redraws of the bar, in seconds; it does not delay short trials."""
 WIDTH_SECONDS = 1.0
-"""At most so often are the widths computed anew."""
+"""Minimum interval between updates of the widths, in seconds."""
 MAX_WIDTHS = 6
 NEWS = 0.25
-"""A forecast is news for a log when it has changed by so much."""
+"""Relative change of a forecast that is worth a log line."""
 LINE_SECONDS = 10.0
-"""Minimum interval between lines about finished trials in a log, in seconds; the last trial has its line in any case."""
+"""Minimum interval between lines about finished trials in a log, in seconds; the last trial always gets a line."""
 MAX_OPEN = 6
-"""So many claims that are still open are shown."""
+"""Maximum number of undecided claims shown."""
 
 
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
-    """The observer that suits where standard error goes."""
+    """Return the observer that suits standard error."""
     if not terminal:
         return Lines(console)
     return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
 
 
 class Lines:
-    """A log: the first and the last trial, one in between every `LINE_SECONDS`, each new reason of a failure, and all news."""
+    """A log: the first and the last trial, one in between every `LINE_SECONDS`, each new reason for a failure, and all news."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -94,7 +93,7 @@ class Lines:
         return True
 
     def _look_ahead(self, event: StoppingOutlook) -> None:
-        """A line where it has changed much how many trials there will be."""
+        """Print a line if the expected number of trials has changed much."""
         if event.total is not None and abs(event.total - self._announced) > NEWS * self._announced:
             self._announced = event.total
             what = "trials are the pilot" if event.pilot else "trials in all are expected"
@@ -106,7 +105,7 @@ class Lines:
 
 
 class Bar:
-    """A bar with ETA, the trial in hand, and the widths of the intervals."""
+    """A bar with ETA, the trial in progress, and the widths of the intervals."""
 
     def __init__(self, console: Console, widths: LiveWidths, *, runtime: float | None) -> None:
         self._widths = widths
@@ -166,7 +165,7 @@ class Bar:
         return not isinstance(event, TrialEnded) or event.outcome.status != "finished"
 
     def _recalled(self, event: TrialRecalled) -> None:
-        """Keep the trials of the latest series, whose intervals are shown; nothing is read yet."""
+        """Keep the trials of the latest series, for which intervals are shown; nothing is read yet."""
         if self._past and self._past[-1].row.series != event.row.series:
             self._past.clear()
         self._past.append(event)
@@ -185,10 +184,10 @@ class Bar:
             if outcome.started is not None:
                 self._lasted[event.row.treatment] = outcome.finished - outcome.started
 
-    # What is drawn
+    # Drawing
 
     def _expected(self, row: TrialRow) -> float:
-        """How long the trial should take: as the last of its treatment, else as the file says; unknown is long."""
+        """Return the expected duration of the trial: that of the last of its treatment, else the file's; unknown counts as long."""
         lasted = self._lasted.get(row.treatment, self._runtime)
         return float("inf") if lasted is None else lasted
 
@@ -214,7 +213,7 @@ class Bar:
         parts = [count, *([f"{self._failed} failed"] if self._failed else []), *left]
         bar = ProgressBar(total=max(self._course.total, 1), completed=self._course.done, width=24)
         line.add_row(bar, _OneLine(" · ".join(parts)))
-        # What is open ends with its forecast, which a narrow terminal must not cut off.
+        # An open claim ends with its forecast, which a narrow terminal must not cut off.
         opened = [Text(text) for text in self._open[:MAX_OPEN]]
         further = len(self._open) - MAX_OPEN
         more = [f"and {further} more open"] if further > 0 else []
@@ -224,7 +223,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class _OneLine:
-    """A line that leaves out its last words in a narrow terminal."""
+    """A line that drops its last words in a narrow terminal."""
 
     text: str
 

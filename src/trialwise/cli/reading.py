@@ -1,4 +1,4 @@
-"""Options that say how a table is written, the same in every command that reads tables."""
+"""Options for the dialect of a table, shared by every command that reads tables."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ class ReadingOptions:
     ] = None
 
     def given(self) -> bool:
-        """Whether any of them was given."""
+        """True if any of them was given."""
         return self != ReadingOptions()
 
     def dialect(self) -> Dialect:
-        """What they say.
+        """The specified dialect.
 
         Raises
         ------
         TrialwiseError
-            A delimiter or a time format is none.
+            A delimiter or a time format is invalid.
         """
         from trialwise.analysis.reading.dialect import Dialect
         from trialwise.analysis.reading.times import check_time_format
@@ -92,12 +92,12 @@ class ReadingOptions:
 
 
 def refuse_table_options(data: Path, *, given: bool) -> None:
-    """Refuse options of tables beside a directory, and a directory that is no experiment's.
+    """Refuse table options for a directory, and a directory that is not of an experiment.
 
     Raises
     ------
     AnalysisError
-        There are such options, or the directory is another.
+        There are such options, or the directory is not of an experiment.
     """
     from trialwise.analysis.reading.folders import folder_error
     from trialwise.store.directory import ExperimentDirectory, latest
@@ -112,12 +112,12 @@ def refuse_table_options(data: Path, *, given: bool) -> None:
 
 
 def check_there(data: Path) -> None:
-    """Refuse a path where nothing is.
+    """Refuse a path that does not exist.
 
     Raises
     ------
     AnalysisError
-        There is no such file or folder.
+        The file or folder does not exist.
     """
     if not data.exists():
         from trialwise.foreign_files import absent
@@ -126,12 +126,12 @@ def check_there(data: Path) -> None:
 
 
 def check_is_table(data: Path) -> None:
-    """Refuse what is no table before its columns are asked for.
+    """Refuse a file that is not a table before asking for its columns.
 
     Raises
     ------
     AnalysisError
-        There is no such file, or it is known and no table.
+        The file does not exist, or is known not to be a table.
     """
     from trialwise.analysis.reading.content import content_of
     from trialwise.analysis.reading.foreign import foreign

@@ -117,7 +117,7 @@ def report(
 
 
 def _page_of(data: Path, *, foreign: bool) -> Path:
-    """Where the report goes: into an experiment directory, and beside what others made."""
+    """Return the path of the report: in an experiment directory, or next to foreign data."""
     if data.is_dir() and not foreign:
         return data / "report.html"
     if data.is_dir() and data.name in ("", ".."):  # as of `.`
@@ -136,7 +136,7 @@ def _order(data: Path, *, foreign: bool) -> OrderSummary:
 
 
 def _verdicts(data: Path, patience: StatusLine) -> VerdictSummary | None:
-    """None of a table: `trialwise compare` takes its sides."""
+    """Return the verdicts; None for a table, because `trialwise compare` takes its sides."""
     if not data.is_dir():
         return None
     from trialwise import study

@@ -133,7 +133,7 @@ def run(
 
 
 def _warn(console: Console, experiment: Experiment) -> None:
-    """Say before anything runs what the rule that ends it is known to do."""
+    """Warn before the run of known faults of its stopping rule."""
     from trialwise.design.fine_precision import too_fine
     from trialwise.design.sizing import size
 
@@ -145,7 +145,7 @@ def _warn(console: Console, experiment: Experiment) -> None:
 
 
 def _cautions(experiment: Experiment) -> Iterable[str]:
-    """Of simulated networks, each once; of a factor that is drawn for each round, `plan` knows the levels."""
+    """Yield warnings on simulated networks, each once; for a sampled factor, `plan` knows the levels."""
     if experiment.trial.traits.workload is None or experiment.drawn_factors:
         return ()
     from trialwise.design.treatments import treatments
@@ -169,7 +169,7 @@ def _exit_code(result: RunResult) -> int:
 
 
 def _ended(result: RunResult, ended: RunDocument) -> Document:
-    """How the run ended, with remarks where nothing of it is said with claims, and the workers where one was lost."""
+    """Describe how the run ended, with remarks if claims do not cover it, and the workers if one was lost."""
     from trialwise import study
     from trialwise.report.documents.status import ended_document
 

@@ -109,7 +109,7 @@ def runtime(
 
 
 def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[RuntimeAdvice, list[Pilot]]:
-    """The advice of a directory, and its pilots, of which simulated trials have none."""
+    """Return the advice for a directory, and its pilots; simulated trials have none."""
     from trialwise import study
     from trialwise.analysis.runtime.pilots import pilots_of_directory
 

@@ -64,7 +64,7 @@ def scaffold(
 
 
 def _write(files: dict[Path, str], *, force: bool) -> None:
-    """Write all files, or none when one is in the way."""
+    """Write all files, or none if one already exists."""
     taken = [path for path in files if path.exists()]
     if taken and not force:
         raise PlanError(

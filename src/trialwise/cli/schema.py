@@ -61,7 +61,7 @@ FORMATS: dict[Format, str] = {
     "schemes": "trialwise.schemes.listing:SchemesDocument",
     "scheme-checks": "trialwise.trials.scheme_check:SchemeChecksDocument",
 }
-"""Each public format, and the class that it is generated from, or the function that generates it."""
+"""Each public format, and the class or function that it is generated from."""
 
 
 def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for it
@@ -89,7 +89,7 @@ def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for 
 
 
 def json_schema(name: Format) -> dict[str, Any]:
-    """The JSON Schema of a format."""
+    """Return the JSON Schema of a format."""
     module, _, attribute = FORMATS[name].partition(":")
     described = getattr(importlib.import_module(module), attribute)
     if not isinstance(described, type):

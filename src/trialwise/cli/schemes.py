@@ -199,7 +199,7 @@ def _some(names: Sequence[str]) -> Sequence[str]:
 
 
 def _listing(entries: Sequence[SchemeEntry]) -> Document:
-    """A row for each scheme, then what each lacks."""
+    """List the schemes in rows, then what each lacks."""
     rows = tuple((Name(entry.name), Name(entry.title), " ".join(entry.loads)) for entry in entries)
     remarks = tuple((Name(entry.name), f": {remark}") for entry in entries for remark in _remarks(entry))
     evidence = (
@@ -225,7 +225,7 @@ def _remarks(entry: SchemeEntry) -> Iterator[str]:
 
 
 def _resolved(scheme: Scheme) -> Document:
-    """What a scheme comes to on this machine, with its first load."""
+    """Return the resolved form of a scheme on this machine, with its first load."""
     lacks = "; ".join(missing(scheme))
     first, second = (scheme.first, "receiver" if scheme.first == "sender" else "sender")
     prepare: tuple[Text, ...] = (("prepare: ", _command(scheme, scheme.prepare)),) if scheme.prepare else ()
@@ -269,7 +269,7 @@ def _command(scheme: Scheme, command: tuple[str, ...]) -> Code:
 
 
 def _make_ready(scheme: Scheme, *, yes: bool) -> bool:
-    """Run the steps of a scheme, or say how; whether it can run then. A step waits for those before it, whose work it needs."""
+    """Run the setup steps of a scheme in order, or say how to; return True if it can run afterwards."""
     left = steps(scheme)
     while left and _take(scheme, left[0], yes=yes):
         left = left[1:]
@@ -285,7 +285,7 @@ def _make_ready(scheme: Scheme, *, yes: bool) -> bool:
 
 
 def _take(scheme: Scheme, step: Step, *, yes: bool) -> bool:
-    """Take one step, where it is permitted and wanted; whether it ended well."""
+    """Take one step, if it is permitted and requested; return True if it succeeded."""
     line = shlex.join(step.words)
     if not step.permitted or not (yes or not step.system or _agreed(line)):
         echo(f"{scheme.name}: run as root: {line}")
@@ -334,7 +334,7 @@ def _checks(
 
 
 def _outcome(found: SchemeCheck, scheme: Scheme) -> Document:
-    """Whether a scheme worked, with what it carried, or what its sides said."""
+    """Say whether a scheme worked, with what it carried, or the output of its sides."""
     name, load = Name(found.name), f" with load {found.load}: "
     if found.seconds == 0:
         return Document("check", Verdict("bad", (name, f": cannot run here: {found.reason}")))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FIRST_INTERVAL = 1e-9
 _LOOKS = 2000
-"""A picture has so many looks at queues and rates at most, and half of them at least, however long the trial takes."""
+"""Number of samples of queues and rates in a picture: at most this, and at least half of it, however long the trial."""
 _LINES = 4
 _ENDINGS = (".svg", ".pdf", ".png")
 _MAX_SEED = 2**64 - 1
@@ -166,7 +166,7 @@ def _check_places(
 
 
 def _check_different(places: Mapping[str, Path]) -> None:
-    """Refuse a file that two options name: one of them would be lost."""
+    """Refuse a file that two options name, because one of them would be lost."""
     seen: dict[Path, str] = {}
     for option, path in places.items():
         other = seen.setdefault(path.resolve(), option)
@@ -212,7 +212,7 @@ def _trial(
 
 
 def _parameters(settings: Sequence[str], cc: str) -> tuple[Pairs, Pairs]:
-    """The parameters of the network, and those of the controller."""
+    """Return the parameters of the network, and those of the controller."""
     from trialwise._core import network_parameters
 
     known = network_parameters()
@@ -234,7 +234,7 @@ def _parameters(settings: Sequence[str], cc: str) -> tuple[Pairs, Pairs]:
 
 
 def _check_controller_key(key: str, cc: str, of_network: Sequence[str]) -> None:
-    """Refuse a key that neither a controller with a name nor the network has; others are checked with the trial."""
+    """Refuse a key that neither a named controller nor the network has; others are checked with the trial."""
     from trialwise._core import SimulationError, controller_parameters
     from trialwise.experiment.problems import nearest
 
@@ -252,7 +252,7 @@ def _check_controller_key(key: str, cc: str, of_network: Sequence[str]) -> None:
 
 
 def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple[Simulated, float]:
-    """The trial, and how many seconds it took: of ns-3 in Simulator::Run."""
+    """Simulate the trial, and return its duration in seconds: for ns-3, of Simulator::Run."""
     from trialwise._core import SimulationResult
     from trialwise.schemes.python_class import PREFIX
     from trialwise.trials import simulating
@@ -283,7 +283,7 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
 
 
 def _looks(fabric: Fabric, flows: Flows) -> Sampling:
-    """Every port of a switch, and the largest flows."""
+    """Sample every port of a switch, and the largest flows."""
     from trialwise.trials.fabrics import switch_ports
     from trialwise.trials.simulating import Sampling
 

@@ -1,4 +1,4 @@
-"""How far one simulated trial is, and about how long it will go on."""
+"""Progress of one simulated trial, and about how long it will take."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from trialwise.experiment.quantity import duration_text
 
 
 class SimulationProgress:
-    """Says how many flows are left, and how long they will take if packets are sent as fast as until now.
+    """Reports the number of flows left, and the time they will take at the present rate of packets.
 
-    It is told the simulated picoseconds, packets of data not yet sent once, and flows that have not ended, as `Progress` of
-    trials/simulating.py.
+    It is called with the simulated picoseconds, unsent data packets, and unfinished flows, like `Progress` of trials/simulating.py.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -21,14 +20,14 @@ class SimulationProgress:
         self._first: tuple[float, int] | None = None
 
     def __call__(self, now: int, unsent: int, unfinished: int) -> None:
-        """Say it."""
+        """Report the progress."""
         left = self._left(unsent)
         ends = "" if left is None else f", about {duration_text(round(left, 1))} left"
         flows = "1 flow has" if unfinished == 1 else f"{unfinished:,} flows have"
         self._say(f"simulating: {duration_text(now / 1e12)}, {flows} not ended{ends}")
 
     def _left(self, unsent: int) -> float | None:
-        """Seconds until the last packet is sent, None before one has been since the first call."""
+        """Return the seconds until the last packet is sent; None until one has been sent since the first call."""
         if self._first is None:
             self._first = self._clock(), unsent
         since, at_first = self._first

@@ -1,4 +1,4 @@
-"""Options that were called otherwise once, and options whose file may be left out."""
+"""Former names of options, and options with an optional file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "aa": {"--rounds": "--trials"},
     "order": {"--group": "--by"},
 }
-"""By command: old names, which go on working, and the new ones."""
+"""By command: old names, which still work, and the new ones."""
 FILE_OR_OUTPUT: Mapping[str, Sequence[str]] = {"ab": ("--markdown",), "compare": ("--markdown",)}
-"""By command: options with a file, which is standard output where none is named."""
+"""By command: options with a file, or standard output if none is named."""
 
 
 def spelled_now(words: Sequence[str]) -> list[str]:
-    """Return the words of a command with today's names of options; say on standard error what was renamed."""
+    """Replace former option names in the words of a command; report renamed ones on standard error."""
     command, rest = words[:1], list(words[1:])
     if not command:
         return []

@@ -1,4 +1,4 @@
-"""A word on standard error when something takes longer than two seconds."""
+"""A message on standard error if something takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 2.0
 
 
 class StatusLine:
-    """Says after two seconds what is being done: once in a log, as a line that changes on a terminal.
+    """Shows after two seconds what is being done: once in a log, as a changing line on a terminal.
 
     with Patience("searching for periods") as patience:
         patience.say("pilot 3 of 12")
@@ -35,7 +35,7 @@ class StatusLine:
         self._course: tuple[str, float] = "", 0.0
 
     def __enter__(self) -> Self:
-        """Begin to wait."""
+        """Start waiting."""
         self._timer.start()
         return self
 
@@ -45,21 +45,21 @@ class StatusLine:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self._timer.cancel()
         self._timer.join()
         if self._status is not None:
             self._status.stop()
 
     def say(self, text: str) -> None:
-        """Add how far it is; at most every two seconds in a log."""
+        """Show progress; at most every two seconds in a log."""
         self._change(text)
         now = time.monotonic()
         if self._said and not self._console.is_terminal and now - self._said >= _PATIENCE:
             self._show()
 
     def going(self, what: str, done: int, total: int) -> None:
-        """Say how much is done of something, and how long the rest takes at the pace since it was first said."""
+        """Show how much is done, and the time left at the pace since the first call."""
         now = time.monotonic()
         if self._course[0] != what:
             self._course = what, now
@@ -67,7 +67,7 @@ class StatusLine:
         self.say(f"{what}: {done:,} of {total:,}" + (f", {duration_text(left)} left" if left else ""))
 
     def drawing(self, done: int, total: int, left: float) -> None:
-        """Say how many flow lists of how many are drawn, and how long the others will take (seconds)."""
+        """Show how many flow lists are drawn, of how many, and the time left for the others (seconds)."""
         if done < total:
             self.say(f"drawing flow lists: {done:,} of {total:,}, {duration_text(left)} left")
         else:
@@ -80,7 +80,7 @@ class StatusLine:
 
     @cached_property
     def _console(self) -> Console:
-        """That of messages, unless one was given; made when something is said, since its import takes longer than most waits."""
+        """The console for messages, unless one was given; created on first use, because its import takes longer than most waits."""
         from trialwise.cli.output import stderr_console
 
         return self._given or stderr_console()
@@ -96,7 +96,7 @@ class StatusLine:
 
 
 class DrawingWatch:
-    """Says how far the drawing of flow lists is, from two seconds after its beginning to its end, between which nobody else speaks.
+    """Shows the progress of drawing flow lists, from two seconds after its start to its end; nothing else prints meanwhile.
 
     with DrawingWatch(messages()) as watch:
         study.run(file, watch=watch)
@@ -108,11 +108,11 @@ class DrawingWatch:
         self._patience: StatusLine | None = None
 
     def __enter__(self) -> Self:
-        """Nothing is drawn yet."""
+        """Start before anything is drawn."""
         return self
 
     def __call__(self, done: int, total: int, left: float) -> None:
-        """Take in how many lists of how many are drawn, and how long the others will take (seconds)."""
+        """Record how many lists are drawn, of how many, and the time left for the others (seconds)."""
         if self._patience is None:
             self._patience = self._shown.enter_context(StatusLine("drawing flow lists", self._console))
         self._patience.drawing(done, total, left)
@@ -125,7 +125,7 @@ class DrawingWatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self._end()
 
     def _end(self) -> None:

@@ -240,7 +240,7 @@ def _checked_name(option: str, name: str) -> str:
 
 
 def _say(point: str, counts: LineCounts, dropped: int) -> None:
-    """Say what was not sent."""
+    """Report what was not sent."""
     say = stderr_console().print
     if counts.misfits:
         say(

@@ -1,4 +1,4 @@
-"""What the commands of `trialwise stream` share: their parameters, where samples go, and when to stop."""
+"""Shared parts of the commands of `trialwise stream`: their parameters, the destination of samples, and when to stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")]
 
 @contextmanager
 def until_stopped() -> Generator[Callable[[], bool]]:
-    """Whether INT or TERM has come."""
+    """Yield a function that returns True once INT or TERM has arrived."""
     came: list[int] = []
     before = {
         number: signal.signal(number, lambda number, _: came.append(number))
@@ -37,7 +37,7 @@ def until_stopped() -> Generator[Callable[[], bool]]:
 
 
 def duration(option: str, text: str) -> float:
-    """Seconds of an option's value."""
+    """Parse the duration of an option in seconds."""
     from trialwise.experiment.quantity import seconds
 
     try:
@@ -50,7 +50,7 @@ def duration(option: str, text: str) -> float:
 
 
 def client_of(program: str, oml: Sequence[str]) -> Client:
-    """A client of this name, which knows where samples go."""
+    """Return a client of this name, configured with the destination of samples."""
     from trialwise.measurement.adapters.fields import field_names
     from trialwise.measurement.points import Client
     from trialwise.measurement.stream_options import says_where

@@ -1,4 +1,4 @@
-"""`trialwise stream process`, `sockets` and `counters`: samples of what goes on, at deadlines."""
+"""`trialwise stream process`, `sockets` and `counters`: periodic samples of running programs."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _check_one_process(pid: int | None, command: Sequence[str]) -> None:
 
 
 def _step_and_length(interval: str, seconds: str | None) -> tuple[float, float | None]:
-    """Seconds from sample to sample, and after which to end, where that is said."""
+    """Return the seconds between samples, and the duration, if given."""
     length = None if seconds is None else duration("--seconds", seconds)
     return duration("--interval", interval), length
 
@@ -215,7 +215,7 @@ def _step_and_length(interval: str, seconds: str | None) -> tuple[float, float |
 def _target(
     command: Sequence[str], pid: int | None, name: str, oml: Sequence[str]
 ) -> Generator[tuple[Client, int, Callable[[], bool], Callable[[], int]]]:
-    """A client; the process to watch, or 0; what says whether to stop, and what gives the exit code at the end."""
+    """Yield a client; the process to watch, or 0; a function that says whether to stop, and one that returns the exit code."""
     from trialwise.measurement.adapters.child import Child, check_command
 
     if command:
@@ -233,7 +233,7 @@ def _target(
 
 
 def _say_left_out(counting: Counting) -> None:
-    """Say what is not counted, for each reason once."""
+    """Report what is not counted, each reason once."""
     for why in dict.fromkeys(why for _, why in counting.left_out):
         names = ", ".join(name for name, reason in counting.left_out if reason == why)
         stderr_console().print(f"trialwise stream: not counted and left out: {names}: {why}", markup=False)

@@ -105,7 +105,7 @@ class TableOptions:
     ] = ()
 
     def given(self) -> bool:
-        """Whether any of them was given."""
+        """True if any of them was given."""
         return self != TableOptions()
 
 
@@ -121,7 +121,7 @@ def analysis_of(
     told: Progress | None = None,
     overview: bool = False,
 ) -> Analysis:
-    """Analyse an experiment directory, results of Pantheon, or the table that the options describe; options as of `study.analyse`."""
+    """Analyse an experiment directory, Pantheon results, or the table that the options describe; options as in `study.analyse`."""
     reading = reading or ReadingOptions()
     if is_pantheon(path):
         if reading.given():
@@ -158,7 +158,7 @@ def analysis_of(
 
 
 def metrics_of(path: Path, options: TableOptions) -> list[Metric]:
-    """The metrics that the options name, with what they say of each."""
+    """Build the metrics that the options name, with their settings."""
     names = tuple(dict.fromkeys(options.value))
 
     def told_of(
@@ -209,7 +209,7 @@ def _limits(text: str | None) -> tuple[float, float] | None:
 
 
 def measure_named(text: str) -> Measure:
-    """Read a measure: mean, median, min, max, or a percentile such as p95."""
+    """Parse a measure: mean, median, min, max, or a percentile such as p95."""
     if text in ("mean", "median", "min", "max"):
         return text
     found = _PERCENTILE.match(text)
@@ -226,9 +226,9 @@ def _pair(text: str, option: str) -> tuple[float, float]:
 
 
 def objective(text: str, better: Better | None) -> Kpi:
-    """Read a KPI such as "percentile=95,confidence=95,bound=upper".
+    """Parse a KPI such as "percentile=95,confidence=95,bound=upper".
 
-    Without a bound it is the percentile's own side; at 50, lower where higher is better, else upper.
+    The default bound is the percentile's natural side; at 50, lower if higher is better, else upper.
     """
     parts = dict(_entry(part, text) for part in text.split(","))
     where = f"--objective {text}"

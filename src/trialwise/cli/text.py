@@ -1,4 +1,4 @@
-"""What people read: documents in a terminal or a pipe, single lines, sizes."""
+"""Output for people: documents in a terminal or a pipe, single lines, sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def size(count: float) -> str:
-    """A number of bytes as people read it: `64 GiB`, `2.2 KiB`, `0 B`."""
+    """Write a number of bytes for people: `64 GiB`, `2.2 KiB`, `0 B`."""
     power = 0
     while round(count, 1) >= 1024 and power < len(_UNITS) - 1:
         count /= 1024
@@ -28,12 +28,12 @@ def size(count: float) -> str:
 
 
 def _room() -> int | None:
-    """How many columns the terminal on standard output has; None where it is none."""
+    """Return the width of the terminal on standard output in columns; None if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 _STYLES: dict[Style, str] = {"good": "32", "bad": "31", "open": "33", "strong": "1", "dim": "2", "": ""}
-"""Codes of SGR (ECMA-48). Only marks are coloured, so that words can be read on dark and on light terminals."""
+"""SGR codes (ECMA-48). Only marks are coloured, so that words are readable on dark and on light terminals."""
 _NAMES: dict[Style, str] = {
     "good": "green",
     "bad": "red",
@@ -42,11 +42,11 @@ _NAMES: dict[Style, str] = {
     "dim": "dim",
     "": "",
 }
-"""The same styles as rich names them."""
+"""The same styles by their names in rich."""
 
 
 def say_document(document: Document, *, full: bool = False, rest: str = "all with --json") -> None:
-    """Print a document to standard output, in styles on a terminal that has them; `rest` names where more of it is."""
+    """Print a document to standard output, with styles if the terminal has them; `rest` says where to find more of it."""
     from trialwise.report.render.terminal import terminal
 
     has_styles = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -71,7 +71,7 @@ def _styled(span: Span) -> str:
 
 
 def whole_words(text: str, width: int) -> str:
-    """Shorten a line to a width by leaving out words at its end, so that no number is cut."""
+    """Shorten a line to a width by dropping words at its end, so that no number is cut."""
     if cell_width(text) <= width:
         return text
     words = text.split(" ")
@@ -81,20 +81,20 @@ def whole_words(text: str, width: int) -> str:
 
 
 def echo(text: str = "", *, end: str = "\n", to: TextIO | None = None) -> None:
-    """Print text of ours that may hold foreign names to standard output or the stream given, control characters as escapes."""
+    """Print text that may contain foreign names to standard output or the given stream, with control characters as escapes."""
     print(visible_lines(text), end=end, file=to, flush=True)
 
 
 def print_data(text: str) -> None:
-    """Print a document for programs (CSV, LaTeX, TOML, a trace) to standard output as it is; its writer has escaped foreign text."""
+    """Print a document for programs (CSV, LaTeX, TOML, a trace) to standard output unchanged; its writer has escaped foreign text."""
     print(text, end="")
 
 
 def rewrite_line(text: str, *, end: str = "") -> None:
-    """Write over the last line of a terminal on standard error."""
+    """Overwrite the last line of a terminal on standard error."""
     print(f"\r\x1b[K{visible_lines(text)}", end=end, file=sys.stderr, flush=True)
 
 
 def clear_screen() -> None:
-    """Empty the terminal on standard output."""
+    """Clear the terminal on standard output."""
     print("\x1b[H\x1b[2J", end="")

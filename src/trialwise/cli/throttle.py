@@ -1,4 +1,4 @@
-"""How long trials take while they run, and so how long the rest will."""
+"""The duration of trials during a run, and of the remaining ones."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from trialwise.experiment.quantity import duration_text
 
 
 class Pace:
-    """How long trials take in this session, and so how long the rest will.
+    """The pace of trials in this session, and the time left.
 
-    Of measured trials it counts from the first one's start (or its reset). Nobody says when those that are computed start: it counts
-    from the end of the first ones, as many as are computed at the same time, which leaves the start of processes out.
+    For measured trials it counts from the start of the first one (or its reset). Computed trials do not report their start: for them
+    it counts from the end of the first concurrent ones, which excludes the start of processes.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,7 @@ class Pace:
         self._last_start: float | None = None
 
     def notice(self, event: RunEvent) -> None:
-        """Take in what says how fast it goes."""
+        """Record an event that affects the pace."""
         match event:
             case SessionStarted():
                 self._last_start = event.last_start
@@ -55,7 +55,7 @@ class Pace:
         self._begun, self._waited, self._trials = self._clock(), 0.0, 0
 
     def left(self, remaining: int, now: float) -> float | None:
-        """Seconds that `remaining` trials will take at the pace so far, and not before the last round starts."""
+        """Return the seconds that `remaining` trials will take at the present pace, but at least until the last round starts."""
         if self._begun is None or not self._trials or remaining <= 0:
             return None
         each = max(self._clock() - self._begun - self._waited, 0.0) / self._trials
@@ -65,7 +65,7 @@ class Pace:
 
 
 class Course:
-    """How many trials have come to an end, of how many, and how surely that is known where the run stops by itself."""
+    """The number of finished trials, the total, and how certain that is if the run stops by itself."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -74,7 +74,7 @@ class Course:
         self._surely = ""
 
     def notice(self, event: RunEvent) -> None:
-        """Take in what says how far the run is, and how fast it goes."""
+        """Record an event that affects the progress or the pace."""
         self._pace.notice(event)
         match event:
             case SessionStarted():
@@ -91,11 +91,11 @@ class Course:
 
     @property
     def is_done(self) -> bool:
-        """Return True when as many trials have come to an end as are known of; past a forecast that was too low, False."""
+        """Return True if as many trials have finished as are known of; False past a forecast that was too low."""
         return self.done == self.total
 
     def parts(self) -> list[str]:
-        """So many of so many trials, and what is left of the time, where that is known."""
+        """Return the numbers of finished and total trials, and the time left, if known."""
         self.total = max(self.total, self.done)  # a forecast may be too low
         left = self._pace.left(self.total - self.done, time.time())
         count = f"{self.done} of {self._surely}{self.total}" if self._surely else f"{self.done}/{self.total}"

@@ -152,7 +152,7 @@ def _searched(path: Path, metric: str | None, options: TiltOptions) -> tuple[Til
 
 
 class _FirstTimes(dict[str, float]):
-    """When each name was asked for first."""
+    """The time at which each name was first requested."""
 
     def __missing__(self, name: str) -> float:
         self[name] = time.perf_counter()
@@ -188,7 +188,7 @@ def _draw(plot: Path, source: Path, document: TiltDocument) -> None:
 
 
 def _tables(tilted: Experiment) -> Iterator[str]:
-    """What is to be put into the experiment file."""
+    """Yield the tables to add to the experiment file."""
     from trialwise.experiment.simulation import SimulationTrial
     from trialwise.experiment.tilts import tilt_table
     from trialwise.experiment.toml_writing import table_lines, toml_key

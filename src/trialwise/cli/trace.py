@@ -233,7 +233,7 @@ def scale(
 
 
 def _rate(text: str) -> int:
-    """Bit/s of a constant rate."""
+    """Return the bit/s of a constant rate."""
     try:
         return _core.check_link([[("rate", text)]], ".").capacity or 0
     except ValueError as error:
@@ -329,7 +329,7 @@ def from_capture(
 
 
 def _counted(found: Capture, chosen: int, *, by_port: bool) -> Iterator[str]:
-    """How many packets of a capture the trace is of, and what was not counted."""
+    """Yield the number of packets of a capture behind the trace, and what was not counted."""
     yield f"{chosen} of {found.time.size} IP packets, {sum(found.others.values())} others"
     named = [f"{number} {what}" for what, number in found.others.items()]
     if named:

@@ -1,4 +1,4 @@
-"""The last resort: what no reader and no command has foreseen, said in a sentence."""
+"""The last resort: an unforeseen error, reported in a sentence."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from trialwise.cli.text import echo
 from trialwise.errors import DISK_IS_FULL, AnalysisError, StoreError, TrialwiseError, is_full
 
 DEBUG = "TRIALWISE_DEBUG"
-"""Environment variable: where set, the traceback is shown."""
+"""Environment variable that enables the traceback."""
 _INSTALLED = Path(__file__).parents[1]
 
 
 def tell(error: BaseException) -> int:
-    """Say what went wrong, and where, on standard error, and return the exit code.
+    """Report what went wrong, and where, on standard error, and return the exit code.
 
     Parameters
     ----------
     error
-        What no command has caught; a panic of compiled code is no `Exception`.
+        The uncaught error; a panic of compiled code is not an `Exception`.
     """
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
@@ -44,7 +44,7 @@ def _said(error: BaseException) -> TrialwiseError:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost place of ours, `room/module.py:line`."""
+    """Return the innermost location in our code, `room/module.py:line`."""
     places = [
         f"{Path(frame.filename).relative_to(_INSTALLED)}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
