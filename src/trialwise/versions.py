@@ -82,7 +82,7 @@ class Steering:
             event = dataclasses.replace(event, total=max(self._total(), event.done))
         self._pass_on(event)
 
-    def reason_to_stop(self, upcoming: TrialRow) -> str | None:  # noqa: ARG002 the protocol's
+    def reason_to_stop(self, upcoming: TrialRow) -> str | None:  # noqa: ARG002 required by the protocol
         """Return why no more trials need run, or None."""
         first = self._began is None
         self._began = self._clock() if self._began is None else self._began

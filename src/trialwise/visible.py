@@ -7,10 +7,10 @@ import re
 import unicodedata
 
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: a terminal takes them for commands
+    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: terminals interpret them as commands
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, embeddings, overrides and isolates (UAX 9)
-    "\u2028\u2029\ufeff\ufff9-\ufffb"  # line ends of their own, byte-order mark, annotations
-    "\ud800-\udfff\U000e0000-\U000e007f]"  # halves of surrogate pairs, invisible tags
+    "\u2028\u2029\ufeff\ufff9-\ufffb"  # separate line ends, byte-order mark, annotations
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # unpaired surrogates, invisible tags
 )
 
 

@@ -144,7 +144,7 @@ def read_capture(path: Path) -> Capture:
     with open_foreign(path) as file:
         try:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:  # an empty file has nothing to map
+        except (OSError, ValueError) as error:  # an empty file cannot be mapped
             reason = error.strerror if isinstance(error, OSError) else "it is empty"
             raise AnalysisError(f"{path}: cannot be read: {reason}") from error
     with content:
@@ -334,7 +334,7 @@ def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
         start = np.where(of_link, behind, start)
     for number, behind in _UNTYPED.items():
         kind, start = np.where(link == number, _ANY_IP, kind), np.where(link == number, behind, start)
-    for _ in range(_MAX_LABELS):  # tags stand one behind the other
+    for _ in range(_MAX_LABELS):  # tags may be stacked
         tagged = np.isin(kind, _VLAN)
         kind, start = np.where(tagged, _word(heads, start + 2), kind), start + 4 * tagged
     pppoe = kind == _PPPOE

@@ -152,7 +152,7 @@ def _table(content: bytes, forms: Forms) -> pl.DataFrame:
     import polars as pl
 
     schema = {"time": pl.Float64, "kind": pl.String, **_places(forms), "rest": pl.String}
-    first = b"0 ? 0 0 0 ?\n"  # says how many columns there are
+    first = b"0 ? 0 0 0 ?\n"  # determines the number of columns
     try:
         table = pl.read_csv(
             first + content,

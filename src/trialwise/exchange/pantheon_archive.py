@@ -77,7 +77,7 @@ def _unpack(path: Path, folder: Path, most: int) -> None:
             tarfile.open(fileobj=cast("BinaryIO", _Sparing(content)), mode="r:") as archive,
         ):
             source = _copy(path, archive, folder, most)
-            content.read(_PADDING)  # the checksum stands behind it
+            content.read(_PADDING)  # the checksum follows it
     except _DAMAGED as error:
         raise AnalysisError(
             f"{path}: is no whole archive: {error}", hint="was it copied or downloaded to its end?"

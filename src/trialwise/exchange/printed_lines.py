@@ -200,7 +200,7 @@ class _Reader:
         if name == "print" and not keywords:
             self.printed.append(" ".join(str(self._value(argument)) for argument in arguments) + "\n")
         elif name in self.functions and not arguments and not keywords:
-            body = self.functions.pop(name)  # no function runs inside itself
+            body = self.functions.pop(name)  # no recursion
             self.run(body)
             self.functions[name] = body
         else:

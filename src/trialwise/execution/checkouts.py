@@ -78,7 +78,7 @@ def _own_place(folder: Path, commits: Mapping[str, str]) -> Generator[str]:
     place = Path(tempfile.gettempdir()) / f"trialwise-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
     try:
         place.mkdir(mode=0o700)
-    except FileExistsError:  # somebody is at work there, or means us harm
+    except FileExistsError:  # another process is using it, or is hostile
         with tempfile.TemporaryDirectory(prefix="trialwise-") as other:
             yield other
         return

@@ -36,7 +36,7 @@ def refuse_foreign(directory: ExperimentDirectory) -> None:
             f"{path}: holds what trials reported, and no ledger",
             hint=f"put {directory.ledger_file.name} back, or choose another directory with --directory",
         )
-    if entries <= FOLDERS or LOCK in entries:  # a runner made it, and was killed before the experiment began
+    if entries <= FOLDERS or LOCK in entries:  # left by a runner killed before the experiment began
         return
     raise StoreError(
         f"{path}: exists and is not an experiment directory", hint="choose another with --directory"

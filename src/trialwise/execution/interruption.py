@@ -104,5 +104,5 @@ class Interruption:
 
 
 def _make_readable(descriptor: int) -> None:
-    with contextlib.suppress(BlockingIOError):  # full, and so readable already
+    with contextlib.suppress(BlockingIOError):  # full, and therefore already readable
         os.write(descriptor, b"x")

@@ -155,7 +155,7 @@ def _not_new(holder: Holder, before: Holder | None) -> str | None:
     for kind in KINDS:
         others = {str(Path(f"/proc/self/ns/{kind}").readlink())}
         if before is not None:
-            with contextlib.suppress(OSError):  # it was killed: then it is no more
+            with contextlib.suppress(OSError):  # it was killed and no longer exists
                 others.add(before.identity(kind))
         if holder.identity(kind) in others:
             return f"{kind} is not a new one: {holder.identity(kind)}"

@@ -170,7 +170,7 @@ class SessionKeeper:
         identity = self._leave_out_written(ledger, identity, reset)
         change = told(identity.changes(self._identity, self._scope))
         booted = self.session.boot != _boot(environment)
-        if not booted and change is None:  # touched, or built again to the same bytes
+        if not booted and change is None:  # touched, or rebuilt to the same bytes
             if identity.volatile != self._identity.volatile:
                 self._identity = replace(self._identity, files=identity.files, volatile=identity.volatile)
                 self._write(self.session.environment)

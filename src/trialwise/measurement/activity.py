@@ -10,8 +10,8 @@ from pathlib import Path
 from trialwise.measurement.tree import Tree
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-STEAL = 7  # the eighth time of the cpu line, proc_stat(5); the guest times after it are part of user time
-USER, SYSTEM = 11, 12  # among the fields of /proc/PID/stat after the name, proc_pid_stat(5)
+STEAL = 7  # the eighth time in the cpu line, proc_stat(5); the guest times after it are included in user time
+USER, SYSTEM = 11, 12  # index among the fields of /proc/PID/stat after the name, proc_pid_stat(5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _notes_of(process: int) -> bytes:
             words = file.read(_MAX_WORDS)
         with open(f"{folder}/maps", "rb") as file:
             lines = [line.split(None, 5) for line in file.read(_MAX_MAPPINGS).splitlines()]
-    except OSError:  # it has ended, or is another user's
+    except OSError:  # it has ended, or belongs to another user
         return b""
     mapped = {
         parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1] and parts[5].startswith(b"/")

@@ -108,7 +108,7 @@ def read_kept(archive: bytes, name: str) -> Written | None:
                 return None
             headers = found[0].pax_headers
             if _BESIDE in headers:
-                return None  # no metric reads what another than the measured program wrote
+                return None  # metrics read only what the measured program wrote
             before = _member(files, _BEFORE + name)
             return Written(
                 found[1],

@@ -130,7 +130,7 @@ class TraceSummary:
 def summary(trace: Trace, bin_width: int = 500) -> TraceSummary:
     """Summarise a trace, with its rates in bins of `bin_width` milliseconds, or of whole periods if these are shorter."""
     bin_width = fitting_bin(trace, bin_width)
-    gaps = np.diff(trace, prepend=np.uint64(0))  # the first one is that after the last of the round before
+    gaps = np.diff(trace, prepend=np.uint64(0))  # the first gap follows the period before
     longest = int(np.argmax(gaps))
     _, values = rates(trace, bin_width)
     most = int(np.unique(trace, return_counts=True)[1].max())

@@ -147,7 +147,7 @@ def shell_files(text: str, directory: Path, environment: Mapping[str, str]) -> I
             elif begins and (program := resolved(token, directory, environment)) is not None:
                 yield NamedFile(program, "interpreter" if runs_script(token) else "program")
             begins = token in _ENDS or token in _STARTERS or (begins and "=" in token) or token.endswith(")")
-    except ValueError:  # a quote that is not closed
+    except ValueError:  # an unclosed quote
         return
 
 

@@ -35,7 +35,7 @@ def loaded_files(told: Mapping[str, Sequence[str]]) -> Iterator[NamedFile]:
         Paths under `modules` and `libraries`.
     """
     yield from library_files(told["libraries"])
-    installed: dict[str, dict[str, list[str]]] = {}  # by folder, and by the first part of the name there
+    installed: dict[str, dict[str, list[str]]] = {}  # by folder and the first part of the name there
     alone: list[str] = []
     for path in told["modules"]:
         if (place := _site(path)) is not None:

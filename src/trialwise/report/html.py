@@ -118,7 +118,7 @@ def bundle() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script."""
     import vl_convert
 
-    snippet = None  # the whole bundle
+    snippet = None  # the complete bundle
     return str(vl_convert.javascript_bundle(snippet))  # pyright: ignore[reportArgumentType] its stub wants a text
 
 

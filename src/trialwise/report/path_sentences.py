@@ -14,7 +14,7 @@ _MOST = 3
 
 def path_lead(path: PathAnalysis) -> str:
     """Say in one sentence what ran."""
-    if not path.flows:  # recorded by others, who do not say
+    if not path.flows:  # recorded by another tool, which does not say
         each = f"Runs of {path.runtime:g} s: " if path.runtime else ""
         return f"{each}{counted(sum(found.trials for found in path.treatments), 'valid trial')}."
     flows = counted(path.flows, "flow")

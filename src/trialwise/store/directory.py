@@ -142,7 +142,7 @@ class DirectoryLock:
 
     def _acquired(self) -> bool:
         """Try for half a second, because a process that checks the directory's state holds the lock for an instant."""
-        import fcntl  # Windows has none, and runs no experiment
+        import fcntl  # absent on Windows, where no experiment runs
 
         deadline = time.monotonic() + 0.5
         while True:

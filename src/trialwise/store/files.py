@@ -71,7 +71,7 @@ def gone(path: Path) -> StoreError:
 def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
     temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.unlink(missing_ok=True)  # also where it is a link that leads elsewhere
+        temporary.unlink(missing_ok=True)  # also if it is a link to another place
         with temporary.open("xb") as file:
             write(file)
             file.flush()

@@ -153,7 +153,7 @@ class LedgerFile:
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(*ERRORS):  # a full disk has ended the transaction already
+                with contextlib.suppress(*ERRORS):  # a full disk has already ended the transaction
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")

@@ -56,7 +56,7 @@ def segment_name(number: int, attempt: int) -> str:
 
 def write_samples(path: Path, values: Array, times: Array | None) -> None:
     """Write samples durably: write a temporary file, sync it, then rename it; after a crash the file is complete or absent."""
-    import polars as pl  # a tenth of a second that trials with single numbers need not wait for
+    import polars as pl  # takes a tenth of a second, which trials with single numbers save
 
     _write(path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values}))
 
@@ -85,7 +85,7 @@ def _lists(arrays: Sequence[Array | None]) -> pl.Series:
 
 
 def _write(path: Path, frame: pl.DataFrame) -> None:
-    packed = io.BytesIO()  # polars has errors of its own for a full disk
+    packed = io.BytesIO()  # polars raises its own errors on a full disk
     frame.write_parquet(packed, compression="zstd")
     write_whole(path, lambda file: file.write(packed.getbuffer()))
 
@@ -142,7 +142,7 @@ def _arrays(lists: pl.Series) -> list[Array | None]:
     """Convert a column of lists to arrays that share one buffer; None for a missing list."""
     import polars as pl
 
-    if isinstance(lists.dtype, pl.Array):  # lists of one length, as they once were written
+    if isinstance(lists.dtype, pl.Array):  # lists of equal length, as earlier versions wrote them
         lists = lists.arr.to_list()
     counts = lists.list.len()
     if counts.null_count() == len(lists):

@@ -84,7 +84,7 @@ def sources(source: Path, path: Path | None) -> tuple[str, Experiment, Experimen
     if source.is_dir():
         directory = ExperimentDirectory(latest(source))
         ledger = directory.ledger()
-        experiment = _frozen(directory, ledger)  # whether it is of these trials says who goes on with them
+        experiment = _frozen(directory, ledger)  # the caller checks it against the trials
         ledger.close()
         return frozen_text(directory), experiment, directory
     text = read_text(source)

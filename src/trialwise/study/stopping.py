@@ -39,7 +39,7 @@ def known_workloads(
     experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
 ) -> KnownWorkloads:
     """Return known means over flow lists that no trial had, kept in the directory; sampled on request, with progress to `watch`."""
-    from trialwise.trials import workloads  # other kinds need not wait for what it imports
+    from trialwise.trials import workloads  # its imports are slow, and other kinds do not need them
 
     return workloads.KnownWorkloads(experiment, KeptMeans(directory.path), watch)
 

@@ -70,7 +70,7 @@ def serve(target: str, folder: Path) -> int:
             if os.getpid() != process:
                 break  # a fork that came back from the function has nothing to say
             for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(Exception):  # whatever the function made of them
+                with contextlib.suppress(Exception):  # whatever the function did to them
                     stream.flush()
             print(json.dumps(answer), file=answers, flush=True)
     return 0
@@ -167,7 +167,7 @@ def _noting(
     start: Callable[..., object], read: Callable[..., _Started], noted: _Noted
 ) -> Callable[..., object]:
     def noting(*given: object, **named: object) -> object:
-        with contextlib.suppress(Exception):  # what is no program is refused by whoever is to start it
+        with contextlib.suppress(Exception):  # the call itself rejects what is not a program
             words, folder, environment = read(*given, **named)
             path = (os.environ if environment is None else environment).get("PATH")
             place = os.path.join(os.getcwd(), _text(folder or ""))  # noqa: PTH109, PTH118
@@ -249,9 +249,7 @@ def _entry(value: object) -> dict[str, list[float] | None]:
 
 
 def _numbers(value: object) -> list[float]:
-    is_scalar = (
-        getattr(value, "ndim", 1) == 0
-    )  # an array of NumPy without dimensions says that it can be iterated
+    is_scalar = getattr(value, "ndim", 1) == 0  # a NumPy array without dimensions claims to be iterable
     if is_scalar or isinstance(value, str | bytes) or not isinstance(value, Iterable):
         return [_number(value)]
     return [_number(item) for item in cast("Iterable[object]", value)]

@@ -89,8 +89,8 @@ class CommandKind:
 
     def attachments(
         self,
-        experiment: Experiment,  # noqa: ARG002 the protocol's
-        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+        experiment: Experiment,  # noqa: ARG002 required by the protocol
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 required by the protocol
     ) -> Iterator[tuple[str, Path]]:
         """Yield nothing: the experiment file is complete."""
         yield from ()

@@ -146,7 +146,7 @@ def drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> Drawing:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig")  # spreadsheets begin theirs with a byte order mark
+    return path.read_text(encoding="utf-8-sig")  # spreadsheets write a byte order mark first
 
 
 _text_of_pipe = lru_cache(maxsize=2)(_text)

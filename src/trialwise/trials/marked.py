@@ -65,7 +65,7 @@ def end_processes(is_meant: Callable[[int], bool], meanwhile: Callable[[], objec
     found = left = _every(is_meant)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in left:
-            with contextlib.suppress(OSError):  # gone, or another user's
+            with contextlib.suppress(OSError):  # gone, or owned by another user
                 os.kill(process, number)
         deadline = time.monotonic() + GRACE_SECONDS
         while left and time.monotonic() < deadline:

@@ -59,7 +59,7 @@ class PythonKind:
     def programs(
         self,
         experiment: Experiment,
-        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 required by the protocol
     ) -> Iterator[NamedFile]:
         """Name the interpreter, the module's file, and the project files that it imports."""
         trial = trial_of(experiment)
@@ -71,8 +71,8 @@ class PythonKind:
 
     def attachments(
         self,
-        experiment: Experiment,  # noqa: ARG002 the protocol's
-        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+        experiment: Experiment,  # noqa: ARG002 required by the protocol
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 required by the protocol
     ) -> Iterator[tuple[str, Path]]:
         """Yield nothing: the experiment file is complete."""
         yield from ()

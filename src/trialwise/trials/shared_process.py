@@ -168,7 +168,7 @@ class SharedProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _without_answer(self, why: Silence) -> Silence:
-        if why == "ended":  # or is about to: what it does at its exit is not cut short
+        if why == "ended":  # or is about to: let its exit handlers finish
             self._thread.join(GRACE_SECONDS)
         self._stop()
         return why
@@ -196,7 +196,7 @@ class SharedProcess:
         self, descriptor: int, event: int, cancel: int, deadline: float | None
     ) -> tuple[set[int], float | None]:
         """Wait for an event of a pipe, the end of the process, or a cancellation; return what is ready, and the seconds left."""
-        poll = select.poll()  # unlike select, for descriptors of any number
+        poll = select.poll()  # unlike select, it takes descriptors of any number
         poll.register(descriptor, event)
         for other in (self._ended, cancel):
             poll.register(other, select.POLLIN)
@@ -210,7 +210,7 @@ class SharedProcess:
             ready, left = self._wait(self._answers, select.POLLIN, cancel, deadline)
             if self._answers in ready:
                 part = os.read(self._answers, _PART)
-                if not part:  # it has closed its end: nothing more can come
+                if not part:  # it has closed its end: nothing more can arrive
                     return "ended"
                 parts.append(part)
             elif cancel in ready:

@@ -103,7 +103,7 @@ def flow_records(found: Simulated) -> bytes:
 
     A tilted trial adds `log_likelihood`, the logarithm of the trial's likelihood ratio when the flow ended.
     """
-    import polars as pl  # a tenth of a second that trials without records need not wait for
+    import polars as pl  # takes a tenth of a second, which trials without records save
 
     fct = pl.Series("fct_ps", found.result.fct_ps)
     frame = pl.DataFrame({**found.flows, "ideal_ps": found.result.ideal_ps})

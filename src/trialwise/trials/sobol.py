@@ -33,6 +33,6 @@ def sobol_point(seed: int, series: int, round_: int, expected: float) -> Array:
 
 @lru_cache(maxsize=8)
 def _block(seed: int, number: int) -> Array:
-    from scipy.stats import qmc  # half a second that trials without it need not wait for
+    from scipy.stats import qmc  # takes half a second, which trials without it save
 
     return qmc.Sobol(number, scramble=True, rng=np.random.default_rng(seed)).random(SOBOL_BLOCK)

@@ -86,7 +86,7 @@ class KnownWorkloads:
         if trial.workload.flows or not self._is_of_treatments():
             return None
         found = self._of(metric, kind, trial)
-        if found.lists < 2:  # fewer have no variance
+        if found.lists < 2:  # fewer give no variance
             return None
         return KnownMeans(found.controls.names, found.means, found.lists, found.controls.fluid)
 

@@ -140,7 +140,7 @@ def _require_certificates(address: str) -> None:
             raise PlanError(
                 f"--cluster {address}: nothing says distributed.comm.tls.{key}", hint=_CERTIFICATES
             )
-        if "\n" not in file and not Path(file).is_file():  # Dask takes the text of a certificate too
+        if "\n" not in file and not Path(file).is_file():  # Dask also accepts the text of a certificate
             raise PlanError(
                 f"--cluster {address}: distributed.comm.tls.{key} names {file}, which is no file",
                 hint=_CERTIFICATES,
@@ -159,7 +159,7 @@ def _connected(address: str, security: Security | None = None) -> Generator[Exec
     except (OSError, ValueError, TypeError) as error:
         raise WorkerError(
             f"--cluster {address}: no scheduler of Dask answers there: {_first_line(error)}",
-            hint=_CERTIFICATES if "TLS" in str(error) else _START,  # Dask has no type of error for them
+            hint=_CERTIFICATES if "TLS" in str(error) else _START,  # Dask has no error class for them
         ) from error
     with client:
         _await_node(client, address)
@@ -198,7 +198,7 @@ def _require_same_build(client: _Client) -> None:
     try:
         found: dict[str, Build | BaseException] = {"scheduler": client.run_on_scheduler(own_build)}
         found |= client.run(own_build, on_error="return")
-    except Exception as error:  # whatever stops it there from looking
+    except Exception as error:  # whatever prevents the check there
         found = {"scheduler": error}
     ours = computed_from(own_build())
     for place, theirs in found.items():

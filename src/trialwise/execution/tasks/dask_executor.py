@@ -68,7 +68,7 @@ class DaskExecutor:
     """
 
     def __init__(self, client: Client, patience: float, jobs: JobQueue | None = None) -> None:
-        self._client: Any = client  # Dask says little about its types
+        self._client: Any = client  # Dask is barely typed
         self._patience = patience
         self._jobs = jobs
         self._files = FileDigests()
@@ -125,7 +125,7 @@ class DaskExecutor:
                     f"{times} processes of nodes ended while they computed it, at last on {last}",
                 )
             )
-        except BaseException as error:  # told by collect
+        except BaseException as error:  # reported by collect
             self._back.put(error)
 
     def _settled(self, found: Delivery | BaseException) -> Delivery:
@@ -155,7 +155,7 @@ class DaskExecutor:
     def _look(self) -> None:
         try:
             workers = self._client.scheduler_info()["workers"]
-        except (OSError, ValueError) as error:  # also what Dask says of a client that has closed itself
+        except (OSError, ValueError) as error:  # also raised by Dask for a client that has closed itself
             raise _connection_lost() from error
         self._looked = time.monotonic()
         cores: Counter[str] = Counter()
@@ -171,7 +171,7 @@ def compute_on_node(batch: bytes, needed: Identity) -> Computed:
     node = _host(get_worker().address)
     _require(node, needed)
     computed = compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
-    _require(node, needed)  # what was computed while a file changed is of nobody knows which one
+    _require(node, needed)  # results computed while a file changed cannot be attributed to either version
     return computed
 
 

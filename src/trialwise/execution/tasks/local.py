@@ -92,7 +92,7 @@ class _Process:
         self.held: deque[_Held] = deque()
         self._unread = bytearray()
         self._socket, theirs = socket.socketpair()
-        with theirs:  # closed here once it is there, so that what we read ends with the process
+        with theirs:  # closed here once it is passed on, so that our reads end with the process
             self._process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
             _ready_to_fork()
             try:
@@ -117,13 +117,13 @@ class _Process:
 
     def take_in(self) -> bool:
         """Take in what has arrived, without blocking; return True if more can come."""
-        lives = self._process.is_alive()  # asked first: what it has sent before its end is there by now
+        lives = self._process.is_alive()  # checked first: everything sent before its end has arrived by now
         try:
             while part := self._socket.recv(_PART, socket.MSG_DONTWAIT):
                 self._unread += part
         except BlockingIOError:
             return lives
-        except ConnectionResetError:  # it has ended with batches that it had not read
+        except ConnectionResetError:  # it ended without reading all its batches
             return False
         return False
 
@@ -151,7 +151,7 @@ def _ready_to_fork() -> None:
 
     The processes it forks ignore signals too, until they are in `_serve`.
     """
-    resource_tracker.ensure_running()  # first, since it changes the mask itself when it starts
+    resource_tracker.ensure_running()  # first, because it changes the mask itself when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         forkserver.ensure_running()
@@ -183,7 +183,7 @@ def _serve(runner: socket.socket) -> None:
     _print_as_errors()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    runner.set_inheritable(False)  # a program that a trial starts is not to keep it open
+    runner.set_inheritable(False)  # programs started by a trial must not keep it open
     batches: SimpleQueue[bytes] = SimpleQueue()
     reading = (runner.makefile("rb"), batches)
     threading.Thread(target=_receive, args=reading, name="batches", daemon=True).start()

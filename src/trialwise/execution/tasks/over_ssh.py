@@ -99,7 +99,7 @@ class _Started:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C on our terminal is not for it
+                start_new_session=True,  # keep Ctrl-C on our terminal away from it
             )
         with contextlib.suppress(BrokenPipeError), cast("IO[bytes]", self._process.stdin) as inlet:
             inlet.write(told)

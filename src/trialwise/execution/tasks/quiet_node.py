@@ -38,7 +38,7 @@ def main() -> None:
     name, *words = sys.argv[1:]
     program: Any = import_module(name)
     if name.endswith("scheduler"):
-        program.Scheduler = QuietScheduler  # it has no option for the class
+        program.Scheduler = QuietScheduler  # it has no option to choose the class
     else:
         words += ["--worker-class", WORKER]
     program.main.main(args=words, standalone_mode=False)

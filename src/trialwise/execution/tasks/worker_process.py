@@ -45,7 +45,7 @@ def _compute(kind: IndependentKind, task: Task) -> TrialOutcome:
         return kind.compute(task)
     except TrialwiseError as error:
         return TrialOutcome("failed", started, time.time(), reason=str(error))
-    except (Exception, SystemExit) as error:  # the same task would do the same again
+    except (Exception, SystemExit) as error:  # the same task would fail the same way again
         reason = f"{type(error).__name__}: {error}"
         errors = traceback.format_exc().encode()
         return TrialOutcome("failed", started, time.time(), reason=reason, errors=errors)

@@ -38,7 +38,7 @@ class Connection:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C on our terminal is not for ssh
+            start_new_session=True,  # keep Ctrl-C on our terminal away from ssh
         )
         self._in, self._out, self._err = (stream.fileno() for stream in self._streams())
         os.set_blocking(self._in, False)
@@ -163,7 +163,7 @@ class Connection:
         self._errors += part
         del self._errors[:-_MAX_ERRORS]
         if not part:
-            time.sleep(0.01)  # its end is readable for ever; that of the output follows
+            time.sleep(0.01)  # its end stays readable for ever; the end of the output follows
         return bool(part)
 
     def _drain_errors(self) -> None:

@@ -144,7 +144,7 @@ class RemoteMachine:
     def leave(self) -> None:
         """End processes that the last reset left running there."""
         if self._marker_of_resets is not None:
-            with contextlib.suppress(WorkerError):  # it is lost, and was told to be
+            with contextlib.suppress(WorkerError):  # it is lost, which has been reported
                 self._remote.ask("end", {"marker": self._marker_of_resets})
 
     def _ask_for_files(self) -> None:

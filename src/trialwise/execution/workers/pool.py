@@ -114,7 +114,7 @@ class Member:
             self.ending = self._run_here() if self.address.is_local else self._run_there()
         except WorkerError as error:
             self._give_up(error)
-        except BaseException as error:  # told by run_pool
+        except BaseException as error:  # reported by run_pool
             self._fail(error)
 
     def _give_up(self, error: WorkerError) -> None:
@@ -172,9 +172,7 @@ class Member:
         ready.check(kind, common.factors)
         keeper = SessionKeeper(common.directory, common.ledger, machine)
         ending = self._session(self._runner(kind, keeper, machine), keeper)
-        if (
-            ending.word != "reset failed"
-        ):  # it may not be there any more; the next run drops what it still holds
+        if ending.word != "reset failed":  # it may be gone; the next run drops what it still holds
             tasks.acknowledge()
         return ending
 

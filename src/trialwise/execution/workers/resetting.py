@@ -104,7 +104,7 @@ class RemoteReset:
     def _lost_folder(self) -> str | None:
         """Check that what was written before the reboot is there after it: then the files are, too."""
         self._remote.close()
-        self._remote.look([])  # greets it again, and so learns what it holds
+        self._remote.look([])  # greets it again, and so finds out what it holds
         if any(key.startswith(f"{self._key}-") for key in self._remote.hello["keys"]):
             return None
         return (

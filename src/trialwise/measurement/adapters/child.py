@@ -139,7 +139,7 @@ def _terminal() -> tuple[int, int]:
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, CHUNK)
-    except OSError:  # a terminal that everybody has closed
+    except OSError:  # every writer of the terminal has closed it
         return b""
 
 

@@ -90,7 +90,7 @@ def _values(pid: int, deadline: Deadline) -> list[object] | None:
     # The fields of proc_pid_stat(5) are numbered from 4 here.
     minor, major, user, system = (int(numbers[at - 4]) for at in (10, 12, 14, 15))
     threads, pages = int(numbers[20 - 4]), int(numbers[24 - 4])
-    if not pages:  # it is about to end, and has no memory any more
+    if not pages:  # it is about to end and has already released its memory
         return None
     return [
         pid, name, user / _TICKS, system / _TICKS, pages * _PAGE, threads, *switches, minor, major, *bytes_read,

@@ -63,7 +63,7 @@ _MESSAGE = struct.Struct("=BBBB 2s2s 16s16s IQ IIIII")
 _ATTRIBUTE = struct.Struct("=HH")
 # struct tcp_info of linux/tcp.h, up to bytes_retrans; older kernels return less, and the rest is 0.
 _TCP_INFO = struct.Struct("=8B 24I 4Q 6I 4Q 2I 2Q")
-_U = 8  # where the 32-bit numbers begin
+_U = 8  # offset of the 32-bit numbers
 
 
 @dataclass(frozen=True, slots=True)

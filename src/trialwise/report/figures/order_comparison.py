@@ -198,7 +198,7 @@ def _cases(one: _Compared) -> Figure:
         {"case": text, "treatments": count, "share": f"{100 * count / len(one.tested):.0f} %"}
         for text, count in zip(_CASES, counts, strict=True)
     ]
-    most = 1.2 * max(counts)  # a fifth more than the longest bar, for its number
+    most = 1.2 * max(counts)  # a fifth longer than the longest bar, to fit its number
     scale = alt.Scale(domain=[0, most], nice=False)
     x = alt.X("treatments:Q", title="treatments", axis=marks.count_axis([0, most]), scale=scale)
     y = alt.Y("case:N", sort=None, title=None, axis=alt.Axis(labelLimit=250))

@@ -91,7 +91,7 @@ def _block(block: Block, sheets: Mapping[str, Sheet]) -> Iterator[Data]:
             if block.answer:
                 yield {"kind": "note", "standing": "answer", "text": _runs(block.answer)}
             yield from _blocks(block.blocks, sheets)
-        case _:  # a file inside a page has no place on paper
+        case _:  # a file inside a page cannot be printed
             pass
 
 

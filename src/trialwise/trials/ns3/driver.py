@@ -31,7 +31,7 @@ from typing import Any
 
 def main() -> None:
     """Answer requests until the other side closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when it is enough
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the requesting side decides when to stop
     if sys.argv[1] == "-":
         print(json.dumps(installed()))
         return
@@ -59,7 +59,7 @@ def libraries(names: Sequence[str]) -> list[str]:
 
 def load() -> tuple[Any, Any]:
     """Load ns-3 and our network in it; from now on, times are integer picoseconds."""
-    del sys.path[0]  # this file's folder, whose modules are none of ns-3's
+    del sys.path[0]  # this file's folder, whose modules are not ns-3's
     # ns-3 reads headers before it loads libraries, and one of them immediately calls its core, about which Cling would complain.
     for core in libraries(("core",)):
         ctypes.CDLL(core, ctypes.RTLD_GLOBAL)

@@ -50,7 +50,7 @@ class Ns3Process:
         with _or_never(cancel) as descriptor:
             try:
                 answer = self._ask(json.dumps(request).encode(), timeout, descriptor)
-            except BaseException:  # Ctrl-C among them: what is half asked is answered to nobody
+            except BaseException:  # including Ctrl-C: nobody would read the answer to half a request
                 self.end()
                 raise
         if isinstance(answer, bytes):

@@ -224,7 +224,7 @@ def _controller(trial: SimulationTrial, fabric: _core.Fabric, segment: int) -> t
         if not given["initial_window"].isdecimal() or int(given["initial_window"]) < 1:
             raise PlanError(f'initial_window: "{given["initial_window"]}" is no number of segments from 1 on')
         window = int(given["initial_window"])
-    elif trial.scheme == "dctcp":  # Trialwise's begins with one bandwidth-delay product
+    elif trial.scheme == "dctcp":  # Trialwise's own starts with one bandwidth-delay product
         window = max(1, _line_rate(fabric) * fabric.round_trip_ps // (8 * 10**12 * segment))
     else:
         window = _INITIAL_WINDOW
@@ -244,7 +244,7 @@ def _attributes(scheme: str, segment: int, window: int, minimum_timeout: int) ->
         "ns3::TcpSocketBase::Timestamp": "false",  # they count milliseconds
         "ns3::TcpSocketBase::MinRto": f"{minimum_timeout}ps",
         "ns3::TcpSocketBase::ClockGranularity": "1us",
-        "ns3::PointToPointNetDevice::Mtu": str(max(_MTU, segment + HEADER)),  # a packet stays whole
+        "ns3::PointToPointNetDevice::Mtu": str(max(_MTU, segment + HEADER)),  # packets are not fragmented
     }
 
 

@@ -176,7 +176,7 @@ class Attachment:
             return
         path = self.folder.at("files", member.name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        remove(path)  # a program that runs cannot be written into
+        remove(path)  # a running program's file cannot be written
         with open(path, "wb") as file:
             shutil.copyfileobj(content, file, 1 << 20)
         os.chmod(path, member.mode)

@@ -235,7 +235,7 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
 
 def stand_in() -> None:
     """Prepare to do ourselves what the supervisor would do."""
-    sys.setswitchinterval(1e-5)  # who wakes from wait4(2) is to read the clock at once
+    sys.setswitchinterval(1e-5)  # the clock must be read immediately after wait4(2) returns
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 

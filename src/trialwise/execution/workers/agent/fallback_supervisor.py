@@ -52,7 +52,7 @@ class Unaided(Run):
             (os.POSIX_SPAWN_DUP2, self.outputs.writers[0], 1),
             (os.POSIX_SPAWN_DUP2, self.outputs.writers[1], 2),
         ]
-        ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python; a program expects their default
+        ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them; a program expects the default
         cpus: list[int] = self.settings.get("cpus") or []
         usual = os.sched_getaffinity(0)
         if cpus:

@@ -75,7 +75,7 @@ class Folder:
     def known(self) -> dict[str, str]:
         """Return the state of unacknowledged trials: "started" or "result"."""
         found: dict[str, str] = {}
-        for name in sorted(os.listdir(self.at("spool"))):  # "result" comes before "started" and wins
+        for name in sorted(os.listdir(self.at("spool"))):  # "result" sorts before "started" and wins
             key, _, state = name.rpartition(".")
             if state in ("started", "result"):
                 found.setdefault(key, state)
