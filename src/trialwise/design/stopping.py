@@ -98,7 +98,7 @@ def fewest_of(goal: Goal) -> int:
 
 
 def pilot_rounds(experiment: Experiment) -> int:
-    """Rounds that say what to expect: one for the time; of cheap trials that are looked at as they come, the first look's."""
+    """Return the rounds that show what to expect: one for the time; for cheap trials with sequential looks, those until the first."""
     cheap = experiment.trial.traits.cheap and experiment.design.stop == "plan"
     if not cheap or not any(is_monitored(goal, experiment.design) for goal in goals(experiment)):
         return 1

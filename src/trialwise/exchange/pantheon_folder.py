@@ -185,7 +185,7 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
 
 
 def trials(path: Path, document: object, name: str) -> TrialSet:
-    """The runs of a `pantheon_perf.json` that stands alone; its bytes are read again, for messages that name the place."""
+    """Return the runs of a separate `pantheon_perf.json` as trials; the file is read again, so that messages name the place."""
     del document
     return perf_trials(read_perf(path), name)
 

@@ -212,7 +212,7 @@ def _is_kept(metric: Metric, experiment: Experiment) -> bool:
 
 
 def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Iterator[str]:
-    """Say which keys of the trial were changed, of those that make trials run `otherwise`, or of the others."""
+    """Describe the changed keys of the trial: those that make trials run differently if `otherwise`, else the others."""
     for name, changes in now.trial.traits.amendable.items():
         then, later = getattr(before.trial, name), getattr(now.trial, name)
         if changes == otherwise and then != later:
@@ -220,7 +220,7 @@ def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Ite
 
 
 def _setting(value: float | tuple[str, ...] | None) -> str:
-    """A duration, or texts."""
+    """Write a duration, or texts."""
     text = ", ".join(value) if isinstance(value, tuple) else _duration(value)
     return text or "none"
 

@@ -14,7 +14,7 @@ class PathCeilingDocument:
     """What this machine's emulator can do: rates in bit/s of payload, delays in seconds.
 
     `rate` is the highest link rate tried at which one TCP connection over 28 ms each way filled 88 % of the link while
-    the emulator kept up, None where it did not even at the lowest; `limit` says why the next one was not reached.
+    the emulator kept up, None if even the lowest failed; `limit` says why the next one was not reached.
     """
 
     rate: int | None
@@ -36,15 +36,15 @@ class OptionalPart:
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     why
         What it is needed for.
     version
-        Its version; None where it is not there.
+        Its version; None if it is not installed.
     found
         Where it is, or why it cannot be used.
     change
-        What to do to get it; None where it is there.
+        How to get it; None if it is installed.
     """
 
     name: str
@@ -56,7 +56,7 @@ class OptionalPart:
 
 @dataclass(frozen=True, slots=True)
 class DoctorDocument:
-    """The machine, what on it disturbs measurements, and which optional parts there are."""
+    """The machine, what on it disturbs measurements, and which optional parts are installed."""
 
     environment: Environment
     disturbances: tuple[Disturbance, ...]

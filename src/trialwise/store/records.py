@@ -83,7 +83,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NodeDocument:
-    """Who computes independent trials in the last run: so many `cores` (0: gone), and so many trials `done` in that run."""
+    """A node that computed independent trials in the last run: its `cores` (0: gone) and the number of trials `done` in that run."""
 
     name: str
     cores: int

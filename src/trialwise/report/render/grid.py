@@ -17,7 +17,7 @@ _MAX_WORD = 20
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for a terminal: a heading row and rows of cells, two spaces apart; `right` are the columns set flush right."""
+    """A table for a terminal: a heading row and rows of cells, two spaces apart; `right` are the right-aligned columns."""
 
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
@@ -80,7 +80,7 @@ class Grid:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Grid:
-    """Make a table of cells under one another, columns of `right` flush right; foreign characters are made visible."""
+    """Make a table of aligned cells, columns in `right` right-aligned; foreign characters are made visible."""
     cells = tuple(tuple(map(visible, row)) for row in rows)
     return Grid(cells, frozenset(right))
 
