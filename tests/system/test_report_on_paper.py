@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_few_trials_take_few_pages(tmp_path: Path) -> None:
-    """27 trials of three schemes with claims, verdicts, orders and methods, but no machine's description; they took 22."""
+    """27 trials of three schemes with claims, verdicts, orders and methods, but no machine's description; they took 22, then 10."""
     write_paths(tmp_path / "results", schemes=("cubic", "bbr", "reno"), rounds=9)
     assert trialwise("report", "results", "-o", "page.html", cwd=tmp_path).returncode == 0
     page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
     browse(page, "--window-size=1280,1000", f"--print-to-pdf={paper}", "--no-pdf-header-footer")
-    assert 3 <= paper.read_bytes().count(b"/Type /Page\n") <= 10
+    assert 3 <= paper.read_bytes().count(b"/Type /Page\n") <= 8

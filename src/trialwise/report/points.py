@@ -246,7 +246,7 @@ def picked(rows: Sequence[Row], *fields: str) -> list[Row]:
 
 
 def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
-    """Return the autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
+    """Return the autocorrelation coefficients of each tested treatment and series, at no more than `most` lags."""
     return [
         {
             "treatment": test.treatment,
@@ -257,7 +257,7 @@ def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
             "negative": -test.result.threshold,
         }
         for test in found.independence
-        if test.result is not None
+        if test.result is not None and test.result.independent is not None
         for lag, coefficient in enumerate(_finite(test.result.autocorrelation)[:most], 1)
         if coefficient is not None
     ]

@@ -163,7 +163,9 @@ def _score_row(score: SeriesVariability, at: str, shown: Scale) -> tuple[Cell, .
 def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
     tests = found.independence
     rows = (
-        _test_row(tests[place], f"{at}/independence/{place}") for place in in_order(analysis, found, tests)
+        _test_row(tests[place], f"{at}/independence/{place}")
+        for place in in_order(analysis, found, tests)
+        if is_decided(tests[place])
     )
     return table_of(
         key=f"independence-{found.metric.name}",
@@ -183,6 +185,24 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
         numeric={2, 5, 6, 7},
         remarks={8},
     )
+
+
+def is_decided(test: SeriesIndependence) -> bool:
+    """Return True if the test of a series came to a verdict: not if there are too few values, or all are the same."""
+    return test.result is not None and test.result.independent is not None
+
+
+def untested_series(analysis: Analysis) -> Iterator[str]:
+    """Why independence could not be tested, each reason once, with how many series of which metrics it holds for."""
+    said: dict[str, dict[str, int]] = {}
+    for found in analysis.metrics:
+        for test in found.independence:
+            if not is_decided(test) and test.note:
+                counts = said.setdefault(test.note, {})
+                counts[found.metric.name] = counts.get(found.metric.name, 0) + 1
+    for note, counts in said.items():
+        whose = ", ".join(f"{name}: {number}" for name, number in counts.items())
+        yield f"Independence is not tested: {note} (series of trials: {whose})."
 
 
 def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:

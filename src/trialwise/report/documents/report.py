@@ -47,12 +47,12 @@ from trialwise.report.plan_tables import (
     session_table,
 )
 from trialwise.report.points import factor_names, labels
-from trialwise.report.tables import independence_tables, kpi_tables
+from trialwise.report.tables import independence_tables, kpi_tables, untested_series
 from trialwise.report.trial_tables import MAX_ROWS, convergence_tables, trial_table
 
 _MOST = 30
 """Of more remarks, so many are shown."""
-_OPEN = 4
+_OPEN = 2
 """More sentences on one objective than this are folded: the table above has their numbers."""
 _LONG = 60
 """A table of more rows is folded."""
@@ -194,6 +194,7 @@ def _verdicts(
 
 def _tables(analysis: Analysis) -> Iterator[Block]:
     yield from (*path_tables(analysis), *independence_tables(analysis))
+    yield from (Note((text,)) for text in untested_series(analysis))
     for table in (*convergence_tables(analysis), trial_table(analysis)):
         rows = counted(len(table.rows), "row")
         yield Details(plain(table.caption), (table,), rows, is_open=len(table.rows) <= _LONG)

@@ -40,6 +40,8 @@ _ROOM = ((80, Markup(' class="words long"')), (12, Markup(' class="words"')))
 """Class of a page's cell with more characters than this."""
 _TALL = 30
 """A table with more rows scrolls."""
+_SHORT = 12
+"""A table with at most this many rows is never broken on paper and stands beside others where there is room."""
 _TALLEST = 640
 """A figure that is higher, in pixels, scrolls."""
 _WORDS: dict[Standing, str] = {
@@ -58,8 +60,15 @@ def html(document: Document, *, place: str = "data-path") -> Markup:
 
 
 class _Page:
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, said: set[str] | None = None) -> None:
         self.place = place
+        self.said = set[str]() if said is None else said
+
+    def again(self, text: str) -> str:
+        """The class of a remark that stood on the page before word by word, which paper leaves out; empty the first time."""
+        is_known = text in self.said
+        self.said.add(text)
+        return " again" if is_known else ""
 
     def answer(self, verdict: Verdict) -> Markup:
         return Markup('<p class="verdict {}">{}</p>\n').format(verdict.outcome, self.text(verdict.text))
@@ -100,7 +109,8 @@ class _Page:
                 yield Markup("<h3>{}</h3>\n").format(self.text(text))
             case Note(text, standing):
                 look = "warning" if standing == "warning" else "lead"
-                yield Markup('<p class="{}">{}</p>\n').format(look, self.text(text))
+                again = self.again(plain(text)) if standing == "remark" else ""
+                yield Markup('<p class="{}{}">{}</p>\n').format(look, again, self.text(text))
             case Items(lines, most):
                 shown, left_out = shown_of(lines, most, full=False)
                 items = [Markup("<li>{}</li>\n").format(self.text(line)) for line in shown]
@@ -113,7 +123,7 @@ class _Page:
             case Details():
                 yield self.details(block)
             case Figures():
-                yield _figures(block)
+                yield self.figures(block)
             case Attached():
                 yield _attached(block)
             case Chapter():
@@ -133,7 +143,7 @@ class _Page:
         )
 
     def chapter(self, chapter: Chapter) -> Markup:
-        own = _Page(chapter.place)
+        own = _Page(chapter.place, self.said)
         answer = own.answer(chapter.answer) if chapter.answer else _EMPTY
         frame = Markup('<section aria-labelledby="{0}">\n<h2 id="{0}">{1}</h2>\n{2}{3}</section>\n')
         return frame.format(chapter.key, visible(chapter.title), answer, own.blocks(chapter.blocks))
@@ -147,7 +157,8 @@ class _Page:
         ]
         rows = [[self.cell(cell, kind) for kind, cell in zip(kinds, row, strict=True)] for row in shown]
         body = _EMPTY.join(Markup("<tr>{}</tr>\n").format(_EMPTY.join(row)) for row in rows)
-        facts = [Markup('<p class="lead">{}</p>\n').format(self.text(text)) for text in table.facts]
+        frame = Markup('<p class="lead{}">{}</p>\n')
+        facts = [frame.format(self.again(plain(text)), self.text(text)) for text in table.facts]
         if not shown:
             return self.caption("p", table.caption) + _EMPTY.join(facts)
         frame = Markup(
@@ -155,9 +166,8 @@ class _Page:
             "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n"
         )
         title = visible(plain(table.caption)) or visible(table.key)
-        tall = " tall-table" if len(shown) > _TALL else ""
         whole = frame.format(
-            tall,
+            " tall-table" if len(shown) > _TALL else " short" if len(shown) <= _SHORT else "",
             title,
             visible(table.key),
             self.caption("caption", table.caption),
@@ -165,6 +175,12 @@ class _Page:
             body,
         )
         return whole + _left_out("p", left_out) + _EMPTY.join(facts)
+
+    def figures(self, group: Figures) -> Markup:
+        look = "figures single" if len(group.figures) == 1 else "figures"
+        heading = Markup("<h3>{}</h3>\n").format(visible(group.title)) if group.title else _EMPTY
+        drawn = _EMPTY.join(_figure(figure, self.again(figure.caption)) for figure in group.figures)
+        return heading + Markup('<div class="{}">\n{}</div>\n').format(look, drawn)
 
     def cell(self, cell: Cell, kind: Markup) -> Markup:
         """Render a cell of a row; longer words and names keep room on narrow pages."""
@@ -176,13 +192,6 @@ class _Page:
         return Markup("<{0}>{1}</{0}>\n").format(tag, self.text(caption)) if caption else _EMPTY
 
 
-def _figures(group: Figures) -> Markup:
-    look = "figures single" if len(group.figures) == 1 else "figures"
-    heading = Markup("<h3>{}</h3>\n").format(visible(group.title)) if group.title else _EMPTY
-    drawn = _EMPTY.join(map(_figure, group.figures))
-    return heading + Markup('<div class="{}">\n{}</div>\n').format(look, drawn)
-
-
 def _attached(file: Attached) -> Markup:
     link = Markup(
         '<p class="lead screen"><a download="{0}" href="data:text/csv;charset=utf-8,{1}">{0}</a>: {2}</p>\n'
@@ -190,8 +199,8 @@ def _attached(file: Attached) -> Markup:
     return link.format(file.name, quote(file.text), file.what)
 
 
-def _figure(figure: Figure) -> Markup:
-    """Render the place where a script draws a figure, with its text alternative."""
+def _figure(figure: Figure, again: str) -> Markup:
+    """Render the place where a script draws a figure, with its text alternative; `again` is the class of its caption."""
     title = unbroken(visible_lines(figure.title))
     height = figure.spec.get("height", 0)
     tall = Markup(" tall") if height > _TALLEST and not figure.least else _EMPTY
@@ -204,8 +213,9 @@ def _figure(figure: Figure) -> Markup:
         plot = broad.format(title, plot)
     look = Markup(' class="whole"') if figure.whole else _EMPTY
     caption = unbroken(visible_lines(figure.caption))
-    return Markup("<figure{}>\n<h4>{}</h4>\n{}<figcaption>{}</figcaption>\n</figure>\n").format(
-        look, title, plot, caption
+    known = Markup(' class="{}"').format(again.strip()) if again else _EMPTY
+    return Markup("<figure{}>\n<h4>{}</h4>\n{}<figcaption{}>{}</figcaption>\n</figure>\n").format(
+        look, title, plot, known, caption
     )
 
 

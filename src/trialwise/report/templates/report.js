@@ -3,8 +3,8 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const specs = read("figure-specs");
   const sheets = read("figure-sheets");
-  const PRINTED = 150; // pixels of a figure's height on paper, where the page is narrower
-  const tall = [];
+  const PRINTED = { height: 95, width: 310, single: 460, rows: 400 }; // pixels on paper, where three figures stand in a row
+  const drawn = [];
   const coarse = window.matchMedia("(pointer: coarse)").matches;
 
   function rowsOf(sheet) {
@@ -26,7 +26,7 @@
     const spec = withData(specs[place.dataset.figure]);
     try {
       const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } });
-      if (spec.height > PRINTED) tall.push([view, view.height()]);
+      if (spec.width === "container") drawn.push([view, place.closest("figure").matches(".single > *")]);
       place.dataset.drawn = "yes";
     } catch (error) {
       place.textContent = "This figure could not be drawn: " + error.message;
@@ -40,10 +40,15 @@
   }
 
   window.addEventListener("beforeprint", () => {
-    for (const [view] of tall) view.height(PRINTED).run();
+    for (const one of drawn) {
+      const [view, isSingle] = one;
+      one.before = [view.width(), view.height()];
+      const height = view.height() > PRINTED.rows ? view.height() : Math.min(view.height(), PRINTED.height);
+      view.width(isSingle ? PRINTED.single : PRINTED.width).height(height).run();
+    }
   });
   window.addEventListener("afterprint", () => {
-    for (const [view, height] of tall) view.height(height).run();
+    for (const { 0: view, before: [width, height] } of drawn) view.width(width).height(height).run();
   });
   drawAll();
 })();
