@@ -1,43 +1,44 @@
-"""Nothing outside a kind asks which kind a trial is, or which source a metric has."""
+"""Which kinds there are; and that nothing outside a kind asks which one a trial is, or which source a metric has."""
 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from trialwise import kinds
+from trialwise.design.plan_record import plan_record
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.traits import Trial
+
 SOURCE = Path(__file__).parents[2] / "src/trialwise"
 OWN = (
-    "kinds/*",
-    # records and their reading
-    "experiment/trials.py",
-    "experiment/simulation*.py",
-    "experiment/sources.py",
-    "experiment/path_building.py",
+    "experiment/simulation_building.py",
     "experiment/shared_process.py",
-    # running: each kind, and what makes the samples of a source
-    "trials/command.py",
+    # what makes the samples of a source
     "trials/judging.py",
+    "trials/command.py",
     "trials/instrumenting.py",
+    "execution/workers/instruments.py",
     "trials/collecting.py",
     "trials/python.py",
     "trials/shared_python.py",
-    "trials/path*.py",
-    "trials/simulat*.py",
-    "trials/drawn_means.py",
-    "trials/list_statistics.py",
+    "trials/path_samples.py",
+    "trials/simulation.py",
     "trials/workloads.py",
-    "execution/workers/instruments.py",
     # analysis and words
     "analysis/path/*",
     "analysis/runtime/simulation.py",
-    "report/figures/path*.py",
-    "study/tilt*.py",
-    "cli/tilt.py",
+    "report/figures/path_plane.py",
+    "study/tilting.py",
 )
 """Modules of the kinds and of the sources themselves."""
 RECORDS = frozenset(
@@ -56,12 +57,6 @@ RECORDS = frozenset(
     for ending in endings
 )
 KINDS = frozenset({"command", "python", "path", "simulation"})
-
-LEFT: dict[str, int] = {
-    "study/reading.py": 1,
-    "trials/kinds.py": 6,
-}
-"""What still asks, by file. This list only shrinks."""
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -147,8 +142,57 @@ def test_other_questions_are_none(text: str) -> None:
 
 
 def test_nothing_outside_a_kind_asks_which_kind_a_trial_is() -> None:
-    counts = found()
-    more = {name: count for name, count in counts.items() if count > LEFT.get(name, 0)}
-    assert more == {}, "ask for what differs (docs/decisions/2026-11-26-kinds-say-what-they-have.md)"
-    fewer = {name: counts[name] for name, count in LEFT.items() if counts[name] < count}
-    assert fewer == {}, "shrink the list"
+    assert found() == {}, "ask for what differs: src/trialwise/experiment/traits.py"
+
+
+# Which kinds there are
+
+
+def with_entry_points(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
+    found = [metadata.EntryPoint(name, value, kinds.GROUP) for name, value in points]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: found if group == kinds.GROUP else [])
+
+
+def test_our_own_kinds_are_registered_as_those_of_others_are() -> None:
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
+    assert project["project"]["entry-points"][kinds.GROUP] == dict(kinds.OWN)
+    assert {name: kinds.part(place).__name__ for name, place in kinds.OWN.items()} == {
+        "command": "CommandTable",
+        "python": "PythonTable",
+        "path": "PathTrialTable",
+        "simulation": "SimulationTable",
+    }
+
+
+def test_our_own_are_there_without_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_entry_points(monkeypatch)
+    assert kinds.kinds.__wrapped__() == kinds.OWN
+
+
+def test_other_packages_bring_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_entry_points(monkeypatch, *kinds.OWN.items(), ("constant", "constant.file:ConstantTrial"))
+    assert list(kinds.kinds.__wrapped__()) == [*kinds.OWN, "constant"]
+
+
+@pytest.mark.parametrize("name", ["path", "twice"])
+def test_no_two_packages_bring_the_same(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with_entry_points(monkeypatch, (name, "one:Trial"), (name, "other:Trial"))
+    with pytest.raises(PlanError, match=f'kind = "{name}" is both'):
+        kinds.kinds.__wrapped__()
+
+
+@pytest.mark.parametrize("place", ["no_such_module:Trial", "trialwise.kinds:no_such_name"])
+def test_a_kind_that_cannot_be_imported_is_named(place: str) -> None:
+    with pytest.raises(PlanError, match=f"a kind of trial needs {place}: "):
+        kinds.part(place)
+
+
+@dataclass(frozen=True, slots=True)
+class One(Trial):
+    text: str = "a"
+    kind: str = "one"
+
+
+def test_the_record_of_a_plan_names_a_kind_of_others() -> None:
+    record = plan_record(Experiment("x", folder=Path(), trial=One("b"), metrics=()))
+    assert record["trial"] == {"kind": "one", "text": "b"}

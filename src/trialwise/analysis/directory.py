@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
+from trialwise.analysis.beside import Surroundings, analysed_beside
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.equal_trials import notes_of
@@ -12,8 +14,7 @@ from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.estimation.estimating import Observed, estimate_directory
 from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.path.analysing import analyse_path
-from trialwise.analysis.path.results import PathFacts
+from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.errors import StoreError
@@ -29,7 +30,7 @@ def analyse_directory(
     ledger: Ledger,
     method: Method = "default",
     *,
-    facts: PathFacts | None = None,
+    facts: object = None,
     all_trials: bool = False,
     workloads: Workloads | None = None,
     told: Progress | None = None,
@@ -40,9 +41,9 @@ def analyse_directory(
     Parameters
     ----------
     facts
-        Facts about schemes and paths from outside the directory, for experiments of kind path.
+        Facts from outside the directory, as the kind of trials collects them (`Trial.knows`).
     all_trials
-        Show every trial of kind path over time, not only the first ones.
+        Show every trial over time, not only the first ones, where the kind shows them.
     workloads
         Facts about the workloads of simulated trials, for control variates; None for none.
     told
@@ -55,6 +56,21 @@ def analyse_directory(
     treatments = _treatments(experiment, counted)
     observed = {metric.name: store.of(metric) for metric in experiment.metrics}
     metrics = tuple(_metrics(experiment, observed, method, told))
+    beside = dict(
+        analysed_beside(
+            Surroundings(
+                experiment=experiment,
+                directory=directory,
+                ledger=ledger,
+                store=store,
+                metrics=metrics,
+                treatments=treatments,
+                method=method,
+                facts=facts,
+                all_trials=all_trials,
+            )
+        )
+    )
     return Analysis(
         name=experiment.name,
         description=experiment.description,
@@ -71,17 +87,7 @@ def analyse_directory(
         plan=plan_summary(experiment, counted),
         populations=populations(experiment, counted),
         sessions=session_facts(directory, ledger),
-        path=analyse_path(
-            experiment,
-            directory,
-            ledger,
-            store,
-            metrics,
-            treatments,
-            method,
-            facts or PathFacts(),
-            all_trials=all_trials,
-        ),
+        path=cast("PathAnalysis | None", beside.pop("path", None)),
         estimation=estimate_directory(
             experiment,
             directory,
@@ -93,6 +99,7 @@ def analyse_directory(
             told=told,
             overview=overview,
         ),
+        further=beside,
     )
 
 

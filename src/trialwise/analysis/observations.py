@@ -58,6 +58,7 @@ class StoreObservations:
         self.closed = ledger.closed_series()
         self._ledger = ledger
         self._told = told
+        self._computed = experiment.trial.traits.computed
         self._epochs = _epochs(self.rows)
         self._last: tuple[tuple[str, Status], list[Observation]] | None = None
 
@@ -70,7 +71,7 @@ class StoreObservations:
 
     def started(self, row: TrialRow) -> float | None:
         """Return when a trial began, if that is meaningful."""
-        return None if self._experiment.trial.traits.computed else row.started
+        return None if self._computed else row.started
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
         """Return the observations of all trials of a status that count, in plan order; metrics of one source share the list."""
@@ -154,7 +155,7 @@ def after_warmup(
     warmup = experiment.warmup
     if times is None or warmup <= 0 or len(times) == 0:
         return values, times
-    origin = 0.0 if metric.source.own_clock else times.min()
+    origin = 0.0 if metric.source.traits.own_clock else times.min()
     kept = times >= origin + warmup
     return values[kept], times[kept]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
@@ -120,3 +120,5 @@ class Analysis:
     sessions: tuple[SessionFacts, ...] = ()
     path: PathAnalysis | None = None
     estimation: Estimation | None = None
+    further: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Records that a kind from another package adds, by their keys in the JSON document."""

@@ -104,12 +104,14 @@ def _shared_processes(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
 
 def _steadiness(experiment: Experiment) -> Iterator[str]:
     for metric in experiment.metrics:
-        if metric.convergence and not metric.source.gives_samples:
+        if metric.convergence and metric.source.traits.samples == "one":
             yield (
                 f"{metric.name}: convergence cannot be tested, because a trial gives one number; "
                 "read many samples from each trial with csv or JSON lines"
             )
-    if experiment.warmup and not any(metric.source.has_times for metric in experiment.metrics):
+    if experiment.warmup and not any(
+        metric.source.traits.samples == "timed" for metric in experiment.metrics
+    ):
         yield "trial.warmup cuts nothing: no metric has samples with a time; add time to a metric with csv or json"
 
 

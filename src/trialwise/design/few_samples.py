@@ -11,7 +11,7 @@ from trialwise.statistics import quantile_refusal
 
 def wants_enough_samples(metric: Metric) -> bool:
     """Return True if trials with few samples are rejected for this metric: a percentile of each simulated trial."""
-    each = metric.estimand == "per_trial" and metric.source.is_sample
+    each = metric.estimand == "per_trial" and metric.source.traits.is_sample
     return each and metric.percentile is not None and metric.few_samples == "refuse"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from trialwise.experiment import model, simulation, sources, tilts, trials
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.traits import Trial
 
 _KEYS: Mapping[type, str] = {
     model.Experiment: "name trial metrics seed description factors design reset measurement instrumentation runtime warmup",
@@ -70,7 +71,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 any record, and what stands in it
 
 def _names(record: object) -> Iterator[str]:
     kind = type(record)
-    always, never = _KEYS.get(kind, "").split(), _LEFT_OUT.get(kind, "").split()
+    unknown = "kind" if isinstance(record, Trial) else ""
+    always, never = _KEYS.get(kind, unknown).split(), _LEFT_OUT.get(kind, "").split()
     yield from always
     for field in dataclasses.fields(record):  # pyright: ignore[reportArgumentType] whatever is none of the above
         if field.name not in always + never and getattr(record, field.name) != field.default:

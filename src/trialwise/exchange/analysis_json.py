@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.plain import Json, plain, schema_of
 
@@ -10,18 +12,22 @@ FORMAT = "trialwise.analysis/1"
 
 def analysis_document(analysis: Analysis) -> dict[str, Json]:
     """Return an analysis as a JSON document: every number with its n, level and method beside it; NaN and infinities are null."""
-    content = plain(analysis)
-    if not isinstance(content, dict):
-        raise TypeError("an analysis is an object")
-    return {"format": FORMAT, **content}
+    content = {each.name: plain(getattr(analysis, each.name)) for each in fields(analysis)}
+    del content["further"]
+    return {"format": FORMAT, **content, **{name: plain(each) for name, each in analysis.further.items()}}
 
 
 def analysis_schema() -> dict[str, Json]:
-    """Return the JSON Schema of `analysis_document`, from the dataclasses; `schemas/analysis.json` holds a copy."""
+    """Return the JSON Schema of `analysis_document`, from the dataclasses; `schemas/analysis.json` holds a copy.
+
+    It does not cover what kinds from other packages add.
+    """
     schema = schema_of(Analysis)
     properties, required = schema["properties"], schema["required"]
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise TypeError("the schema of a record is an object")
+    del properties["further"]
+    required.remove("further")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": FORMAT,

@@ -208,7 +208,7 @@ def _may_change_treatments(experiment: Experiment) -> bool:
 
 def _is_kept(metric: Metric, experiment: Experiment) -> bool:
     """Return True if a metric is read from what is kept of every finished trial."""
-    return metric.source.read_from in experiment.trial.traits.kept
+    return metric.source.traits.read_from in experiment.trial.traits.kept
 
 
 def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Iterator[str]:

@@ -43,17 +43,17 @@ def metric_defaults(metric: model.Metric) -> Defaults:
     and percentiles are NumPy's, as in TriScale.
     """
     source = metric.source
-    pooled = source.pools and metric.measure not in ("min", "max")
+    pooled = source.traits.pools and metric.measure not in ("min", "max")
     return {
-        "better": source.better,
+        "better": source.traits.better,
         "estimand": "pooled" if pooled else "per_trial",
-        "convention": "nearest_rank" if source.is_sample else "linear",
+        "convention": "nearest_rank" if source.traits.is_sample else "linear",
     }
 
 
 def stop_defaults(source: Source) -> Defaults:
     """Return the defaults of a metric's stop: the mean for simulated trials, as in CCEval, else the median."""
-    return {"of": "mean" if source.is_sample else 50.0}
+    return {"of": "mean" if source.traits.is_sample else 50.0}
 
 
 def default_bound(percentile: float, better: model.Better | None) -> model.Bound:

@@ -20,9 +20,13 @@ def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
     what = measure_text(metric)
     if estimand == "pooled":
         return f"{what} of all samples"
-    if not metric.source.is_estimated:
+    if not metric.source.traits.is_estimated:
         return ""
-    return f"mean over trials of each one's {what}" if metric.source.gives_samples else "mean over trials"
+    return (
+        f"mean over trials of each one's {what}"
+        if metric.source.traits.samples != "one"
+        else "mean over trials"
+    )
 
 
 def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:

@@ -39,7 +39,7 @@ def _completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metr
     stop, score = metric.stop, metric.variability
     return replace(
         metric,
-        unit=metric.unit or metric.source.unit,
+        unit=metric.unit or metric.source.traits.unit,
         kpis=tuple(
             _completed_kpi(key, index, kpi, metric.better, problems) for index, kpi in enumerate(metric.kpis)
         ),

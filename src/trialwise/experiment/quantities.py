@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.experiment.traits import Source
+from trialwise.experiment.traits import SourceTraits
 
 Better = Literal["higher", "lower"]
 
@@ -25,35 +25,11 @@ class Quantity:
     samples: Literal["one", "many", "timed"] = "one"
 
 
-class QuantitySource(Source):
-    """A source of a named quantity, which defines unit, direction and samples."""
-
-    __slots__ = ()
-
-    @property
-    def asked(self) -> Quantity | None:
-        """The quantity; None if the name is unknown."""
-        raise NotImplementedError
-
-    @property
-    def unit(self) -> str:
-        """The unit of the quantity."""
-        return self.asked.unit if self.asked else ""
-
-    @property
-    def better(self) -> Better | None:
-        """The direction of the quantity."""
-        return self.asked.better if self.asked else None
-
-    @property
-    def gives_samples(self) -> bool:
-        """True if a trial has several values of the quantity."""
-        return self.asked is not None and self.asked.samples != "one"
-
-    @property
-    def has_times(self) -> bool:
-        """True if each of them has a time."""
-        return self.asked is not None and self.asked.samples == "timed"
+def quantity_traits(quantity: Quantity | None) -> SourceTraits:
+    """Return the traits that a source takes from its quantity; None is an unknown quantity."""
+    if quantity is None:
+        return SourceTraits()
+    return SourceTraits(unit=quantity.unit, better=quantity.better, samples=quantity.samples)
 
 
 QUANTITIES: Mapping[str, Quantity] = {

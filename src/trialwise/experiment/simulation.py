@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from trialwise.experiment.file.sections import Key, Limits, Section, Written, key, table_of
 from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.quantities import Quantity, QuantitySource
+from trialwise.experiment.quantities import quantity_traits
 from trialwise.experiment.tilts import Tilts, tilt_table
-from trialwise.experiment.traits import Source, Traits, Trial
+from trialwise.experiment.traits import Source, SourceTraits, Traits, Trial
 
 if TYPE_CHECKING:
     from trialwise.experiment.file import document as doc
@@ -259,7 +259,9 @@ class SimulationTrial(Trial):
     def traits(self) -> Traits:
         """Traits of computed trials with known flows."""
         return Traits(
+            runs="trialwise.trials.simulation:SimulationKind",
             computed=True,
+            random=not self.workload.flows,
             cheap=True,
             block=SOBOL_BLOCK if self.workload.sampling == "sobol" else 1,
             weighted=bool(self.workload.tilt),
@@ -315,14 +317,9 @@ class SimulationTable(SimulationTrial):
     process: Literal["trial", "shared"] = key("trial", OWN_PROCESS)
 
     @property
-    def stated_runtime(self) -> float | None:
-        """The runtime in the table."""
-        return self.runtime
-
-    @property
-    def shares(self) -> bool:
-        """The sharing in the table."""
-        return self.process == "shared"
+    def cut(self) -> float:
+        """Nothing: `warmup` sets flows apart."""
+        return 0.0
 
     def record(self, document: doc.Document, problems: Problems) -> SimulationTrial:
         """Build the trial with its tilts."""
@@ -340,7 +337,7 @@ class SizeClass:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationSource(QuantitySource):
+class SimulationSource(Source):
     """A quantity of a simulated trial, from `simulation_quantities`.
 
     It covers the flows of a size class ("0B..100kB", empty for all) that start in a phase.
@@ -357,19 +354,14 @@ class SimulationSource(QuantitySource):
         phase = "" if self.phase == "stable" else f"|phase:{self.phase}"
         return f"simulation:{self.quantity}{sizes}{phase}"
 
-    is_sample = True
-
     @property
-    def asked(self) -> Quantity | None:
-        """The quantity; None if the name is unknown."""
+    def traits(self) -> SourceTraits:
+        """Those of the quantity, of which flows have many."""
         from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
-        return SIMULATION_QUANTITIES.get(self.quantity)
-
-    @property
-    def pools(self) -> bool:
-        """True for quantities with a sample per flow."""
-        return self.quantity in ("fct", "slowdown", "throughput")
+        of_flows = self.quantity in ("fct", "slowdown", "throughput")
+        found = quantity_traits(SIMULATION_QUANTITIES.get(self.quantity))
+        return replace(found, pools=of_flows, is_sample=True, is_estimated=True)
 
     def written(self, name: str) -> dict[str, Any]:
         """Return the quantity, unless it is the metric's name, and the selection of flows."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from trialwise.experiment.quantities import QUANTITIES, Quantity, QuantitySource
+from trialwise.experiment.quantities import QUANTITIES, quantity_traits
 from trialwise.experiment.simulation import SimulationSource
-from trialwise.experiment.traits import Source
-
-if TYPE_CHECKING:
-    from trialwise.experiment.metrics import Better
+from trialwise.experiment.traits import Source, SourceTraits
 
 Resource = Literal["wall", "user", "system", "max_rss"]
 
@@ -27,14 +24,9 @@ class ResourceSource(Source):
         return f"resource:{self.resource}"
 
     @property
-    def unit(self) -> str:
-        """Bytes for memory, seconds for the others."""
-        return "B" if self.resource == "max_rss" else "s"
-
-    @property
-    def better(self) -> Better | None:
-        """Less is better."""
-        return "lower"
+    def traits(self) -> SourceTraits:
+        """Seconds, or bytes of memory: the fewer the better."""
+        return SourceTraits(unit="B" if self.resource == "max_rss" else "s", better="lower")
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
         """Return the one key."""
@@ -65,19 +57,12 @@ class TextSource(Source):
         return f"{where}|{how}" + (f"|time:{self.time}" if self.time else "")
 
     @property
-    def gives_samples(self) -> bool:
-        """False for a pattern, which finds one number; True for JSON lines and columns."""
-        return self.pattern is None
-
-    @property
-    def has_times(self) -> bool:
-        """True if a column or key of times is named."""
-        return self.time is not None
-
-    @property
-    def read_from(self) -> str:
-        """The origin of the text."""
-        return "output" if self.path is None else "file"
+    def traits(self) -> SourceTraits:
+        """A pattern finds one number; JSON lines and columns have many, and their times where these are named."""
+        return SourceTraits(
+            samples="timed" if self.time is not None else "many" if self.pattern is None else "one",
+            read_from="output" if self.path is None else "file",
+        )
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
         """Return the origin of the text, and how to read it."""
@@ -103,14 +88,9 @@ class ReturnSource(Source):
         return f"return:{self.name}"
 
     @property
-    def gives_samples(self) -> bool:
-        """True, because a function may return several values."""
-        return True
-
-    @property
-    def has_times(self) -> bool:
-        """True, because a function may return their times too."""
-        return True
+    def traits(self) -> SourceTraits:
+        """As many numbers as the function likes, and their times."""
+        return SourceTraits(samples="timed")
 
     def written(self, name: str) -> dict[str, Any]:
         """Return the entry, unless it has the metric's name."""
@@ -118,7 +98,7 @@ class ReturnSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class PathSource(QuantitySource):
+class PathSource(Source):
     """A quantity of the packets of a path trial, from `quantities`, of one flow or of all together.
 
     `bin` is the bin width of a time series in seconds.
@@ -135,17 +115,12 @@ class PathSource(QuantitySource):
         width = f"|bin:{self.bin:g}" if self.quantity == "throughput" else ""
         return f"path:{self.quantity}{flow}{width}"
 
-    own_clock = True
-
     @property
-    def asked(self) -> Quantity | None:
-        """The quantity; None if the name is unknown."""
-        return QUANTITIES.get(self.quantity)
-
-    @property
-    def is_estimated(self) -> bool:
-        """True for transfers, of which a trial has many."""
-        return self.quantity == "completion_time"
+    def traits(self) -> SourceTraits:
+        """Those of the quantity; both estimands are told of transfers, of which a trial has many."""
+        is_transfer = self.quantity == "completion_time"
+        found = quantity_traits(QUANTITIES.get(self.quantity))
+        return replace(found, is_estimated=is_transfer, own_clock=True)
 
     def written(self, name: str) -> dict[str, Any]:
         """Return the quantity, unless it is the metric's name, the flow, and the bin width."""
@@ -165,11 +140,11 @@ class InstrumentSource(Source):
         return f"instrument:{self.name}"
 
     @property
-    def unit(self) -> str:
+    def traits(self) -> SourceTraits:
         """The unit of the instrument."""
         from trialwise.experiment.instruments import instrument_unit
 
-        return instrument_unit(self.name)
+        return SourceTraits(unit=instrument_unit(self.name))
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
         """Return the one key."""
@@ -189,14 +164,9 @@ class StreamSource(Source):
         return f"stream:{self.stream}.{self.field}"
 
     @property
-    def gives_samples(self) -> bool:
-        """True, because every row is a sample."""
-        return True
-
-    @property
-    def has_times(self) -> bool:
-        """True, because every row has a time."""
-        return True
+    def traits(self) -> SourceTraits:
+        """A number and its time for every row."""
+        return SourceTraits(samples="timed")
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
         """Return stream and field."""

@@ -1,6 +1,6 @@
-"""What the stages of an experiment need to know about a trial and about a metric's source, whatever their kind.
+"""Base classes of trials and of metric sources, and the traits that the stages of an experiment ask for.
 
-No code outside a kind asks which one it is; the kind provides what differs.
+No code outside a kind tests for the kind: it asks for a trait.
 """
 
 from __future__ import annotations
@@ -26,42 +26,47 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """Differences between kinds of trials, as far as other code needs them.
+    """Differences between kinds of trials that other stages act on.
 
     Attributes
     ----------
+    runs
+        The class that executes the trials, a `trialwise.trials.base.TrialKind`, as ``module:class``.
     computed
-        Results are independent of machine and clock: the wall time is unrelated to the simulated time, neither order nor environment
-        changes results, and Dask may compute them.
+        Trials use neither the machine nor its clock: order and environment cannot affect them, and Dask may compute them.
+    random
+        Trials of one treatment differ, if only by their seeds. Computed trials without randomness may be identical.
     cheap
-        Trials are cheap: thousands are normal, and a rule may look at them as they arrive.
+        Trials cost little: thousands are usual, and a stopping rule may examine them one by one.
     simulates_runtime
-        `runtime` in the file is simulated time, not the wall time of a trial.
+        `runtime` in the file is simulated time, not the duration of a trial.
     shares_processes
         The trials of a treatment share one process in each series.
     block
-        Number of rounds whose trials form one sample; 1 if each is independent.
+        Number of rounds that together form one sample; 1 if each round is a sample of its own.
     weighted
-        A trial's values are meaningful only with its weights.
+        Values of a trial are meaningful only with its weights.
     workload
-        Origin of a trial's flows: drawn at random, a file, or unknown.
+        Origin of the flows of a simulated network (`trialwise.trials.simulation`): random draws, or a file.
     flow_records
-        What happens to the record of every flow.
+        Whether trials keep a record of every flow; None for trials without flows.
     set_apart
-        Seconds at the start and at the end of the workload's duration with excluded flows.
+        Seconds at the start and end of the workload's duration whose flows are not counted.
     own_namespaces
-        Each trial always has fresh namespaces.
+        Each trial creates its own namespaces.
     changes_treatments
-        Levels may be added and removed while the experiment runs, because no files were frozen per treatment.
+        Levels may be added and dropped while the experiment runs, because no files are frozen for each treatment.
     amendable
-        Keys of [trial] that may change while the experiment runs, and whether trials then run differently.
+        Keys of [trial] that may change while the experiment runs; True for those that change how trials run.
     kept
-        What is stored of every finished trial and can be read again: its "output", its "file"s.
+        Parts of a finished trial that are kept and can be read again: "output", "file".
     here_only
-        Why trials cannot run on ssh workers; empty if they can.
+        The reason why ssh workers cannot run the trials; empty if they can.
     """
 
+    runs: str
     computed: bool = False
+    random: bool = True
     cheap: bool = False
     simulates_runtime: bool = False
     shares_processes: bool = False
@@ -78,108 +83,143 @@ class Traits:
 
     @property
     def in_blocks(self) -> bool:
-        """True if several rounds form one sample."""
+        """True if several rounds together form one sample."""
         return self.block > 1
 
     @property
     def repeats(self) -> bool:
-        """True if trials of the same treatment may be identical, because they are computed from given inputs."""
-        return self.computed and self.workload != "drawn"
+        """True if trials of the same treatment may be identical."""
+        return self.computed and not self.random
 
 
 @dataclass(frozen=True, slots=True)
 class Trial(Section):
-    """What a trial is. The record of each kind extends it; its table in the file is the record, or extends that."""
+    """Base of the record of each kind of trial. Its table in the experiment file is the record itself or a subclass."""
 
     places: ClassVar[str | None] = None
-    """Where a factor must appear to have an effect, in words; None if every trial receives all factors."""
+    """Keys in which a factor has an effect, in words; None if every trial receives all factors."""
     takes: ClassVar[frozenset[str]] = frozenset()
-    """Sections and keys of metrics that are valid for the kind, besides those valid for every kind or named after it."""
+    """Sections and metric keys that the kind accepts although their `kinds` do not name it."""
+
+    analyses: ClassVar[str] = ""
+    """Function that analyses more than the metrics, as ``module:function``: it maps a `trialwise.analysis.beside.Surroundings` to
+    records by their JSON keys."""
+    words: ClassVar[str] = ""
+    """Class that renders those records in documents, a `trialwise.report.beside.Words`, as ``module:class``."""
+    knows: ClassVar[str] = ""
+    """Function of experiment and ledger that supplies the analysis with facts from outside the directory, as ``module:function``."""
 
     if TYPE_CHECKING:
 
         @property
         def kind(self) -> str:
-            """The name of the kind, as in the file."""
+            """Name of the kind, as in the file."""
             ...
 
     @property
     def traits(self) -> Traits:
-        """The traits of trials of the kind."""
+        """Differences from other kinds."""
         raise NotImplementedError
 
     @property
     def summary(self) -> str:
-        """What runs, in one line."""
+        """One line that says what runs."""
         raise NotImplementedError
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the environment variables that the trial sets."""
-        return ()
+        """Names of the environment variables that the trial sets."""
+        return tuple(name for name, _ in getattr(self, "environment", ()))
 
     @property
     def workload_texts(self) -> tuple[tuple[str, str], ...]:
-        """Inputs of the flows: keys and their texts, with placeholders; none if there are no such flows."""
+        """Keys and texts that flows are drawn from, with placeholders; empty for trials without flows."""
         return ()
 
     # The experiment file
 
     @property
     def stated_runtime(self) -> float | None:
-        """Duration of a trial in seconds, as far as stated in the table."""
-        return None
+        """Duration of a trial in seconds, if the table states it."""
+        return getattr(self, "runtime", None)
 
     @property
     def cut(self) -> float:
-        """Seconds at the start of each trial that are cut from samples with times."""
-        return 0.0
+        """Seconds at the start of each trial to drop from samples with times."""
+        return getattr(self, "warmup", 0.0)
 
     @property
     def shares(self) -> bool:
-        """True if the table requests one process for several trials."""
-        return False
+        """True if the table asks for a process shared by several trials."""
+        return getattr(self, "process", "trial") == "shared"
 
     def record(self, document: Document, problems: Problems) -> Trial:  # noqa: ARG002 for kinds that need them
-        """Build the record of the table; check combinations of keys, and note problems."""
+        """Return the record of this table; check what spans several keys and note problems."""
         return self
 
     def source(self, key: Key, table: MetricTable, problems: Problems) -> Source:
-        """Build the source of the metric whose table is at the key; note problems."""
+        """Return the source of a metric from its table at `key`; note problems."""
         raise NotImplementedError
 
     def check(self, experiment: Experiment, problems: Problems) -> None:
-        """Note incompatible options in the whole experiment."""
+        """Note contradictions within the whole experiment."""
 
     def written(self) -> dict[str, Any]:
-        """Return the trial as its table in the file; `kind`, `runtime` and `warmup` are added if missing."""
+        """Return the table [trial]; `kind`, `runtime` and `warmup` are added if it lacks them."""
         return table_of(self)
 
     def sections(self) -> Mapping[tuple[str, ...], dict[str, Any]]:
-        """Return further tables of the file, by their keys."""
+        """Return further tables of the file by their keys."""
         return {}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTraits:
+    """Differences between metric sources that other stages act on.
+
+    Attributes
+    ----------
+    unit, better
+        Unit of the numbers and the better direction, if the source determines them.
+    samples
+        Whether a trial yields one number, many, or many with a time each.
+    pools
+        By default, means and percentiles are computed over the samples of all trials.
+    is_sample
+        The numbers of a trial are a random sample. Some trials may have none, percentiles use the nearest rank, stopping rules
+        look at the mean over trials, and percentiles of too few numbers are refused.
+    is_estimated
+        Reports give both estimands.
+    own_clock
+        Times of samples count from the start of the trial.
+    read_from
+        Part of the trial that the numbers are read from, as in `Traits.kept`; None if it is not kept.
+    """
+
+    unit: str = ""
+    better: Better | None = None
+    samples: Literal["one", "many", "timed"] = "one"
+    pools: bool = False
+    is_sample: bool = False
+    is_estimated: bool = False
+    own_clock: bool = False
+    read_from: str | None = None
+
+
 class Source:
-    """The source of a metric's numbers. Each kind of source extends it."""
+    """Base of the records that say where the numbers of a metric come from."""
 
     __slots__ = ()
 
+    known: ClassVar[tuple[type[Source], ...]] = ()
+    """Sources of the built-in kinds, for the schemas of documents."""
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Exclude it from the file's schema: `Trial.source` builds it from several keys."""
+        """Accept instances only: no key of the file holds a source, `Trial.source` makes it of several."""
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)
-
-    is_sample: ClassVar[bool] = False
-    """True if a trial's numbers are a random sample of flows: some trials may have none, percentiles are nearest rank, the mean
-    over trials is the default goal, and too few samples are refused.
-    """
-    known: ClassVar[tuple[type[Source], ...]] = ()
-    """The sources of our own kinds, for the schemas of documents."""
-    own_clock: ClassVar[bool] = False
-    """True if times of samples count from the start of the trial."""
 
     @property
     def key(self) -> str:
@@ -187,54 +227,24 @@ class Source:
         raise NotImplementedError
 
     @property
-    def unit(self) -> str:
-        """The unit of the values, if known."""
-        return ""
+    def traits(self) -> SourceTraits:
+        """Differences from other sources."""
+        return SourceTraits()
 
-    @property
-    def better(self) -> Better | None:
-        """Which direction is better by the nature of the values; None if the file must say."""
-        return None
-
-    @property
-    def gives_samples(self) -> bool:
-        """True if a trial may report more than one number."""
-        return False
-
-    @property
-    def has_times(self) -> bool:
-        """True if samples may have times."""
-        return False
-
-    @property
-    def pools(self) -> bool:
-        """True if means and percentiles are over the samples of all trials by default."""
-        return False
-
-    @property
-    def is_estimated(self) -> bool:
-        """True if both estimands are reported."""
-        return self.is_sample
-
-    @property
-    def read_from(self) -> str | None:
-        """What it is read from, in terms of `Traits.kept`; None if that is not stored."""
-        return None
-
-    def written(self, name: str) -> dict[str, Any]:
-        """Return the keys of [metrics.NAME] for it; None for keys that the file need not give."""
-        raise NotImplementedError
+    def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 of a metric with a name of its own
+        """Return the keys of [metrics.NAME] that describe the source; None for those that the file may omit."""
+        return {}
 
 
 def assumed(value: object, record: type[Record]) -> Record:
-    """Return the value with its type narrowed to a kind's own record; raise TypeError if it is another."""
+    """Return the value if it is an instance of `record`, for a kind that asks for its own; else raise TypeError."""
     if not isinstance(value, record):
         raise TypeError(value)
     return value
 
 
 def sources_of(metrics: Iterable[Metric], record: type[Record]) -> Iterator[tuple[Metric, Record]]:
-    """Yield the metrics of one source, each with that source, for code that produces the samples of that source."""
+    """Yield the metrics with a source of the class `record`, for the code that produces its samples."""
     for metric in metrics:
         if isinstance(metric.source, record):
             yield metric, metric.source

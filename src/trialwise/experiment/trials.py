@@ -129,6 +129,7 @@ class CommandTrial(Trial):
     def traits(self) -> Traits:
         """Traits of a program, whose output is stored."""
         return Traits(
+            runs="trialwise.trials.command:CommandKind",
             changes_treatments=True,
             amendable={"timeout": True, "keep": False},
             kept=frozenset({"output", "file"} if self.keep else {"output"}),
@@ -139,11 +140,6 @@ class CommandTrial(Trial):
     def summary(self) -> str:
         """The command line."""
         return shlex.join(self.command)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names in `environment`."""
-        return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
         """Build the source: a count, or output of the program."""
@@ -169,21 +165,6 @@ class CommandTable(CommandTrial):
     runtime: PositiveDuration | None = key(None, RUNTIME)
     warmup: Duration = key(0.0, WARMUP)
     process: Process = key("trial", OWN_PROCESS)
-
-    @property
-    def stated_runtime(self) -> float | None:
-        """The runtime in the table."""
-        return self.runtime
-
-    @property
-    def cut(self) -> float:
-        """The warm-up in the table."""
-        return self.warmup
-
-    @property
-    def shares(self) -> bool:
-        """The sharing in the table."""
-        return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> CommandTrial:  # noqa: ARG002
         """Build the trial without the keys that only the file has."""
@@ -211,8 +192,12 @@ class PythonTrial(Trial):
     @property
     def traits(self) -> Traits:
         """Traits of a function, which several trials may call in one process."""
+        shared = self.process == "shared"
         return Traits(
-            shares_processes=self.process == "shared",
+            runs="trialwise.trials.shared_python:SharedPythonKind"
+            if shared
+            else "trialwise.trials.python:PythonKind",
+            shares_processes=shared,
             changes_treatments=True,
             here_only="the callable would need Trialwise there",
         )
@@ -221,11 +206,6 @@ class PythonTrial(Trial):
     def summary(self) -> str:
         """The function."""
         return self.call
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names in `environment`."""
-        return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
         """Build the source: a return value, a count, or output of the process."""
@@ -240,21 +220,6 @@ class PythonTable(PythonTrial):
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
     warmup: Duration = key(0.0, WARMUP)
-
-    @property
-    def stated_runtime(self) -> float | None:
-        """The runtime in the table."""
-        return self.runtime
-
-    @property
-    def cut(self) -> float:
-        """The warm-up in the table."""
-        return self.warmup
-
-    @property
-    def shares(self) -> bool:
-        """The sharing in the table."""
-        return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> PythonTrial:  # noqa: ARG002
         """Build the trial without the keys that only the file has."""
@@ -440,13 +405,20 @@ class PathTrial(Trial):
     kind: Literal["path"] = key("path", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     places = "trial.scheme, trial.path or trial.environment"
+    analyses = "trialwise.analysis.path.analysing:analyse_path"
+    words = "trialwise.report.documents.paths:PathWords"
+    knows = "trialwise.study.path_facts:path_facts"
 
     @property
     def traits(self) -> Traits:
         """Traits of real packets through separate namespaces, or of simulated ones."""
         simulated = self.engine == "simulated"
         return Traits(
+            runs="trialwise.trials.simulated_path:SimulatedPathKind"
+            if simulated
+            else "trialwise.trials.path:PathKind",
             computed=simulated,
+            random=not simulated,
             simulates_runtime=simulated,
             own_namespaces=True,
             here_only="an emulated path would need Trialwise and its privileges there",
@@ -458,11 +430,6 @@ class PathTrial(Trial):
         schemes = ", ".join(dict.fromkeys(flow.scheme for flow in self.flows))
         what = "simulated flow(s)" if self.engine == "simulated" else "flow(s)"
         return f"{len(self.flows)} {what} of {schemes} for {self.runtime:g} s over {_path_text(self.path)}"
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names in `environment`."""
-        return tuple(name for name, _ in self.environment)
 
     def source(self, key: Place, table: MetricTable, problems: Problems) -> Source:
         """Build the source: a quantity of the packets of one flow, or of all."""
@@ -509,21 +476,6 @@ class PathTrialTable(PathTrial):
     interval: Duration = key(0.0, "Time between the starts of flows given by number.", "2s")
     warmup: Duration = key(0.0, WARMUP)
     process: Process = key("trial", OWN_PROCESS)
-
-    @property
-    def stated_runtime(self) -> float | None:
-        """The runtime in the table."""
-        return self.runtime
-
-    @property
-    def cut(self) -> float:
-        """The warm-up in the table."""
-        return self.warmup
-
-    @property
-    def shares(self) -> bool:
-        """The sharing in the table."""
-        return self.process == "shared"
 
     def record(self, document: doc.Document, problems: Problems) -> PathTrial:
         """Build the trial with its flows, one by one, and the paths that it may name."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis
+from trialwise.report.beside import words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.document import Name, Table
@@ -20,7 +21,6 @@ from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Number
-from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.points import labels
 from trialwise.report.render.latex import latex_number, latex_table, latex_text
 from trialwise.report.tables import kpi_tables
@@ -53,7 +53,7 @@ def _sentences(analysis: Analysis) -> tuple[Claim, ...]:
 def _tables(analysis: Analysis, order: OrderSummary | None, verdicts: VerdictSummary | None) -> list[Table]:
     judged = order.found if order and not order.refusal else None
     return [
-        *path_paper_tables(analysis),
+        *words_of(analysis).paper_tables(),
         *(table for place in range(len(analysis.metrics)) for table in kpi_tables(analysis, place)),
         *(estimation_tables(analysis.estimation, labels(analysis)) if analysis.estimation else ()),
         *(comparisons.tables_for_print(verdicts, labels(analysis)) if verdicts else ()),

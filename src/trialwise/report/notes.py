@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from trialwise.analysis.comparison.between import VerdictSummary
@@ -85,9 +85,15 @@ _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairne
 
 
 def method_notes(
-    analysis: Analysis, order: OrderSummary | None = None, verdicts: VerdictSummary | None = None
+    analysis: Analysis,
+    order: OrderSummary | None = None,
+    verdicts: VerdictSummary | None = None,
+    beside: Iterable[Note] = (),
 ) -> tuple[Note, ...]:
-    """Return the notes on the methods that this analysis, its verdicts and its analysis of order used."""
+    """Return the notes on the methods that this analysis, its verdicts and its analysis of order used.
+
+    `beside` are the notes of the kind of trials.
+    """
     paper = analysis.method == "paper"
     notes = [_independence_paper() if paper else _independence(), _band()]
     if any(found.metric.variability for found in analysis.metrics):
@@ -98,10 +104,8 @@ def method_notes(
         notes = [*_estimates(analysis.estimation), *notes]
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
-    if analysis.path is not None:
-        notes = [_plane(), *([_packets(analysis.path)] if analysis.path.flows else []), *notes]
     judged = verdict_notes(verdicts) if verdicts else ()
-    return (*notes, *judged, *(order_notes(order) if order else ()), _rounding())
+    return (*beside, *notes, *judged, *(order_notes(order) if order else ()), _rounding())
 
 
 def _estimates(found: Estimation) -> Iterator[Note]:
@@ -182,6 +186,11 @@ def _carried() -> Note:
         "distributions and Šidák's inequality). The pairs found are taken into account when the others are judged.",
         (_WESTFALL, _FREEDMAN),
     )
+
+
+def path_notes(path: PathAnalysis) -> tuple[Note, ...]:
+    """Return the notes on the methods for experiments over paths."""
+    return (_plane(), *([_packets(path)] if path.flows else []))
 
 
 def _plane() -> Note:

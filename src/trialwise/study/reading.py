@@ -22,7 +22,6 @@ from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.directory import read_order_directory
 from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderTrials
-from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.stopping.sentences import what_lifts
@@ -30,7 +29,7 @@ from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.model import Controls, Experiment, Method
-from trialwise.experiment.trials import PathSettings, PathTrial, way_text
+from trialwise.kinds import part
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.study.documents import StoppingDocument
@@ -39,7 +38,6 @@ from trialwise.study.state import State
 from trialwise.study.state import state as state_of
 from trialwise.study.stopping import known_workloads, stopping_document, stopping_state
 from trialwise.trials.drawn_means import Watch
-from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
 
 def analyse(
@@ -73,7 +71,7 @@ def analyse(
             directory,
             ledger,
             method,
-            facts=path_facts(experiment, ledger),
+            facts=part(knows)(experiment, ledger) if (knows := experiment.trial.knows) else None,
             all_trials=all_trials,
             workloads=Workloads(known_workloads(experiment, directory, watch), controls)
             if experiment.trial.traits.workload
@@ -216,24 +214,3 @@ def calibration(
     """Return what the trials of an experiment directory say about the bench, for `trialwise aa`."""
     found = calibrate(trial_set(path, metrics), options)
     return dataclasses.replace(found, source=str(path))
-
-
-def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
-    """Return the schemes and paths of an experiment of kind path, as far as their files exist."""
-    if not isinstance(experiment.trial, PathTrial):
-        return PathFacts()
-    schemes: dict[str, PathScheme] = {}
-    paths: dict[str, TreatmentPath] = {}
-    for row in ledger.trials():
-        if row.treatment not in paths:
-            values = dict(NOWHERE) | dict(row.factors)
-            with contextlib.suppress(PlanError):
-                paths[row.treatment] = _treatment_path(row.treatment, settings_of(experiment, values))
-                found = (plan.scheme for plan in flow_plans(experiment, values))
-                schemes |= {known.name: PathScheme(known.name, known.title, known.color) for known in found}
-    return PathFacts(tuple(schemes.values()), tuple(paths.values()))
-
-
-def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
-    ways = way_text(settings.uplink), way_text(settings.downlink)
-    return TreatmentPath(treatment, *ways, settings.mtu, settings.source)

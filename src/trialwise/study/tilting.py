@@ -15,6 +15,7 @@ from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, fill, names_in
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.tilts import Tilt
+from trialwise.experiment.traits import assumed
 from trialwise.study.tilt_document import TiltChoice
 from trialwise.study.tilt_search import Progress, TiltOptions, TiltSearch, fitted_sizes
 from trialwise.trials.simulating import filled
@@ -29,11 +30,12 @@ def tilt_metric(experiment: Experiment, name: str | None) -> Metric:
     PlanError
         The experiment is not simulated, or has no such metric.
     """
-    if not isinstance(experiment.trial, SimulationTrial):
+    workload = experiment.trial.traits.workload
+    if workload is None:
         raise PlanError(
             f"{experiment.name}: only simulated trials can be tilted", hint='trial.kind = "simulation"'
         )
-    if experiment.trial.workload.flows:
+    if workload == "file":
         raise PlanError(
             f"{experiment.name}: its flows come from a file, and a tilt is of drawn sizes",
             hint="give sizes, load and duration instead",
@@ -68,9 +70,7 @@ def size_fits(experiment: Experiment) -> tuple[Array, Array, list[st.SizeFit]]:
     PlanError
         The sizes are not a table.
     """
-    trial = experiment.trial
-    if not isinstance(trial, SimulationTrial):
-        raise TypeError(trial)
+    trial = assumed(experiment.trial, SimulationTrial)
     one = filled(trial, {**dict.fromkeys(BUILT_IN, 0), **dict(treatments(experiment)[0].levels)})
     return fitted_sizes(TiltCycles(one, experiment.folder, np.random.default_rng(0)))
 
@@ -90,9 +90,7 @@ def choose_tilts(
     PlanError
         The workload cannot be tilted, or differs between treatments that would share a tilt.
     """
-    trial = experiment.trial
-    if not isinstance(trial, SimulationTrial):
-        raise TypeError(trial)
+    trial = assumed(experiment.trial, SimulationTrial)
     text = trial.workload.tilt or (trial.scheme if names_in(trial.scheme) else "all")
     choices: list[TiltChoice] = []
     tilts: list[tuple[str, Tilt | None]] = []

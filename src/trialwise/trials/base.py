@@ -109,6 +109,37 @@ class TrialKind(Protocol):
         ...
 
 
+class ComputedKind:
+    """Base of kinds that compute trials from the task alone; they need no files and no check beforehand."""
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Accept every experiment."""
+
+    def programs(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[NamedFile]:
+        """Name no files."""
+        yield from ()
+
+    def attachments(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[tuple[str, Path]]:
+        """Name no files."""
+        yield from ()
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Compute the trial in this process."""
+        return self.compute(request)
+
+    def compute(self, task: Task) -> TrialOutcome:
+        """Compute one trial; see `IndependentKind`."""
+        raise NotImplementedError
+
+
 @runtime_checkable
 class KeepsProcesses(Protocol):
     """A kind of trial whose processes outlive a trial."""

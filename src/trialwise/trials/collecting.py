@@ -15,6 +15,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level, Measurement
 from trialwise.experiment.placeholders import COLLECTOR, fill
 from trialwise.experiment.sources import StreamSource
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.streams import StreamStore
 from trialwise.trials.base import TrialOutcome, TrialRequest
@@ -142,9 +143,8 @@ class Collecting:
     def _samples(self, store: StreamStore) -> tuple[dict[str, Samples], tuple[str, ...]]:
         samples: dict[str, Samples] = {}
         remarks: list[str] = []
-        for metric in self._experiment.metrics:
-            source = metric.source
-            if not isinstance(source, StreamSource) or source.key in samples:
+        for metric, source in sources_of(self._experiment.metrics, StreamSource):
+            if source.key in samples:
                 continue
             try:
                 found = store.read(source.stream, source.field)

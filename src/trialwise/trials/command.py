@@ -17,6 +17,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.sources import TextSource
+from trialwise.experiment.traits import assumed, sources_of
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.file_identity import NamedFile
@@ -274,9 +275,9 @@ class _Files:
 
 def file_sources(experiment: Experiment) -> Iterator[TextSource]:
     """Yield the sources that are read from files."""
-    for metric in experiment.metrics:
-        if isinstance(metric.source, TextSource) and metric.source.path is not None:
-            yield metric.source
+    for _, source in sources_of(experiment.metrics, TextSource):
+        if source.path is not None:
+            yield source
 
 
 def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Iterator[str]:
@@ -314,9 +315,7 @@ def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> Tr
 
 def trial_of(experiment: Experiment) -> CommandTrial:
     """Return the trial of an experiment of this kind."""
-    if not isinstance(experiment.trial, CommandTrial):
-        raise TypeError(experiment.trial)
-    return experiment.trial
+    return assumed(experiment.trial, CommandTrial)
 
 
 def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+from trialwise.experiment.traits import assumed
 from trialwise.trials.fluid_lists import FluidLists, ListTable, Seeds
 from trialwise.trials.list_statistics import ListControls, level_of, statistic_of, wants_level
 
@@ -112,9 +113,8 @@ def _controls(
     metric: Metric, lists: FluidLists, trial: SimulationTrial, first: Seeds, *, fluid: bool
 ) -> ListControls:
     """Return the controls of a metric, with the level from the first lists if they need one."""
-    source = metric.source
-    level = None
-    if fluid and wants_level(metric) and isinstance(source, SimulationSource):
+    source, level = assumed(metric.source, SimulationSource), None
+    if fluid and wants_level(metric):
         level = level_of(metric, lists.samples(first, statistic_of(source, trial, None)))
     return ListControls.of(metric, trial, level, fluid=fluid)
 

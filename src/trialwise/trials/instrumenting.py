@@ -13,6 +13,7 @@ from trialwise.errors import PlanError
 from trialwise.experiment.instruments import RESOURCES, counter_unit
 from trialwise.experiment.model import Experiment, Instrumentation
 from trialwise.experiment.sources import InstrumentSource
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.counting import paranoid_level, why_not_counted
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples
@@ -142,9 +143,8 @@ def check_instruments(experiment: Experiment) -> None:
             f"instrumentation.cpus: there is no CPU {absent[0]} to be used", hint=f"known: {usable}"
         )
     missing = _missing(instrumentation)
-    for metric in experiment.metrics:
-        source = metric.source
-        if isinstance(source, InstrumentSource) and source.name in missing:
+    for metric, source in sources_of(experiment.metrics, InstrumentSource):
+        if source.name in missing:
             raise PlanError(
                 f"metrics.{metric.name}.instrument: {source.name} is not counted: {missing[source.name]}",
                 hint="software counters such as task-clock are there on most machines",

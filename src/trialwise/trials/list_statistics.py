@@ -11,6 +11,7 @@ from trialwise.arrays import Array
 from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
+from trialwise.experiment.traits import assumed
 from trialwise.trials.drawn_flows import picoseconds
 
 Summary: TypeAlias = float | str | tuple[str, float] | None
@@ -40,9 +41,7 @@ class ListControls:
     @classmethod
     def of(cls, metric: Metric, trial: SimulationTrial, level: float | None, *, fluid: bool) -> ListControls:
         """Return the controls of a metric; `level` as for `wants_level`, else None."""
-        source = metric.source
-        if not isinstance(source, SimulationSource):
-            raise TypeError(source)
+        source = assumed(metric.source, SimulationSource)
         if not SIMULATION_QUANTITIES[source.quantity].per_flow:
             return cls(metric, False, (), 0.0)
         counted = statistic_of(source, trial, "count")
@@ -79,11 +78,8 @@ class ListControls:
     @property
     def _may_be_missing(self) -> bool:
         """Whether a trial without flows has no value: a pooled metric counts it as no samples, and a number of flows as 0."""
-        source = self.metric.source
-        several = isinstance(source, SimulationSource) and (
-            source.quantity == "largest_flow" or source.quantity in _MODELLED
-        )
-        return several and self.metric.estimand == "per_trial"
+        quantity = assumed(self.metric.source, SimulationSource).quantity
+        return quantity in ("largest_flow", *_MODELLED) and self.metric.estimand == "per_trial"
 
     def _surrogate(self, found: Array) -> Array:
         counts, own = found.T
@@ -96,7 +92,7 @@ class ListControls:
 
 def is_modelled(metric: Metric) -> bool:
     """Return True if the fluid model covers a metric."""
-    return isinstance(metric.source, SimulationSource) and metric.source.quantity in _MODELLED
+    return assumed(metric.source, SimulationSource).quantity in _MODELLED
 
 
 def wants_level(metric: Metric) -> bool:

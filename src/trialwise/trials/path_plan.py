@@ -14,6 +14,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
@@ -54,9 +55,7 @@ class FlowPlan:
 
 def trial_of(experiment: Experiment) -> PathTrial:
     """Return the trial of an experiment whose kind is path."""
-    if not isinstance(experiment.trial, PathTrial):
-        raise TypeError(experiment.trial)
-    return experiment.trial
+    return assumed(experiment.trial, PathTrial)
 
 
 def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[FlowPlan]:

@@ -13,6 +13,7 @@ import numpy as np
 from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import Report, completions, flow_series, retransmits
@@ -54,9 +55,8 @@ def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
 def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samples]:
     """Compute the samples of an experiment's metrics, by source key; raise TrialError if the trial has none."""
     samples: dict[str, Samples] = {}
-    for metric in experiment.metrics:
-        source = metric.source
-        if isinstance(source, PathSource) and source.key not in samples:
+    for metric, source in sources_of(experiment.metrics, PathSource):
+        if source.key not in samples:
             try:
                 samples[source.key] = samples_for(source, record)
             except TrialError as error:

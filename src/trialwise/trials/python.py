@@ -20,6 +20,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ReturnSource
+from trialwise.experiment.traits import assumed, sources_of
 from trialwise.experiment.trials import CommandTrial, PythonTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.python_imports import imported_files
@@ -123,9 +124,7 @@ class PythonKind:
 
 def trial_of(experiment: Experiment) -> PythonTrial:
     """Return the trial of an experiment of this kind."""
-    if not isinstance(experiment.trial, PythonTrial):
-        raise TypeError(experiment.trial)
-    return experiment.trial
+    return assumed(experiment.trial, PythonTrial)
 
 
 def keywords_of(request: TrialRequest) -> str:
@@ -205,9 +204,8 @@ def returned_samples(
         A metric is missing or not finite.
     """
     return {
-        metric.source.key: _samples(metric.name, metric.source.name, document)
-        for metric in experiment.metrics
-        if isinstance(metric.source, ReturnSource)
+        source.key: _samples(metric.name, source.name, document)
+        for metric, source in sources_of(experiment.metrics, ReturnSource)
     }
 
 

@@ -17,6 +17,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ResourceSource
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
@@ -181,11 +182,9 @@ def _answered(
 
 def _resources(experiment: Experiment, answer: Mapping[str, Any]) -> dict[str, Samples]:
     """Return the time that the call itself took: `wall`, `user` and `system`, in seconds."""
-    sources = (metric.source for metric in experiment.metrics)
     return {
         source.key: Samples(np.array([float(answer[source.resource])]))
-        for source in sources
-        if isinstance(source, ResourceSource)
+        for _, source in sources_of(experiment.metrics, ResourceSource)
     }
 
 

@@ -20,6 +20,7 @@ from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import OfferedLoad, SimulationSource, SimulationTrial, files_named
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.python_class import PREFIX, module_file
@@ -145,9 +146,7 @@ def round_coordinates(
 
 def trial_of(experiment: Experiment) -> SimulationTrial:
     """Return the trial of an experiment whose kind is simulation."""
-    if not isinstance(experiment.trial, SimulationTrial):
-        raise TypeError(experiment.trial)
-    return experiment.trial
+    return assumed(experiment.trial, SimulationTrial)
 
 
 def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> list[float]:
@@ -213,9 +212,8 @@ def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Lev
 
 def _of_flows(experiment: Experiment) -> Iterator[tuple[Metric, SimulationSource]]:
     """Yield the metrics that concern flows."""
-    for metric in experiment.metrics:
-        source = metric.source
-        if isinstance(source, SimulationSource) and SIMULATION_QUANTITIES[source.quantity].per_flow:
+    for metric, source in sources_of(experiment.metrics, SimulationSource):
+        if SIMULATION_QUANTITIES[source.quantity].per_flow:
             yield metric, source
 
 
@@ -286,9 +284,8 @@ def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) ->
 
 def _check_quantities(experiment: Experiment) -> None:
     """Raise PlanError for a metric that ns-3 does not count."""
-    for metric in experiment.metrics:
-        source = metric.source
-        if isinstance(source, SimulationSource) and source.quantity in NOT_OF_NS3:
+    for metric, source in sources_of(experiment.metrics, SimulationSource):
+        if source.quantity in NOT_OF_NS3:
             raise PlanError(
                 f"metric {metric.name}: ns-3 is not asked for {source.quantity}",
                 hint=f'have it in an experiment with engine = "trialwise" alone; ns-3 has no {", ".join(NOT_OF_NS3)}',
@@ -299,9 +296,7 @@ def _sampling(
     experiment: Experiment, trial: SimulationTrial
 ) -> Callable[[_core.Fabric, Flows], Sampling] | None:
     """Return what is sampled while a trial runs: every port of a switch, if a metric needs queues."""
-    asked = {
-        metric.source.quantity for metric in experiment.metrics if isinstance(metric.source, SimulationSource)
-    }
+    asked = {source.quantity for _, source in sources_of(experiment.metrics, SimulationSource)}
     if "queue" not in asked:
         return None
     return lambda fabric, _: Sampling(trial.sampling, switch_ports(fabric))

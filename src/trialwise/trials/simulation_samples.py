@@ -14,6 +14,7 @@ from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
+from trialwise.experiment.traits import assumed
 from trialwise.measurement.samples import Samples
 from trialwise.trials.drawn_flows import Flows
 from trialwise.trials.fabrics import switch_ports
@@ -47,9 +48,7 @@ def chosen_flows(
 
 def metric_samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> Samples:
     """Compute the samples of one metric, none if it covers no flow; raise TrialError if a flow did not finish."""
-    source = metric.source
-    if not isinstance(source, SimulationSource):
-        raise TypeError(source)
+    source = assumed(metric.source, SimulationSource)
     if not SIMULATION_QUANTITIES[source.quantity].per_flow:
         return _of_network(source.quantity, found)
     chosen = chosen_flows(source, trial, found.flows, found.duration)

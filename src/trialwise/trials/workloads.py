@@ -14,6 +14,7 @@ from trialwise.experiment.model import Controls, Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.list_controls import KnownMeans
 from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
 from trialwise.trials.fluid_lists import FluidLists, ListTable
@@ -131,7 +132,7 @@ class KnownWorkloads:
 
     @property
     def _metrics(self) -> list[Metric]:
-        return [one for one in self._experiment.metrics if isinstance(one.source, SimulationSource)]
+        return [metric for metric, _ in sources_of(self._experiment.metrics, SimulationSource)]
 
     def _drawn(self, draw: _Draw, lists: FluidLists, trial: SimulationTrial) -> list[ListMeans]:
         fluid, seed = draw.framing is not None, self._seed

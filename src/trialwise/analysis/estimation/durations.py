@@ -62,7 +62,7 @@ def duration_advice(
 
 def has_duration_advice(metric: Metric) -> bool:
     """Return True if a metric is a mean or a quantile of a quantity of single flows."""
-    return metric.source.pools and (metric.percentile is not None or metric.measure == "mean")
+    return metric.source.traits.pools and (metric.percentile is not None or metric.measure == "mean")
 
 
 def _tolerance_of(metric: Metric) -> float:

@@ -16,7 +16,7 @@ from trialwise.numbers import about
 
 def is_estimated(metric: Metric) -> bool:
     """Return True if both estimands of a metric are reported: simulated trials, transfers over a path, and pooled metrics."""
-    return metric.source.is_estimated or metric.estimand == "pooled"
+    return metric.source.traits.is_estimated or metric.estimand == "pooled"
 
 
 def can_be_pooled(metric: Metric) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.analysis.beside import Surroundings
 from trialwise.analysis.conditions.timescales import trial_metric
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.path.packets import (
@@ -40,6 +41,7 @@ from trialwise.analysis.results import MetricAnalysis
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import PathFlow, PathTrial
 from trialwise.measurement.packets import Packets, read_packets
 from trialwise.store.directory import ExperimentDirectory
@@ -53,50 +55,30 @@ _CONFIDENCE = 95.0
 _POOLED_STEPS, _TRIAL_STEPS = 200, 40
 
 
-def analyse_path(
-    experiment: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    store: StoreObservations,
-    metrics: Sequence[MetricAnalysis],
-    treatments: Sequence[str],
-    method: Method,
-    facts: PathFacts,
-    *,
-    all_trials: bool = False,
-) -> PathAnalysis | None:
-    """Analyse what an experiment of kind path has in addition to its metrics; None for other kinds.
-
-    Parameters
-    ----------
-    store, metrics, treatments
-        The source of the metrics, their analysis, and the treatments in the order of the file.
-    facts
-        Known facts about schemes and paths.
-    all_trials
-        Show every trial over time, not only the first ones.
-    """
-    trial = experiment.trial
-    if not isinstance(trial, PathTrial):
-        return None
-    found = _Trials(experiment, trial, directory, store)
+def analyse_path(given: Surroundings) -> Mapping[str, PathAnalysis]:
+    """Analyse what an experiment over paths has in addition to its metrics: the key `path` of an analysis."""
+    experiment, store, treatments = given.experiment, given.store, given.treatments
+    trial = assumed(experiment.trial, PathTrial)
+    facts = assumed(given.facts or PathFacts(), PathFacts)
+    found = _Trials(experiment, trial, given.directory, store)
     read = found.read()
     axes = plane_axes(experiment.metrics)
-    chosen = found.chosen(None if all_trials else MAX_SERIES)
-    return PathAnalysis(
+    chosen = found.chosen(None if given.all_trials else MAX_SERIES)
+    analysis = PathAnalysis(
         runtime=trial.runtime,
         flows=len(trial.flows),
         lateness=trial.lateness * 1e3,
         schemes=facts.schemes,
         paths=facts.paths,
         axes=axes,
-        planes=_planes(experiment, store, metrics, treatments, method, axes) if axes else (),
-        treatments=tuple(_treatment(found, ledger, name, read.get(name, [])) for name in treatments),
+        planes=_planes(experiment, store, given.metrics, treatments, given.method, axes) if axes else (),
+        treatments=tuple(_treatment(found, given.ledger, name, read.get(name, [])) for name in treatments),
         distributions=tuple(_distribution(name, read[name]) for name in treatments if read.get(name)),
         series=tuple(found.series(chosen)),
         recorded=len(found.recorded),
         notes=tuple(_notes(found, axes)),
     )
+    return {"path": analysis}
 
 
 def _notes(found: _Trials, axes: PlaneAxes | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from trialwise.analysis.results import MetricAnalysis, SeriesKpi, TrialMetric
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathTrial
 
 THROUGHPUTS = ("throughput", "pantheon_throughput")
@@ -31,10 +32,8 @@ def plane_axes(metrics: Sequence[Metric]) -> PlaneAxes | None:
 
 
 def _first(metrics: Sequence[Metric], quantities: Sequence[str]) -> str | None:
-    for metric in metrics:
-        if isinstance(metric.source, PathSource) and metric.source.quantity in quantities:
-            return metric.name
-    return None
+    asked = sources_of(metrics, PathSource)
+    return next((metric.name for metric, source in asked if source.quantity in quantities), None)
 
 
 def planes(

@@ -13,7 +13,8 @@ from trialwise.analysis.runtime.advising import Watcher, rounded_up
 from trialwise.analysis.runtime.pilots import Question
 from trialwise.analysis.runtime.results import RuntimeAdvice
 from trialwise.errors import AnalysisError
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+from trialwise.experiment.simulation import SimulationSource
+from trialwise.experiment.traits import sources_of
 
 if TYPE_CHECKING:
     from trialwise.analysis.estimation.results import DurationAdvice
@@ -79,7 +80,7 @@ def _asked(experiment: Experiment, question: Question, metric: str | None) -> Ex
         raise AnalysisError(
             'flows were not recorded (records = "drop")', hint='run a pilot with records = "keep"'
         )
-    if isinstance(experiment.trial, SimulationTrial) and experiment.trial.workload.flows:
+    if experiment.trial.traits.workload == "file":
         raise AnalysisError(
             "flows come from a file: a trial lasts as long as they do",
             hint="draw flows: sizes, load, duration",
@@ -96,14 +97,9 @@ def _asked(experiment: Experiment, question: Question, metric: str | None) -> Ex
 
 
 def _notes(experiment: Experiment) -> Iterator[str]:
-    trial = experiment.trial
-    cuts = isinstance(trial, SimulationTrial) and (trial.warmup or trial.cooldown)
-    stable = [
-        one.name
-        for one in experiment.metrics
-        if isinstance(one.source, SimulationSource) and one.source.phase == "stable"
-    ]
-    if cuts and stable:
+    asked = sources_of(experiment.metrics, SimulationSource)
+    stable = [metric.name for metric, source in asked if source.phase == "stable"]
+    if stable and any(experiment.trial.traits.set_apart):
         yield f"warmup and cooldown of [trial] set flows apart from {', '.join(stable)}; they are counted here"
 
 

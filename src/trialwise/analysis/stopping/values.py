@@ -269,7 +269,7 @@ def _is_whole(metric: Metric) -> bool:
 
 def _may_be_missing(metric: Metric) -> bool:
     """Return True if a valid trial may have no samples of the metric."""
-    return metric.source.is_sample
+    return metric.source.traits.is_sample
 
 
 def _values_at_once(metric: Metric, samples: Sequence[Samples | None]) -> Iterator[tuple[int, float]]:

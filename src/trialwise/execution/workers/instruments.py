@@ -10,6 +10,7 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, counted_rows
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import InstrumentSource
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.counting import why_not_counted
 from trialwise.trials.command import trial_of
 from trialwise.trials.instrumenting import remarks
@@ -56,8 +57,7 @@ def check_instruments_there(remote: Remote, experiment: Experiment) -> None:
 
 
 def _check_counters(remote: Remote, experiment: Experiment) -> None:
-    sources = [(metric.name, metric.source) for metric in experiment.metrics]
-    needed = {source.name: name for name, source in sources if isinstance(source, InstrumentSource)}
+    needed = {source.name: metric.name for metric, source in sources_of(experiment.metrics, InstrumentSource)}
     counters = experiment.instrumentation.perf
     if needed.keys().isdisjoint(counters):
         return

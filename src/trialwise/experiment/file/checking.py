@@ -10,11 +10,12 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from trialwise.experiment.file.document import Document, document_schema
+from trialwise.experiment.file.document import Document, document_schema, trial_tables
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
 from trialwise.experiment.file.words import Schema, allowed, choices, resolved
 from trialwise.experiment.problems import Problems, either, nearest, shown
+from trialwise.kinds import kinds
 
 _PLACES: Mapping[str, Key] = {
     "[experiment]": ("experiment",),
@@ -182,9 +183,12 @@ def _known_at(key: Key, table: Mapping[str, Any]) -> list[str]:
     trial: object = table.get("trial")
     kind = cast("Mapping[str, object]", trial).get("kind", "command") if isinstance(trial, Mapping) else None
     fields = (field for record in _records_at(key, table) for field in keys_of(record).values())
+    own = {name: each.takes for name, each in zip(kinds(), trial_tables(), strict=True)}.get(str(kind), ())
     return list(
         dict.fromkeys(
-            field.name for field in fields if not field.key.kinds or kind in (None, *field.key.kinds)
+            field.name
+            for field in fields
+            if not field.key.kinds or kind in (None, *field.key.kinds) or field.name in own
         )
     )
 

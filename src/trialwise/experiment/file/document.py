@@ -17,21 +17,19 @@ from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
-from trialwise.experiment.simulation import SimulationTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.traits import Trial
-from trialwise.experiment.trials import (
-    CommandTable,
-    Path,
-    PathSettings,
-    PathTrialTable,
-    PythonTable,
-    Schemes,
-)
+from trialwise.experiment.trials import Path, PathSettings, Schemes
+from trialwise.kinds import kinds, part
 
 _NAMED = {"additionalProperties": False}
 """The table allows any valid name, and no others."""
 _WHOLE = "`trialwise new` writes a whole file to start from"
+
+
+def trial_tables() -> list[type[Trial]]:
+    """Return the table [trial] of each kind."""
+    return [part(place) for place in kinds().values()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ class Document(Section):
     factors: Annotated[dict[Name, FactorTable], Limits(_NAMED)] = key(
         ..., "What is varied on purpose: factor = [levels], or a draw.", factory=dict[str, FactorTable]
     )
-    trial: Annotated[Trial, ByTag("kind", CommandTable, PythonTable, PathTrialTable, SimulationTable)] = key(
+    trial: Annotated[Trial, ByTag("kind", known=trial_tables)] = key(
         ..., missing=f'add [trial] with command = "…"; {_WHOLE}'
     )
     metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED, min_length=1)] = key(

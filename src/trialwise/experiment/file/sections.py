@@ -7,7 +7,7 @@ when a file is read or written, and the records are plain dataclasses.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -253,11 +253,18 @@ class ByShape(Mark):
 class ByTag(Mark):
     """One of several records, selected by a key with a fixed value in each; the first if the key is omitted and optional."""
 
-    __slots__ = ("records", "tag")
+    __slots__ = ("_known", "tag")
 
-    def __init__(self, tag: str, *records: type[Section]) -> None:
+    def __init__(
+        self, tag: str, *records: type[Section], known: Callable[[], Sequence[type[Section]]] | None = None
+    ) -> None:
         self.tag = tag
-        self.records = records
+        self._known = known or (lambda: records)
+
+    @property
+    def records(self) -> Sequence[type[Section]]:
+        """The records; `known`, where given, is called when a file is read."""
+        return self._known()
 
     def checked(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG002
         """Check by the record that the tag names."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from trialwise.analysis.results import Analysis
+from trialwise.report.beside import words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.document import (
@@ -22,8 +23,6 @@ from trialwise.report.document import (
 from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
-from trialwise.report.path_sentences import invalid_sentences, path_lead
-from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table, trials_text
 from trialwise.report.points import labels
 from trialwise.report.tables import result_tables
@@ -44,7 +43,7 @@ _WORDS: dict[Standing, tuple[str, str]] = {
 def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block] = ()) -> Document:
     """An overview, or with `full` every sentence and table; `awaited` is what is known of claims that the experiment waits for."""
     sentences = claims(analysis)
-    evidence = [*_path(analysis, full=full), *_estimation(analysis, full=full)]
+    evidence = [*words_of(analysis).overview(full=full), *_estimation(analysis, full=full)]
     is_short = len(sentences) <= _MOST
     if full or is_short:
         evidence += _sentences(sentences)
@@ -96,19 +95,6 @@ def _method(analysis: Analysis, sentences: Sequence[Claim], *, full: bool) -> It
 def _notes(lines: Sequence[str]) -> Iterator[Block]:
     if lines:
         yield Items(tuple((line,) for line in lines), most=None)
-
-
-def _path(analysis: Analysis, *, full: bool) -> Iterator[Block]:
-    """What an experiment over paths has beside its metrics."""
-    path = analysis.path
-    if path is None:
-        return
-    yield from (
-        Note((line,), is_aside=True) for line in (path_lead(path), *invalid_sentences(analysis), *path.notes)
-    )
-    beside = [table for table in path_tables(analysis) if table.key in ("emulator", "paths")]
-    tables = [*path_paper_tables(analysis), *beside] if full else [path_overview(path)]
-    yield from (table.without_remarks for table in tables if table.rows)
 
 
 def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.order.summary import OrderSummary
-from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis, TrialFailure
+from trialwise.report.beside import Words, words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.document import (
@@ -18,7 +18,6 @@ from trialwise.report.document import (
     Code,
     Details,
     Document,
-    Figure,
     Figures,
     Heading,
     Listing,
@@ -32,12 +31,9 @@ from trialwise.report.documents import verdicts as comparisons
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.looks import looks
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.paths import MAX_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.figures.sheets import Sheet
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
-from trialwise.report.path_sentences import invalid_sentences, path_lead
-from trialwise.report.path_tables import path_tables
 from trialwise.report.plan_tables import (
     design_table,
     environment_tables,
@@ -72,14 +68,15 @@ def document(
     `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which is attached.
     """
     sentences, called = claims(analysis), labels(analysis)
-    paths = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
+    words = words_of(analysis, sheets)
+    beside = tuple(words.chapters())
     drawn = [
-        *([Figures("Packets", tuple(course_figures(paths)))] if paths else ()),
+        *words.figures(),
         *(Figures(found.metric.name, tuple(figures(analysis, found, sheets))) for found in analysis.metrics),
     ]
-    first, drawn = ((), drawn) if paths or analysis.estimation else _first(drawn)
+    first, drawn = ((), drawn) if beside or analysis.estimation else _first(drawn)
     chapters = (
-        *([_plane(analysis, analysis.path, tuple(plane_figures(paths)))] if analysis.path and paths else ()),
+        *beside,
         _claims(analysis, sentences),
         *_estimates(analysis, called, sheets),
         Chapter("figures", "Figures", tuple(_figures(analysis, drawn))),
@@ -89,7 +86,7 @@ def document(
             if order
             else ()
         ),
-        Chapter("tables", "Tables", tuple(_tables(analysis))),
+        Chapter("tables", "Tables", tuple(_tables(analysis, words))),
         Chapter(
             "plan",
             "Plan",
@@ -99,7 +96,7 @@ def document(
         Chapter("failures", "Failures", tuple(_failures(analysis))),
     )
     answer = analyze.answer(analysis, sentences)
-    method = methods(method_notes(analysis, order, verdicts))
+    method = methods(method_notes(analysis, order, verdicts, words.notes()))
     return Document("report", answer, (*first, *chapters), (method,))
 
 
@@ -107,20 +104,7 @@ def _present(*tables: Table | None) -> tuple[Table, ...]:
     return tuple(table for table in tables if table is not None and table.rows)
 
 
-# Paths, claims, estimates
-
-
-def _plane(analysis: Analysis, path: PathAnalysis, planes: tuple[Figure, ...]) -> Chapter:
-    left_out = sum(bool(plane.trials) for plane in path.planes) - MAX_PLANES
-    more = f"{left_out} further planes are not drawn; their numbers stand in the tables"
-    notes = (*path.notes, *([more] if left_out > 0 else []))
-    blocks: tuple[Block, ...] = (
-        Note((path_lead(path),)),
-        *(Note((sentence,), "warning") for sentence in invalid_sentences(analysis)),
-        *(Note((f"{note}.",)) for note in notes),
-        *([Figures("", planes)] if planes else ()),
-    )
-    return Chapter("plane", "Throughput and delay", blocks)
+# Claims, estimates
 
 
 def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
@@ -192,8 +176,8 @@ def _verdicts(
         yield stopping.document(view.stopping, view.lifts).as_chapter("When to stop")
 
 
-def _tables(analysis: Analysis) -> Iterator[Block]:
-    yield from (*path_tables(analysis), *independence_tables(analysis))
+def _tables(analysis: Analysis, words: Words) -> Iterator[Block]:
+    yield from (*words.tables(), *independence_tables(analysis))
     yield from (Note((text,)) for text in untested_series(analysis))
     for table in (*convergence_tables(analysis), trial_table(analysis)):
         rows = counted(len(table.rows), "row")

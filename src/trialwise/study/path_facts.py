@@ -1,0 +1,29 @@
+"""Facts about schemes and paths from outside an experiment directory."""
+
+import contextlib
+
+from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.trials import PathSettings, way_text
+from trialwise.store.ledger import Ledger
+from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
+
+
+def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
+    """The schemes and paths of an experiment of kind path, as far as their files are there."""
+    schemes: dict[str, PathScheme] = {}
+    paths: dict[str, TreatmentPath] = {}
+    for row in ledger.trials():
+        if row.treatment not in paths:
+            values = dict(NOWHERE) | dict(row.factors)
+            with contextlib.suppress(PlanError):
+                paths[row.treatment] = _treatment_path(row.treatment, settings_of(experiment, values))
+                found = (plan.scheme for plan in flow_plans(experiment, values))
+                schemes |= {known.name: PathScheme(known.name, known.title, known.color) for known in found}
+    return PathFacts(tuple(schemes.values()), tuple(paths.values()))
+
+
+def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
+    ways = way_text(settings.uplink), way_text(settings.downlink)
+    return TreatmentPath(treatment, *ways, settings.mtu, settings.source)
