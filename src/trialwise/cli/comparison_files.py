@@ -121,4 +121,4 @@ class FileOptions:
             yield self.csv, lambda: comparison_csv(found)
         if self.latex is not None:
             table = compare.paper_table(found) if paper else compare.table_for_print(found)
-            yield self.latex, lambda: latex_file(table, "trialwise compare --latex")
+            yield self.latex, lambda: latex_file([table], "trialwise compare --latex")

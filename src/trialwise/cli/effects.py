@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.effects.directory import EffectsInput
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.analysis.effects.results import EffectsAnalysis
+    from trialwise.report.document import Document
     from trialwise.report.figures.sheets import Sheet
 
 EffectsMethod = Literal["welch", "freedman_lane", "ordinary", "raw_permutation", "paper"]
@@ -295,20 +296,19 @@ def _paper(
 
 
 def _show(found: EffectsAnalysis | PaperEffects, *, json: bool) -> None:
-    from trialwise.analysis.effects.paper_results import PaperEffects
-
     if json:
         from trialwise.exchange.effects_json import effects_document
 
         print_json(effects_document(found))
-    elif isinstance(found, PaperEffects):
-        from trialwise.report.documents.effects_paper import document
-
-        say_document(document(found))
     else:
-        from trialwise.report.documents.effects import document
+        say_document(_document(found))
 
-        say_document(document(found))
+
+def _document(found: EffectsAnalysis | PaperEffects) -> Document:
+    from trialwise.analysis.effects.paper_results import PaperEffects
+    from trialwise.report.documents import effects, effects_paper
+
+    return effects_paper.document(found) if isinstance(found, PaperEffects) else effects.document(found)
 
 
 def _write(
@@ -322,9 +322,11 @@ def _write(
             write_text(csv, effects_csv(found))
             written.append(csv)
         if latex is not None:
-            from trialwise.report.effects_latex import effects_latex
+            from trialwise.report.documents.effects import tables_for_print
+            from trialwise.report.render.latex import latex_file
 
-            write_text(latex, effects_latex(found))
+            tables = tables_for_print(_document(found))
+            write_text(latex, latex_file(tables, "trialwise effects --latex"))
             written.append(latex)
         if svg is not None:
             from trialwise.report.figures.effects import effects_figures

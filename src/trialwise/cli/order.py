@@ -253,9 +253,10 @@ def _write(
             write_text(csv, order_csv(found))
             written.append(csv)
         if latex is not None:
-            from trialwise.report.order_latex import order_latex
+            from trialwise.report.documents.order import table_for_print
+            from trialwise.report.render.latex import latex_file
 
-            write_text(latex, order_latex(found))
+            write_text(latex, latex_file([table_for_print(found)], "trialwise order --latex"))
             written.append(latex)
         if svg is not None or out is not None:
             written += _draw(found, trials, svg, out)

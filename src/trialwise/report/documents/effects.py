@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isnan
 
 from trialwise.analysis.effects.results import (
@@ -60,6 +61,14 @@ def document(found: EffectsAnalysis) -> Document:
     return Document(
         "effects", Verdict(OUTCOMES[found.verdict], (f"{found.sentence}.",)), (*notes, *evidence), (method,)
     )
+
+
+def tables_for_print(document: Document) -> Iterator[Table]:
+    """Yield the terms of each metric and part, and the pairs that differ, with the metric in the caption."""
+    for table in document.tables:
+        kind, _, part = table.key.partition("-")
+        if kind in ("terms", "pairs") and table.rows:
+            yield replace(table, caption=(part, *((": ", *table.caption) if table.caption else ())))
 
 
 def _metric(found: EffectsAnalysis, one: MetricEffects, at: str) -> Iterator[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from trialwise import statistics as st
 from trialwise.analysis.order.results import (
@@ -29,8 +30,9 @@ from trialwise.report.document import (
     Table,
     Text,
     Verdict,
+    table_of,
 )
-from trialwise.report.numbers import ABSENT, Estimate, Number, estimate, given, p_text
+from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
 
 _FINDINGS: dict[Finding, Outcome] = {
     "order matters": "bad",
@@ -126,6 +128,28 @@ def _treatments(found: OrderAnalysis) -> Iterator[Block]:
         columns,
         tuple(rows),
         tuple((each,) for each in (*facts, *told)),
+    )
+
+
+def table_for_print(found: OrderAnalysis) -> Table:
+    """Return the treatments in the form of the paper's Tables 3 to 5, with η² added."""
+    titles = ("test", "KW p", "corrected", "KW test", "Δ%", "η²", "CI case")
+    count = counted(len(found.treatments), "comparison")
+    caption = (f"{count}, {CORRECTIONS[found.correction]}, alpha = ", given(found.alpha, ""))
+    rows = tuple(map(_printed, found.treatments))
+    return replace(table_of("order", "", titles, rows, (1, 2, 4, 5, 6)), caption=caption)
+
+
+def _printed(one: TreatmentOrder) -> tuple[Cell, ...]:
+    mark = "•" if one.significant else "○"
+    return (
+        f"{one.treatment} ({one.group})" if one.group else one.treatment,
+        Number(one.p_value, kind="p_value"),
+        Number(one.p_corrected, kind="p_value"),
+        ABSENT if one.p_value is None else mark,
+        Number(one.percent_difference, digits=3),
+        Number(one.eta_squared, digits=3),
+        ABSENT if one.case is None else str(one.case),
     )
 
 

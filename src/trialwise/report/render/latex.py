@@ -54,6 +54,10 @@ _SPECIAL = {
     "√": r"$\surd$",
     "→": r"$\rightarrow$",
     "…": r"\ldots{}",
+    "•": r"$\bullet$",
+    "○": r"$\circ$",
+    "∞": r"$\infty$",
+    "ω": r"$\omega$",
     "`": r"\textasciigrave{}",
     "\n": " ",
 }
@@ -115,11 +119,20 @@ def latex_table(table: Table) -> str:
     return floating(table.key, latex_text(table.caption), [*_tabular_of(table), *facts])
 
 
-def latex_file(table: Table, command: str) -> str:
-    """Write a table without a float around it, for a separate file; its caption is a comment."""
-    caption = " ".join(plain(table.caption).split()) or "no inference"
-    begin = (f"% Written by `{command}`; needs \\usepackage{{booktabs}}.", f"% {visible(caption)}")
-    return "".join(f"{line}\n" for line in (*begin, *_tabular_of(table)))
+def latex_file(tables: Iterable[Table], command: str) -> str:
+    """Write tables without floats around them, for a separate file; their captions and facts are comments."""
+    lines = [f"% Written by `{command}`; needs \\usepackage{{booktabs}}."]
+    for table in tables:
+        lines += [
+            _comment(table.caption or ("no inference",)),
+            *_tabular_of(table),
+            *map(_comment, table.facts),
+        ]
+    return "".join(f"{line}\n" for line in (lines if len(lines) > 1 else [*lines, "% no inference"]))
+
+
+def _comment(text: Text) -> str:
+    return f"% {visible(' '.join(plain(text).split()))}"
 
 
 def _tabular_of(table: Table) -> Iterator[str]:
