@@ -152,12 +152,14 @@ def unpacked_gzip(path: Path, packed: bytes, most: int, error: type[TrialwiseErr
         try:
             parts.append(member.decompress(rest, left))
         except zlib.error as failure:
-            raise error(f"{path}: is no whole gzip file: {failure}") from failure
+            raise error(f"{path}: is not a complete gzip file: {failure}") from failure
         left -= len(parts[-1])
         if left <= 0:
             raise error(f"{path}: holds more than {megabytes(most)}", hint="unpack it, and cut it")
         if not member.eof:
-            raise error(f"{path}: is no whole gzip file", hint="was it copied or downloaded to its end?")
+            raise error(
+                f"{path}: is not a complete gzip file", hint="was it copied or downloaded to its end?"
+            )
         rest = member.unused_data.lstrip(b"\0")
     return b"".join(parts)
 
@@ -220,7 +222,7 @@ def _check_kind(path: Path, mode: int, error: type[TrialwiseError], *, pipe: boo
     if stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode)):
         return
     kind = next((words for is_one, words in _KINDS if is_one(mode)), "is no file")
-    raise error(f"{path}: {kind}, and a file is wanted")
+    raise error(f"{path}: {kind}, but a file is expected")
 
 
 def _chunks(path: Path, descriptor: int, most: int, error: type[TrialwiseError]) -> Iterator[bytes]:

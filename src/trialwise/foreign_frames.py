@@ -35,13 +35,13 @@ def library_errors(path: Path) -> Generator[None]:
         # The library's panic is not an `Exception`, and its class differs from the one declared to type checkers.
         if type(error).__name__ == "PanicException":
             raise AnalysisError(
-                f"{path}: cannot be read: the file is damaged", hint="write or fetch it anew"
+                f"{path}: cannot be read: the file is damaged", hint="write or fetch it again"
             ) from error
         if not isinstance(error, _EXPECTED):
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise AnalysisError(
-            f"{path}: cannot be read: {reason}", hint="a CSV or Parquet file is wanted"
+            f"{path}: cannot be read: {reason}", hint="expected a CSV or Parquet file"
         ) from error
 
 

@@ -49,7 +49,7 @@ def _footer(file: BinaryIO) -> bytes:
     tail = file.read(8)
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != MAGIC or length > size - 8:
-        raise ValueError("it is no whole Parquet file")
+        raise ValueError("it is not a complete Parquet file")
     if length > _MAX_OF_A_FOOTER:
         raise ValueError(f"its footer has {length} bytes, more than are read")
     file.seek(size - 8 - length)

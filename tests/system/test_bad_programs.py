@@ -129,7 +129,7 @@ def test_of_a_file_that_trials_add_to_each_has_what_it_added(bench: Bench):
     assert bench.run().failed == 0
     assert bench.values() == [row.factors["n"] for row in bench.rows()]
     output = bench.command_line("run", bench.file, "--directory", "again")
-    assert output.stderr.count("out.csv: the trials add to what stands there") == 1
+    assert output.stderr.count("out.csv: trials append to it") == 1
 
 
 def test_who_writes_late_is_ended_before_the_next_trial_begins(bench: Bench):

@@ -130,7 +130,7 @@ def test_nothing_of_a_namespace_outlives_a_killed_run(bench: Bench):
 
 def test_what_cannot_be_reset_so_is_refused_before_anything_runs(bench: Bench, tmp_path: Path):
     bench.write("true", rest="[reset]\nnamespace = true")
-    with pytest.raises(PlanError, match=r"reset\.namespace: is not there on workers that ssh reaches"):
+    with pytest.raises(PlanError, match=r"reset\.namespace: does not work on workers reached by ssh"):
         bench.run(workers=["ssh://nowhere"])
     shared = Bench(Path(f"/dev/shm/{tmp_path.name}-{os.getpid()}"))  # noqa: S108
     shared.folder.mkdir()
@@ -153,7 +153,7 @@ def test_a_machine_that_gives_none_stops_the_run_and_says_why(bench: Bench, monk
     result = bench.write("true", rest="[reset]\nnamespace = true").run()
     assert (result.ending.word, result.counts) == ("reset failed", {"planned": 2})
     assert (
-        "none can be made: unshare: unshare failed: Operation not permitted; try: run as root"
+        "cannot create one: unshare: unshare failed: Operation not permitted; try: run as root"
         in result.ending.text
     )
 

@@ -98,7 +98,10 @@ def test_an_oml_program_finds_the_collector_too(bench: Bench):
         ("", "no stream 'prog_transfer' came; streams that came: none"),
         ("Point('other', size=int).inject(1)", "streams that came: prog_other"),
         ("Point('transfer', bytes=int).inject(1)", "stream prog_transfer has no field 'size'"),
-        ("Point('transfer', size=str).inject('large')", "prog_transfer.size is 'large', which is no number"),
+        (
+            "Point('transfer', size=str).inject('large')",
+            "prog_transfer.size is 'large', which is not a number",
+        ),
         ("Point('transfer', size=float).inject(float('nan'))", "has 1 rows and no number in them"),
         ("Point('transfer', size=float).inject(float('inf'))", "is inf in one of 1 rows"),
         (

@@ -103,7 +103,7 @@ def test_a_folder_that_does_not_outlive_the_reboot_is_named(bench: Bench, machin
     more = 'folder = "/run/trialwise"'
     result = run(rebooting(bench, 'timeout = "5min"', rounds=1, more=more), machine)
     assert result.ending.word == "reset failed"
-    assert "has not outlived the reboot; try: name a folder on a disk" in result.ending.text
+    assert "did not survive the reboot; try: name a folder on a disk" in result.ending.text
 
 
 @pytest.mark.soak

@@ -67,7 +67,7 @@ def test_what_does_not_fit_later_is_counted_and_named(tmp_path: Path):
         tmp_path, "output", "--name", "prog", "--point", "p", "--format", "key-value", *python(code)
     )
     assert [int(row["x"]) for row in rows(file, "prog_p")] == [*range(20), 1, 7]
-    assert b"2 of 24 lines did not fit p; line 21: field x: 'abc' is no int64" in done.stderr
+    assert b"2 of 24 lines did not fit p; line 21: field x: 'abc' is not a valid int64" in done.stderr
     assert b"left out: y" in done.stderr
     assert "p_misfits\t2" in file.read_text()
 

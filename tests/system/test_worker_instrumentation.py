@@ -39,7 +39,7 @@ def test_what_a_worker_does_not_have_stops_that_worker_before_anything_runs(benc
     other = Bench(bench.folder / "other")
     other.folder.mkdir()
     other.write("true", rest="[instrumentation]\ncpus = [1023]\n" + workers(two), rounds=1)
-    assert "there is no CPU 1023 to be used there" in lost(other, two.names[:1])
+    assert "CPU 1023 is not available there" in lost(other, two.names[:1])
 
 
 def test_an_isolated_trial_sees_no_other_device(bench: Bench, two: Machines):

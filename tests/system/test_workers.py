@@ -259,7 +259,7 @@ def test_a_wrong_key(bench: Bench, two: Machines):
         text = lost(simple(bench, two), two.names[:1])
     finally:
         authorized.write_text(before)
-    assert "lets nobody in with the keys that were offered" in text
+    assert "accepts none of the keys that were offered" in text
     assert "Permission denied" in text
 
 
@@ -363,9 +363,9 @@ def test_kinds_that_only_run_here_are_refused(bench: Bench, two: Machines, kind:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["remote"], "is no worker"),
-        (["ssh://-oProxyCommand=x"], "is no worker"),
-        (["local", "local"], "stands there twice"),
+        (["remote"], "is not a valid worker"),
+        (["ssh://-oProxyCommand=x"], "is not a valid worker"),
+        (["local", "local"], "is given twice"),
     ],
 )
 def test_names_that_are_no_workers(bench: Bench, names: list[str], message: str):

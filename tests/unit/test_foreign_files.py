@@ -133,7 +133,7 @@ def test_gzip_is_unpacked_up_to_a_bound(tmp_path):
     ids=["two bytes", "cut", "none"],  # names of tests must not hold the time, which compressed data do
 )
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
-    with pytest.raises(AnalysisError, match="is no whole gzip file"):
+    with pytest.raises(AnalysisError, match="is not a complete gzip file"):
         unpacked_gzip(tmp_path / "x.gz", content, 1000)
 
 

@@ -26,5 +26,5 @@ def valid(form: type[_Form], path: Path, document: object, tool: str) -> _Form:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise AnalysisError(
-            f"{path}: looks like {tool}'s, but {where}: {first['msg']}", hint=f"write it anew with {tool}"
+            f"{path}: looks like {tool}'s, but {where}: {first['msg']}", hint=f"write it again with {tool}"
         ) from error

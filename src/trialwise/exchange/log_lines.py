@@ -262,7 +262,7 @@ def _problem(text: str, forms: Forms, what: str) -> str | None:
                 if _is_number(word) and abs(float(number)) > _largest(name := word.strip("[]")):
                     return f"{name} is {number[:40]}, and at most {_largest(name):.0f} can be"
             return None
-    return f"`{text[:60]}` is no line of {what}"
+    return f"`{text[:60]}` is not a line of {what}"
 
 
 def fixed(values: Times) -> pl.Series:

@@ -92,7 +92,7 @@ def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
         raise PlanError(f"{folder}: the script prints no command", hint=_HINT)
     if twice := [test for number, test in enumerate(tests) if test in tests[:number]]:
         raise PlanError(
-            f"{folder}: the command {twice[0]!r} stands twice, and every treatment runs once in a round",
+            f"{folder}: the command {twice[0]!r} occurs twice, but every treatment runs once per round",
             hint="make them differ, as by a variable before one: TRIAL=2 …; or leave one out with --commands FILE",
         )
     return OrderSage(config, found.folder, tuple(tests))
@@ -244,7 +244,7 @@ def _printed(source: OrderSage) -> list[str]:
     program, script = _script(source)
     path = source.folder / script
     if not path.resolve().is_relative_to(source.folder.resolve()) or not path.is_file():
-        raise PlanError(f"{path}: the script that prints the commands is not there", hint=_HINT)
+        raise PlanError(f"{path}: the script that prints the commands is missing", hint=_HINT)
     reader = READERS.get(program or {".py": "python3", ".sh": "bash"}.get(path.suffix, ""))
     if reader is None:
         raise PlanError(f"{path}: what it prints can be read from a script of Python or sh only", hint=_HINT)

@@ -82,7 +82,7 @@ def kind_of(path: Path) -> Kind:
         hint = (
             "known: packet logs, Parquet of packets, logs of mm-link, Pantheon's tunnel logs and merged logs"
         )
-        raise AnalysisError(f"{path}: this is no file of packets", hint=hint)
+        raise AnalysisError(f"{path}: this is not a packet file", hint=hint)
     return found
 
 

@@ -80,7 +80,7 @@ def _unpack(path: Path, folder: Path, most: int) -> None:
             content.read(_PADDING)  # the checksum follows it
     except _DAMAGED as error:
         raise AnalysisError(
-            f"{path}: is no whole archive: {error}", hint="was it copied or downloaded to its end?"
+            f"{path}: is not a complete archive: {error}", hint="was it copied or downloaded to its end?"
         ) from error
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be unpacked: {error.strerror or error}") from error

@@ -156,7 +156,7 @@ def _how_computed(logs: list[RunLog], metadata: Metadata) -> Iterator[str]:
     else:
         yield f"there is no {PERF}: throughput, delay and loss were computed from the logs of the tunnels"
     if metadata.runtime is None:
-        yield f"no runtime stands in {METADATA}: runs that ended early cannot be told from whole ones"
+        yield f"{METADATA} has no runtime: runs that ended early cannot be told from complete ones"
 
 
 def _left_by_pantheon(perf: Perf, logs: list[RunLog]) -> Iterator[str]:
@@ -179,7 +179,7 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"] if part != "[key]")
         raise AnalysisError(
-            f"{path}: is no {PERF}: {where}{first['msg']}",
+            f"{path}: is not a valid {PERF}: {where}{first['msg']}",
             hint="scheme, run, then `all` with tput, delay and loss",
         ) from error
 

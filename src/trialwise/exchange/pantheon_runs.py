@@ -104,6 +104,6 @@ def missing_notes(runs: Sequence[tuple[str, str]], metadata: Metadata) -> Iterat
     there = Counter(scheme for scheme, _ in runs)
     for scheme in metadata.cc_schemes or ():
         if there[scheme] == 0:
-            yield f"{scheme}: none of its runs is there, though the metadata name the scheme"
+            yield f"{scheme}: it has no runs, although the metadata name the scheme"
         elif metadata.run_times and there[scheme] < metadata.run_times:
             yield f"{scheme}: {there[scheme]} of {metadata.run_times} runs are there"

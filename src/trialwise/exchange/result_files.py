@@ -67,7 +67,8 @@ def _json(path: Path, content: bytes) -> object | None:
     except (ValueError, RecursionError) as error:
         if path.suffix == ".json" or path.name.endswith(".json.gz"):
             raise AnalysisError(
-                f"{path}: is no whole JSON document: {error}", hint="was the program that wrote it stopped?"
+                f"{path}: is not a complete JSON document: {error}",
+                hint="was the program that wrote it stopped?",
             ) from error
         return None
 
@@ -81,4 +82,4 @@ def _document(path: Path, document: object, name: str) -> TrialSet:
             f"{path}: is a result of {tool.name}, which is not read",
             hint="write its values as a CSV file with a row for each trial",
         )
-    raise AnalysisError(f"{path}: is no result of a tool that is known", hint=f"name {KNOWN}")
+    raise AnalysisError(f"{path}: is not a result of a known tool", hint=f"name {KNOWN}")

@@ -150,7 +150,9 @@ def _metrics(
             name = str(part["metric"][0]) if named else column
             units = _units_of(part) if column == "value" else []
             if len(units) > 1:
-                notes.append(f"{name} stands there in {' and '.join(units)}: left out; bring it to one unit")
+                notes.append(
+                    f"{name} stands there in {' and '.join(units)}: left out; convert it to one unit"
+                )
                 continue
             yield MetricFacts(name, units[0] if units else ""), column, part
 

@@ -130,7 +130,7 @@ def _begin(kept: Sequence[str], environment: Mapping[str, str], deadline: float,
         return Holder(started, _only_child(started.pid))
     _close(started)
     told = said.splitlines()[-1] if said else "nothing came of it in time"
-    return f"none can be made: {told}"
+    return f"cannot create one: {told}"
 
 
 def _first_words(started: subprocess.Popen[bytes], deadline: float, cancel: int) -> str:

@@ -69,7 +69,7 @@ def replanned(
         if not extend:
             raise PlanError(
                 f"{began.path}: the treatments differ from the plan that began here\n{difference_of(began.text, text)}",
-                hint="add --extend to lay out the rounds anew with the treatments of now; what is finished stays",
+                hint="add --extend to lay out the rounds anew with the present treatments; finished trials stay",
             )
         return _anew(experiment, ledger)
     step = _of_sizes(began, experiment, text, ledger, extend=extend)

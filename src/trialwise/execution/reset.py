@@ -29,7 +29,7 @@ MAX_OF_A_TEMPLATE = 1000
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
-NO_NAMESPACE_THERE = "reset.namespace: is not there on workers that ssh reaches"
+NO_NAMESPACE_THERE = "reset.namespace: does not work on workers reached by ssh"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 # Follow no symbolic links and enter no file systems mounted below: only what the file names is emptied.
 _EMPTY = """
@@ -326,7 +326,7 @@ def _check_directory(directory: FreshDirectory, folder: Path, results: Path) -> 
         raise PlanError(f"reset.directory: {path} is not a directory")
     if inside := [mount for mount in _mount_points() if mount == path or path in mount.parents]:
         raise PlanError(
-            f"reset.directory: {inside[0]} is mounted there, and what is mounted is not emptied",
+            f"reset.directory: {inside[0]} is mounted there, and mounted file systems are not emptied",
             hint="name a folder below it, or unmount it",
         )
 

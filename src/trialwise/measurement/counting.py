@@ -22,7 +22,7 @@ def why_not_counted(number: int | None, paranoid: str | None) -> str:
         level = paranoid or "not there"
         return f"kernel.perf_event_paranoid is {level}; lower it, run as root, or write NAME:u for the program's part"
     if number == errno.EBUSY:
-        return "the processor's counters are in use, or there are too few for so many"
+        return "the processor's counters are in use, or there are too few of them"
     if number in _ABSENT:
         return "this machine does not have it"
     return f"the kernel does not count it ({os.strerror(number or 0)})"

@@ -34,7 +34,7 @@ def type_name(kind: str | type) -> str:
         return kind
     if kind not in _TYPES:
         known = ", ".join(known.__name__ for known in _TYPES)
-        raise ValueError(f"{kind!r} is no type of a field; write one of {known}, or a name such as 'uint32'")
+        raise ValueError(f"{kind!r} is not a field type; write one of {known}, or a name such as 'uint32'")
     return _TYPES[kind]
 
 

@@ -92,5 +92,5 @@ def _lines(report: Report) -> Iterator[Line]:
 def _number(line: Line, key: str) -> float:
     value = line.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TrialError(f"the sender's report has {value!r} as {key}, which is no number")
+        raise TrialError(f"the sender's report has {value!r} as {key}, which is not a number")
     return float(value)

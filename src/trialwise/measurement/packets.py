@@ -314,7 +314,7 @@ def _finite(column: pl.Series) -> Seconds:
 
     values = column.cast(pl.Float64).to_numpy()
     if not np.isfinite(values).all() or (np.abs(values) > _LATEST).any():
-        raise ValueError(f"column {column.name} has a value that is no time in seconds")
+        raise ValueError(f"column {column.name} has a value that is not a time in seconds")
     return values
 
 

@@ -107,7 +107,7 @@ def _numbers(name: str, rows: list[tuple[float, object]]) -> StreamRows:
     numbers = [(time, value) for time, value in rows if value is not None]
     for _, value in numbers:
         if not isinstance(value, int | float):
-            raise TrialError(f"{name} is {value!r:.60}, which is no number")
+            raise TrialError(f"{name} is {value!r:.60}, which is not a number")
     values = np.array([value for _, value in numbers], dtype=np.float64)
     if not len(values):
         raise TrialError(f"{name} has {len(rows)} rows and no number in them")

@@ -214,7 +214,7 @@ def _why_open(row: ComparisonRow) -> str | None:
         return None
     if row.difference is not None and row.difference.margin == 0:
         given = percent(row.difference.margin_percent or 0.0)
-        return f"undecided: {given} of a mean of 0 is no margin; give it in the unit: --margin {row.metric.name}=0.1"
+        return f"undecided: {given} of a mean of 0 is not a valid margin; give it in the unit: --margin {row.metric.name}=0.1"
     return f"undecided: {row.reason}"
 
 

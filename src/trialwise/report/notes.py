@@ -112,18 +112,19 @@ def _estimates(found: Estimation) -> Iterator[Note]:
     """Yield the notes on estimates from many trials, and on control variates if any were used."""
     yield Note(
         "Estimates",
-        "Pooled: of all samples of all trials, which are clusters of samples. The interval of a percentile holds every value whose "
-        "share of samples is compatible with it, by the variance of that share between trials; that of a mean is of a ratio, by "
-        "Student's t over trials. Per trial: the mean over trials of each one's own number, by Student's t. Which sample a "
-        "percentile is (nearest rank, or linear between two) stands beside it. Each interval is of its level by itself.",
+        "Pooled: over all samples of all trials, with trials as clusters of samples. The interval of a percentile "
+        "contains every value whose share of samples is compatible with it, given the variance of that share between "
+        "trials; the interval of a mean is that of a ratio, by Student's t over trials. Per trial: the mean over trials "
+        "of each trial's own number, by Student's t. The rule for a percentile (nearest rank, or linear between two "
+        "samples) is given beside it. Each interval holds at its level by itself.",
         (_COCHRAN, _WOODRUFF, _KORN),
     )
     if any(one.controlled is not None for one in found.estimates):
         yield Note(
             "Control variates",
-            "A regression on what is known of each trial's workload, whose mean comes from drawn workloads that are not "
-            "simulated, takes out of the estimate what these explain. The plain interval is to be used until there are trials "
-            "enough, and beside the other one in any case.",
+            "A regression on known properties of each trial's workload, whose means come from sampled workloads that are "
+            "not simulated, removes from the estimate what these properties explain. Use the plain interval until there "
+            "are enough trials, and compare both in any case.",
             (_LAVENBERG,),
         )
 
@@ -149,11 +150,11 @@ def order_notes(view: OrderSummary) -> tuple[Note, ...]:
 def _verdicts() -> Note:
     return Note(
         "Verdicts",
-        "Different: the difference of means is more than the margin δ; equivalent: it is within ±δ (two one-sided tests); else "
-        "undecided, with the number of further units of each side that would decide it with a chance of 90 %. Welch's interval of "
-        "the difference, the shift of Hodges and Lehmann, the ratio with Fieller's interval; Holm's correction over all pairs and "
-        "metrics, of which each counts with the likelier of both claims. The unit is the highest level that varies (host, boot, "
-        "build, process, trial): more trials inside it make nothing more certain.",
+        "Different: the means differ by more than the margin δ; equivalent: the difference is within ±δ (two one-sided "
+        "tests); otherwise undecided, with the number of further units per side that would decide it with a probability "
+        "of 90 %. Welch's interval of the difference, the Hodges–Lehmann shift, the ratio with Fieller's interval; Holm's "
+        "correction over all pairs and metrics, each of which counts with the likelier of its two claims. The unit is the "
+        "highest level that varies (host, boot, build, process, trial): more trials inside it add no certainty.",
         (_WELCH, _SCHUIRMANN, _HODGES, _FIELLER, _HOLM, _SHAFFER),
     )
 
@@ -161,8 +162,9 @@ def _verdicts() -> Note:
 def _ranks() -> Note:
     return Note(
         "Ranks and the Pareto set",
-        "A treatment ranks between one more than the number of those shown to be better, and as many as are not shown to be worse; "
-        "all ranks hold together. A treatment leaves the Pareto set where some other is shown to be better in every metric.",
+        "A treatment's best possible rank is one more than the number of treatments shown to be better, its worst "
+        "possible rank the number, itself included, not shown to be worse; all ranks hold together. A treatment leaves "
+        "the Pareto set if another is shown to be better in every metric.",
         (_MOHAMAD, _HSU, _BERGER),
     )
 
@@ -170,9 +172,10 @@ def _ranks() -> Note:
 def _fixed_against_random() -> Note:
     return Note(
         "Fixed against random order",
-        "For each treatment Kruskal and Wallis' test of its values in fixed against those in random order, corrected for the "
-        "number of treatments, with η² = (H − 1)/(n − 2) as its effect size; the shift is the median of all differences (Hodges "
-        "and Lehmann). The cases compare rank-based intervals of both medians: case 2 does not show that nothing changes.",
+        "For each treatment, the Kruskal–Wallis test compares its values in fixed order with those in random order, "
+        "corrected for the number of treatments, with η² = (H − 1)/(n − 2) as its effect size; the shift is the median of "
+        "all differences (Hodges and Lehmann). The cases compare rank-based intervals of both medians: case 2 does not "
+        "show that nothing changes.",
         (_ORDERSAGE, _KRUSKAL, _HODGES, _HOLM),
     )
 
@@ -180,10 +183,10 @@ def _fixed_against_random() -> Note:
 def _carried() -> Note:
     return Note(
         "Carry-over, position and drift",
-        "For each treatment a regression on its position, on how the round went, and on the treatment that ran right before it; "
-        "and another one on which treatments had run in the round at all. p-values and intervals of pairs hold for all pairs of "
-        "both kinds together, by the largest |t| of permuted residuals (with very many pairs, of the first kind alone, by t "
-        "distributions and Šidák's inequality). The pairs found are taken into account when the others are judged.",
+        "For each treatment, a regression on its position, on how the round went, and on the treatment right before it; "
+        "and another one on which treatments had run earlier in the round. p-values and intervals of pairs hold for all "
+        "pairs of both kinds together, by the largest |t| of permuted residuals (with very many pairs, of the first kind "
+        "alone, by t distributions and Šidák's inequality). The pairs found are accounted for when the others are judged.",
         (_WESTFALL, _FREEDMAN),
     )
 
@@ -196,11 +199,12 @@ def path_notes(path: PathAnalysis) -> tuple[Note, ...]:
 def _plane() -> Note:
     return Note(
         "The throughput–delay plane",
-        "Where both metrics have a KPI, the region is the quadrant that their first KPIs bound, each at its own confidence. Where "
-        "not, it is the rectangle of two-sided intervals of both medians at 97.5 % each. By Bonferroni's inequality both sides hold "
-        "together with at least what is left after adding up what each may miss, however throughput and delay hang together. A "
-        "region speaks of one treatment by itself, in one series; that regions do not overlap is no test of a difference. The "
-        "means, as Pantheon prints them, carry no statement of confidence.",
+        "If both metrics have a KPI, the region is the quadrant that their first KPIs bound, each at its own confidence. "
+        "Otherwise it is the rectangle of two-sided intervals of both medians at 97.5 % each. By Bonferroni's inequality, "
+        "both sides hold together with at least the confidence that remains after adding up what each may miss, whatever "
+        "the dependence between throughput and delay. A region describes one treatment by itself, in one series; regions "
+        "that do not overlap are not a test of a difference. The means, as Pantheon prints them, carry no confidence "
+        "statement.",
         (_PANTHEON, _DUNN, _THOMPSON),
     )
 
@@ -208,10 +212,11 @@ def _plane() -> Note:
 def _packets(path: PathAnalysis) -> Note:
     return Note(
         "Packets",
-        "Results of flows are read from every packet: throughput is what arrived over the time that the flow was scheduled, delay "
-        "the 95th percentile of the one-way delay of what arrived, loss the share of packets dropped of those whose fate is known. "
-        f"A trial in which one packet in a hundred was late by more than {path.lateness:g} ms, or one was lost without a line in the "
-        "log, is not valid: there the emulator was the bottleneck, and its numbers say nothing of the schemes.",
+        "Results of flows are computed from every packet: throughput is the data delivered over the time that the flow was "
+        "scheduled, delay the 95th percentile of the one-way delay of delivered packets, loss the share of packets dropped among "
+        f"those whose fate is known. A trial in which one packet in a hundred was late by more than {path.lateness:g} ms, or one "
+        "was lost without a log entry, is invalid: the emulator was then the bottleneck, and the numbers say nothing about the "
+        "schemes.",
         (_PANTHEON, _JAIN),
     )
 
@@ -219,10 +224,10 @@ def _packets(path: PathAnalysis) -> Note:
 def _kpis() -> Note:
     return Note(
         "KPIs",
-        "A KPI is a bound, at a confidence, on a percentile of the metric over the trials of a series: the value of a rank "
-        "that an exact binomial probability picks. It takes no shape of the distribution for granted, but trials "
-        "that are independent and alike; randomised order is what makes them so. With too few trials there is no such "
-        "bound, and the report says how many it needs.",
+        "A KPI is a bound, at a confidence, on a percentile of the metric over the trials of a series: the value at a "
+        "rank chosen by an exact binomial probability. It assumes no shape of the distribution, only that trials are "
+        "independent and identically distributed, which randomised order provides. With too few trials there is no such "
+        "bound, and the report says how many are needed.",
         (_THOMPSON, TRISCALE),
     )
 
@@ -230,9 +235,10 @@ def _kpis() -> Note:
 def _scores() -> Note:
     return Note(
         "Variability scores",
-        "A score is the range between bounds on a percentile of the KPIs of all series and on its mirror image. Each bound "
-        "holds at the confidence asked for (for the median, both together); how surely both hold together is stated beside "
-        "it, and so is the chance that the KPI of one more series falls in between, were all series alike.",
+        "A score is the range between bounds on a percentile of the KPIs of all series and on its mirror image. Each "
+        "bound holds at the requested confidence (for the median, both together); the confidence with which both hold "
+        "together is stated beside it, and so is the probability that the KPI of one more series falls in between, if all "
+        "series are alike.",
         (TRISCALE,),
     )
 
@@ -240,10 +246,9 @@ def _scores() -> Note:
 def _independence() -> Note:
     return Note(
         "Independence",
-        "Permutation test of the lag-1 autocorrelation and Kendall's test of a trend, together by Holm's procedure at 5 %. "
-        "Four trials or fewer cannot show dependence at that level, whatever they are; trials that all gave one number have no "
-        "autocorrelation. A failed test makes a KPI "
-        "descriptive; a passed one is no proof.",
+        "Permutation test of the lag-1 autocorrelation and Kendall's test for a trend, combined by Holm's procedure at 5 "
+        "%. Four trials or fewer cannot show dependence at that level, whatever their values; trials that all gave one "
+        "number have no autocorrelation. A failed test makes a KPI descriptive; a passed one proves nothing.",
         (_KENDALL, _HOLM),
     )
 
@@ -260,9 +265,9 @@ def _independence_paper() -> Note:
 def _convergence() -> Note:
     return Note(
         "Convergence",
-        "The drift of the measure over twenty batches of a trial, as a share of its median, must lie within the tolerance "
-        "with the confidence asked for (an equivalence test: noise does not pass for steadiness). If it does not, the "
-        "start-up that MSER-5 finds is cut and the rest is tested again.",
+        "The drift of the measure over twenty batches of a trial, relative to its median, must lie within the tolerance "
+        "at the requested confidence (an equivalence test, so that noise does not pass for steadiness). If it does not, "
+        "the start-up found by MSER-5 is cut and the rest is tested again.",
         (_WHITE,),
     )
 
@@ -270,7 +275,7 @@ def _convergence() -> Note:
 def _convergence_paper() -> Note:
     return Note(
         "Convergence (as in the paper)",
-        "Theil–Sen slope of the measure over sliding windows of half the samples, scaled to [−1, 1]; passed where its "
+        "Theil–Sen slope of the measure over sliding windows of half the samples, scaled to [−1, 1]; passed if its "
         "interval lies within the tolerance. The metric is then the median over the windows.",
         (_THEIL, _SEN, TRISCALE),
     )
@@ -279,8 +284,9 @@ def _convergence_paper() -> Note:
 def _band() -> Note:
     return Note(
         "Bands of distributions",
-        "Grey: the band of Dvoretzky, Kiefer, Wolfowitz and Massart, which holds the whole distribution at once. Dotted: "
-        "the bound on each percentile by itself, as in Fig. 7 of the TriScale paper; those do not hold together.",
+        "Grey: the band of Dvoretzky, Kiefer, Wolfowitz and Massart, which holds for the whole distribution at once. "
+        "Dotted: the bound on each percentile by itself, as in Fig. 7 of the TriScale paper; these bounds do not hold "
+        "together.",
         (_MASSART, TRISCALE),
     )
 
@@ -288,7 +294,7 @@ def _band() -> Note:
 def _rounding() -> Note:
     return Note(
         "Numbers",
-        "Numbers have four significant digits. Lower bounds are rounded down and upper bounds up, so that what is printed "
-        "holds as well. All digits stand in the JSON form (trialwise analyze --json).",
+        "Numbers have four significant digits. Lower bounds are rounded down and upper bounds up, so that the printed "
+        "statement holds as well. The JSON form (trialwise analyze --json) has all digits.",
         (),
     )

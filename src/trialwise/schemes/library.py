@@ -31,7 +31,7 @@ def scheme_files(folders: Iterable[Path] = ()) -> Mapping[str, Path]:
         for path in _in_folder(folder):
             if path.stem in files:
                 raise PlanError(
-                    f"scheme {path.stem!r} stands twice: {files[path.stem]} and {path}", hint="rename one"
+                    f"scheme {path.stem!r} occurs twice: {files[path.stem]} and {path}", hint="rename one"
                 )
             files[path.stem] = path
     return {path.stem: path for path in _in_folder(SHIPPED)} | files

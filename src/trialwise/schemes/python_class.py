@@ -85,7 +85,7 @@ def class_read(name: str, folder: Path) -> Callable[..., object]:
     try:
         module = ast.parse(text, str(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise PlanError(f"scheme {name!r}: {path} is no Python: {error}") from error
+        raise PlanError(f"scheme {name!r}: {path} is not valid Python: {error}") from error
     if class_name not in _names_bound(module):
         raise PlanError(f"scheme {name!r}: {path} has no class {class_name}")
     classes = [each for each in module.body if isinstance(each, ast.ClassDef) and each.name == class_name]
@@ -168,7 +168,7 @@ def _module(scheme: str, name: str, path: Path) -> ModuleType:
 def _no_file(scheme: str, path: Path) -> PlanError:
     return PlanError(
         f"scheme {scheme!r}: there is no file {path}",
-        hint="the module stands beside the experiment file, or in the folder of the call",
+        hint="put the module beside the experiment file, or in the folder of the call",
     )
 
 

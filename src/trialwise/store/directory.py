@@ -160,12 +160,12 @@ def _open_lock(path: Path, flags: int) -> int:
     """Open the lock file, which is written to; reject a link, which leads elsewhere, and a pipe, which blocks."""
     if path.is_symlink():
         raise StoreError(
-            f"{path}: is a link, which is not followed", hint="remove it; it is made anew where it is missing"
+            f"{path}: is a link, which is not followed", hint="remove it; it is created again when missing"
         )
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise StoreError(f"{path}: is no regular file", hint="remove it; it is made anew where it is missing")
+        raise StoreError(f"{path}: is not a regular file", hint="remove it; it is created again when missing")
     return descriptor
 
 

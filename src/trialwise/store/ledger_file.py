@@ -93,7 +93,7 @@ class LedgerFile:
             kind, name = foreign[0]
             raise StoreError(
                 f"{self.path}: holds the {kind} {name!r}, which no Trialwise makes",
-                hint="do not use it before whoever sent it has explained that",
+                hint="do not use it until its sender has explained this",
             )
         meta = self.meta()
         if meta.get("format") == WITHOUT_PROCESS:

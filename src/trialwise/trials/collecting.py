@@ -58,7 +58,7 @@ def check_measurement(experiment: Experiment) -> None:
     if measurement is None:
         return
     if measurement.config is not None and not (experiment.folder / measurement.config).is_file():
-        raise PlanError(f"measurement.config: {experiment.folder / measurement.config} is not there")
+        raise PlanError(f"measurement.config: {experiment.folder / measurement.config} does not exist")
     with tempfile.TemporaryDirectory() as folder:
         try:
             _started(measurement, Path(folder)).stop(0.0)
@@ -166,7 +166,7 @@ class Collecting:
         except OSError as error:
             raise TrialError(f"measurement.config: {source}: {error.strerror}") from error
         except KeyError as error:
-            raise TrialError(f"measurement.config: {source}: {{{error.args[0]}}} is no factor") from error
+            raise TrialError(f"measurement.config: {source}: {{{error.args[0]}}} is not a factor") from error
         target = self._folder / f"streams{source.suffix}"
         target.write_text(text, encoding="utf-8")
         return target

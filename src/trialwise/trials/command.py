@@ -283,7 +283,7 @@ def file_sources(experiment: Experiment) -> Iterator[TextSource]:
 def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Iterator[str]:
     """Remark, for each file that trials append to, that only each trial's own part counts."""
     for path in dict.fromkeys(source.path for source in file_sources(experiment) if added(source)):
-        yield f"{path}: the trials add to what stands there; of each only what it added is read"
+        yield f"{path}: trials append to it; of each trial, only what it appended is read"
 
 
 def kept_places(

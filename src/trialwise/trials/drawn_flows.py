@@ -157,5 +157,5 @@ def _read(path: Path) -> str:
     try:
         return _text(path) if path.is_file() else _text_of_pipe(path)
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        said = error.strerror if isinstance(error, OSError) else "it is not text"
         raise PlanError(f"{path}: cannot be read: {said}") from error

@@ -70,7 +70,9 @@ class Arrivals:
         if self.rate is not None:
             return self.rate
         if capacity is None:
-            raise ValueError("load= is a share of the path's rate, which this path has not: write rate=20/s")
+            raise ValueError(
+                "load= is a share of the path's rate, which this path does not have: write rate=20/s"
+            )
         return (self.share or 0.0) * capacity / (8 * self.sizes.mean)
 
 
@@ -152,7 +154,7 @@ def _rows(path: Path) -> list[list[str]]:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: it is no CSV: {error}") from error
+        raise ValueError(f"{path}: it is not CSV: {error}") from error
 
 
 def _flow(path: Path, line: int, row: list[str], places: list[int]) -> tuple[int, int]:

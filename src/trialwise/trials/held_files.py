@@ -73,7 +73,7 @@ class HeldFiles:
         try:
             return Path(_name(copy)).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise PlanError(f"{Path(folder) / name}: is no text") from error
+            raise PlanError(f"{Path(folder) / name}: is not text") from error
 
     def as_held(self, path: Path) -> Path:
         """Return a path at which a file can be read as it was: in memory if it is held, else its own path."""

@@ -139,9 +139,7 @@ def check_instruments(experiment: Experiment) -> None:
     instrumentation = experiment.instrumentation
     if absent := sorted(set(instrumentation.cpus) - os.sched_getaffinity(0)):
         usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
-        raise PlanError(
-            f"instrumentation.cpus: there is no CPU {absent[0]} to be used", hint=f"known: {usable}"
-        )
+        raise PlanError(f"instrumentation.cpus: CPU {absent[0]} is not available", hint=f"known: {usable}")
     missing = _missing(instrumentation)
     for metric, source in sources_of(experiment.metrics, InstrumentSource):
         if source.name in missing:

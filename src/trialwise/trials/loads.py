@@ -57,7 +57,7 @@ def parse_load(text: str, folder: Path) -> Load:
     """
     kind, _, amount = text.partition(":")
     if kind not in GRAMMAR or (kind == "bulk" and amount):
-        raise PlanError(f"{text!r} is no load", hint=f"write one of {', '.join(GRAMMAR.values())}")
+        raise PlanError(f"{text!r} is not a valid load", hint=f"write one of {', '.join(GRAMMAR.values())}")
     try:
         return _load(text, kind, amount, folder)
     except ValueError as error:

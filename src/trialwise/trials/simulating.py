@@ -194,7 +194,7 @@ def _checked(
 def is_ns3(trial: SimulationTrial) -> bool:
     """Return True if a trial with its placeholders filled in uses ns-3; raise PlanError if its engine is unknown."""
     if trial.engine not in SIMULATION_ENGINES:
-        raise PlanError(f'engine: "{trial.engine}" is none: it is one of {", ".join(SIMULATION_ENGINES)}')
+        raise PlanError(f'engine: "{trial.engine}" is unknown: it is one of {", ".join(SIMULATION_ENGINES)}')
     return trial.engine == "ns3"
 
 

@@ -111,7 +111,7 @@ def test_parquet_is_read_whatever_its_name(tmp_path: Path) -> None:
         ("v\nNA\n\n", "holds no number"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is a binary file"),
         (b"PAR1 and then nothing", "cannot be read"),
-        (b"\x1f\x8b and then nothing", "is no whole gzip file"),
+        (b"\x1f\x8b and then nothing", "is not a complete gzip file"),
         (b"v,a\n\xff\xfe,1\n", "cannot be read"),
     ],
 )

@@ -216,7 +216,7 @@ def test_values_that_never_vary_are_judged_and_a_margin_of_nothing_is_said(folde
     (folder / "c2.csv").write_text("treatment,value\n" + "a,5\n" * 6 + "b,0\n" * 6 + "c,6\n" * 6)
     done = run("c1.csv", "c2.csv", "--margin", "3%", "--better", "lower", cwd=folder)
     assert "3 comparisons: 1 different (1 worse), 1 equivalent, 1 undecided" in done.stdout
-    assert "3 % of a mean of 0 is no margin; give it in the unit: --margin value=0.1" in done.stdout
+    assert "3 % of a mean of 0 is not a valid margin; give it in the unit: --margin value=0.1" in done.stdout
     absolute = run("c1.csv", "c2.csv", "--margin", "value=0.1", "--gate", "--better", "lower", cwd=folder)
     assert "1 different (1 worse), 2 equivalent" in absolute.stdout
     assert absolute.returncode == 1

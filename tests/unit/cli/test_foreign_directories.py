@@ -76,7 +76,7 @@ def test_a_pipe_in_place_of_the_experiment_is_refused(begun, tmp_path: Path, ver
     (directory / "experiment.toml").unlink()
     os.mkfifo(directory / "experiment.toml")
     code, text = said(verb, directory)
-    assert (code, "experiment.toml: is a pipe, and a file is wanted" in text) == (2, True), text
+    assert (code, "experiment.toml: is a pipe, but a file is expected" in text) == (2, True), text
 
 
 @pytest.mark.parametrize("verb", ["status", "analyze", "run"])
@@ -301,7 +301,7 @@ def words_for_numbers(file: Path, outside: Path) -> None:
     ("spoil", "sentence"),
     [
         (a_link, "is a link, which is not followed"),
-        (a_pipe, "is a pipe, and a file is wanted"),
+        (a_pipe, "is a pipe, but a file is expected"),
         (a_folder_behind_a_link, "samples is a link, which is not followed"),
         (damaged, "cannot be read"),
         (other_columns, "cannot be read"),
@@ -333,7 +333,7 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("spoil", "sentence"),
     [
         (a_link, "is a link, which is not followed"),
-        (a_pipe, "is a pipe, and a file is wanted"),
+        (a_pipe, "is a pipe, but a file is expected"),
         (a_folder_behind_a_link, "samples is a link, which is not followed"),
     ],
 )
@@ -365,7 +365,7 @@ def test_packets_are_regular_files_of_the_directory(tmp_path: Path, spoil: Calla
     write_packets(file, steady(0.1, 0.01))
     assert len(read_packets(file, within=tmp_path / "results"))
     spoil(file, tmp_path / "outside")
-    with pytest.raises(AnalysisError, match=r"is not followed|and a file is wanted"):
+    with pytest.raises(AnalysisError, match=r"is not followed|but a file is expected"):
         read_packets(file, within=tmp_path / "results")
 
 
@@ -419,7 +419,7 @@ def test_the_lock_of_a_directory_is_no_link_and_no_pipe(begun, tmp_path: Path):
     (directory / ".lock").unlink()
     os.mkfifo(directory / ".lock")
     code, text = said("run", directory)
-    assert (code, ".lock: is no regular file" in text) == (5, True), text
+    assert (code, ".lock: is not a regular file" in text) == (5, True), text
     code, text = said("status", directory)
     assert code == 0, text
 

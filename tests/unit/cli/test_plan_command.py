@@ -197,7 +197,7 @@ def test_each_worker_is_shown_with_its_order(capsys, file):
     assert f"Order on ssh://b (seed {second['seed']})\n" in out
     assert "the experiment takes 1min, all 2 workers running at once\n" in out
     assert "ssh://b" not in printed(capsys, path, workers=("local",))
-    with pytest.raises(PlanError, match="is no worker"):
+    with pytest.raises(PlanError, match="is not a valid worker"):
         plan(path, workers=("remote",))
 
 
@@ -310,8 +310,8 @@ def test_a_pilot_finds_the_modules_and_files_of_the_experiment(capsys, tmp_path,
         ('open("EXECUTED", "w").close()\nOwn = make()\n', None),
         ('open("EXECUTED", "w").close()\nclass Another: ...\n', "has no class Own"),
         ('open("EXECUTED", "w").close()\nclass Own:\n    feedback = "smoke"\n', "feedback must be"),
-        ('open("EXECUTED", "w").close()\nclass Own(:\n', "is no Python"),
-        ("(" * 100_000, "is no Python"),
+        ('open("EXECUTED", "w").close()\nclass Own(:\n', "is not valid Python"),
+        ("(" * 100_000, "is not valid Python"),
         (None, "there is no file"),
     ],
 )

@@ -94,7 +94,7 @@ def test_packages_are_not_installed_unasked(tmp_path: Path):
         (["check", "cubic", "--path", "rate="], "'rate' has no value"),
         (["check", "cubic", "--path", "rate=12Mbit"], "12Mbit"),
         (["check", "cubic", "--path", "nowhere"], "no path is called 'nowhere'"),
-        (["check", "cubic", "--load", "bulky"], "is no load"),
+        (["check", "cubic", "--load", "bulky"], "is not a valid load"),
         (["check", "udp-fixed", "--load", "bulk"], "it knows: rate"),
     ],
 )

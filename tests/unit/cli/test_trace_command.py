@@ -146,7 +146,7 @@ def test_from_logs(folder: Path):
         ("cut some.trace --from 9", "--from 9: not a duration", None),
         ("from-capture some.trace", "neither pcap nor pcapng", "tcpdump"),
         ("from-capture some.trace --direction to", "--direction to: to whom?", "--host or --port"),
-        ("from-log some.trace", "this is no file of packets", "known: packet logs"),
+        ("from-log some.trace", "this is not a packet file", "known: packet logs"),
     ],
 )
 def test_refusals_say_what_and_what_to_try(folder: Path, words: str, problem: str, hint: str | None):

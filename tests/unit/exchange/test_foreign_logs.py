@@ -37,8 +37,8 @@ def little_memory():
         (MERGED + "10.0 - 4294967296 10.0 1\n", r":3: SIZE is 4294967296"),
         (MERGED + "1" * 20 + " + 1504 1\n", r":3: TIME is 1+, and at most 9000000000000 can be"),
         (MERGED + "10.0 - 1504 -" + "9" * 30 + " 1\n", r":3: DELAY is -9+"),
-        (MERGED + "1.0 # 1504 NaN\n", r":3: `1.0 # 1504 NaN` is no line"),
-        (MERGED + "inf + 1504 1\n", r":3: `inf \+ 1504 1` is no line"),
+        (MERGED + "1.0 # 1504 NaN\n", r":3: `1.0 # 1504 NaN` is not a line"),
+        (MERGED + "inf + 1504 1\n", r":3: `inf \+ 1504 1` is not a line"),
         (MERGED.replace("1000", "9" * 400) + "1.0 + 1504 1\n", r":1: `9{40}` is not the time"),
         (MERGED.replace("1000", "nan") + "1.0 + 1504 1\n", r":1: `nan` is not the time"),
         (
@@ -77,7 +77,7 @@ def test_what_is_no_file_is_refused(tmp_path, kind):
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(AnalysisError, match="a file is wanted"):
+    with pytest.raises(AnalysisError, match="a file is expected"):
         read_packet_file(path)
 
 

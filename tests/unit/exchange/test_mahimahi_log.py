@@ -117,7 +117,7 @@ def test_a_line_that_is_none_is_named(log: Path, line: str):
     log.write_text(EXAMPLE + line + "\n607 # 1504\n")
     with pytest.raises(AnalysisError) as refusal:
         read_mahimahi_log(log)
-    assert refusal.value.message == f"{log}:20: `{line}` is no line of an mm-link log"
+    assert refusal.value.message == f"{log}:20: `{line}` is not a line of an mm-link log"
     assert all(form in str(refusal.value.hint) for form in FORMS.values())
 
 

@@ -145,14 +145,14 @@ def test_a_script_of_the_shell_and_a_file_of_commands(repository, tmp_path):
     ("change", "says"),
     [
         ({"script": "import os\nprint(os.listdir())\n"}, r"exp_config.py:2: what it prints cannot be known"),
-        ({"script": "print('a')\nprint('a')\n"}, "the command 'a' stands twice"),
+        ({"script": "print('a')\nprint('a')\n"}, "the command 'a' occurs twice"),
         ({"script": "x = 3\n"}, "prints no command"),
         (
             {"config": CONFIG.replace("n_runs = 3", "n_runs = 2 + len('a')")},
             "n_runs is more than a plain value",
         ),
         ({"config": CONFIG.replace("n_runs = 3", "n_runs = 0")}, "n_runs must be a whole number"),
-        ({"config": CONFIG.replace("exp_config.py", "../../secret.py")}, "is not there"),
+        ({"config": CONFIG.replace("exp_config.py", "../../secret.py")}, "is missing"),
         ({"config": "repo = 3\n"}, "repo must be a text"),
         ({"config": "repo = (\n"}, "config.py:1: is not Python"),
     ],

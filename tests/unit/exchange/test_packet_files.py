@@ -45,7 +45,7 @@ def test_files_are_told_apart(tmp_path: Path, content: bytes, kind: str):
 @pytest.mark.parametrize("content", [b"", b"1\n2\n", b"# a page\n", b"\xff\xfe\x00", b"time,value\n1,2\n"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(AnalysisError, match="this is no file of packets"):
+    with pytest.raises(AnalysisError, match="this is not a packet file"):
         kind_of(tmp_path / "x")
 
 

@@ -127,7 +127,7 @@ def test_one_that_is_cut_off_is_refused_with_its_name(folder, tmp_path, ending, 
     path = pack(folder, tmp_path / f"x.tar.{ending}")
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(AnalysisError, match=r"x\.tar.*: (is no whole archive|cannot be unpacked)"):
+    with pytest.raises(AnalysisError, match=r"x\.tar.*: (is not a complete archive|cannot be unpacked)"):
         read_trials(path)
 
 
@@ -144,7 +144,7 @@ def test_one_with_a_damaged_byte_gives_no_traceback(folder, tmp_path, ending):
 def test_what_is_no_archive_is_refused(tmp_path):
     path = tmp_path / "x.tar.gz"
     path.write_text("scheme,value\n")
-    with pytest.raises(AnalysisError, match="is no whole archive"):
+    with pytest.raises(AnalysisError, match="is not a complete archive"):
         read_trials(path)
 
 

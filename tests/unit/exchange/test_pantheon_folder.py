@@ -158,7 +158,7 @@ def test_runs_that_pantheons_file_lacks_and_that_are_missing_are_named(tmp_path,
     metadata(folder, runtime=30, cc_schemes=["cubic", "vegas"], run_times=3)
     notes = trials_of(folder).notes
     assert "cubic: 2 of 3 runs are there" in notes
-    assert "vegas: none of its runs is there, though the metadata name the scheme" in notes
+    assert "vegas: it has no runs, although the metadata name the scheme" in notes
     perf = {"cubic": {"1": {"all": {"tput": 1.2, "delay": 20.0, "loss": 0.0}}}}
     (folder / "pantheon_perf.json").write_text(json.dumps(perf))
     found = trials_of(folder)

@@ -245,11 +245,11 @@ def test_logs_that_do_not_belong_together_are_refused(tmp_path: Path):
         (
             read_merged_log,
             "# init timestamp: 1\n1.0 + 88 1 2\n",
-            "log:2: `1.0 \\+ 88 1 2` is no line of a merged",
+            "log:2: `1.0 \\+ 88 1 2` is not a line of a merged",
         ),
         (read_merged_log, "1.0 + 88\n", "log:1: the time is missing"),
         (read_tunnel_log, "# x ingress: soon\n", "log:1: `soon` is not the time"),
-        (read_tunnel_log, "# x ingress: 1\n1.0 - 1 88\n", "log:2: `1.0 - 1 88` is no line of a tunnel"),
+        (read_tunnel_log, "# x ingress: 1\n1.0 - 1 88\n", "log:2: `1.0 - 1 88` is not a line of a tunnel"),
         (read_tunnel_log, "# x ingress: 1\n1.0 - 1 - x\n", "log:2: `1.0 - 1 - x`"),
     ],
 )

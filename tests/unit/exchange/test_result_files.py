@@ -264,9 +264,9 @@ def test_parquet_is_a_table_too(tmp_path):
     ("content", "said"),
     [
         ("", "empty"),
-        ("{", "no whole JSON"),
-        ("[1, 2]", "no result of a tool that is known"),
-        ('{"a": 1}', "no result of a tool that is known"),
+        ("{", "not a complete JSON"),
+        ("[1, 2]", "not a result of a known tool"),
+        ('{"a": 1}', "not a result of a known tool"),
         ('{"machine_info": {}, "benchmarks": [{"stats": {}}]}', "pytest-benchmark"),
         ('{"context": {}, "benchmarks": [{"name": "x"}]}', "Google Benchmark"),
         ('{"start": {}, "intervals": [], "end": {}}', "iperf3"),

@@ -149,7 +149,7 @@ def test_every_truncation_is_refused_or_whole(tmp_path):
 
 
 def test_endless_file():
-    assert refusal(Path("/dev/zero")).startswith("FILE: is a device, and a file is wanted")
+    assert refusal(Path("/dev/zero")).startswith("FILE: is a device, but a file is expected")
 
 
 def test_control_characters_of_the_file_do_not_reach_the_terminal():

@@ -139,8 +139,8 @@ def test_a_parquet_file_with_damaged_bytes_is_refused_or_read_and_never_a_panic(
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("time", float("nan"), "column time has a value that is no time"),
-        ("delay", 1e300, "column delay has a value that is no time"),
+        ("time", float("nan"), "column time has a value that is not a time"),
+        ("delay", 1e300, "column delay has a value that is not a time"),
         ("flow", None, "column flow lacks a value"),
         ("event", None, "column event lacks a value"),
         ("flow", 70_000, "cannot be read: "),

@@ -119,7 +119,7 @@ def test_ruby_that_is_none_of_omls_is_refused(text: str, said: str):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[program", "this is no TOML"),
+        ("[program", "this is not valid TOML"),
         ("", "[program] is missing"),
         ("[program]\nname = 3", "needs name"),
         ("[program]\nname = 'a'", "no measurement point"),
@@ -133,11 +133,11 @@ def test_ruby_that_is_none_of_omls_is_refused(text: str, said: str):
         ("[program]\nname = 'a'\nversion = 'x'\n[points.m.fields]\nx = 'int32'", "version 'x'"),
         (
             "[program]\nname='a'\n[points.m.fields]\nx='int32'\n[options.n]\ntype='int32'\ndefault=3e9",
-            "no default",
+            "is not a valid default",
         ),
         (
             "[program]\nname='a'\n[points.m.fields]\nx='int32'\n[options.n]\ntype='uint32'\ndefault=-1",
-            "no default",
+            "is not a valid default",
         ),
         (
             "[program]\nname='a'\n[points.m.fields]\nx='int32'\n[options.help]\ntype='flag'",
@@ -145,7 +145,7 @@ def test_ruby_that_is_none_of_omls_is_refused(text: str, said: str):
         ),
         (
             "[program]\nname='a'\n[points.m.fields]\nx='int32'\n[options.n]\ntype='flag'\nletter='h'",
-            "no letter",
+            "is not a free letter",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_users_scheme_comes_before_one_that_ships(tmp_path: Path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "cubic.toml").write_text(SCHEME)
-    with pytest.raises(PlanError, match="stands twice"):
+    with pytest.raises(PlanError, match="occurs twice"):
         scheme_files([tmp_path, other])
     with pytest.raises(PlanError, match="is not a directory"):
         scheme_files([tmp_path / "nowhere"])

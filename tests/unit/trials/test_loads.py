@@ -38,7 +38,7 @@ def test_what_a_load_is(text, amount, ends, lasts):
     ("text", "said"),
     [
         ("bulky", "write one of bulk, rate"),
-        ("bulk:1", "is no load"),
+        ("bulk:1", "is not a valid load"),
         ("rate:5", "unit is missing"),
         ("rate:5MB/s", "is not a rate: unknown unit `MB/s`"),
         ("rate:0Mbit/s", "above 0"),

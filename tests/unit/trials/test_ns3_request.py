@@ -131,7 +131,7 @@ def test_flows_and_routes_that_ns3_cannot_take_are_refused(tmp_path: Path) -> No
         ({"marking": "maybe"}, "true or false"),
         ({"buffer": "much"}, "much"),
         ({"controller": (("window", "none"),)}, "initial_window, gain"),
-        ({"controller": (("initial_window", "0"),)}, "from 1 on"),
+        ({"controller": (("initial_window", "0"),)}, "at least 1"),
     ],
 )
 def test_what_cannot_be_the_same_is_refused_with_what_would_lift_it(given, said: str) -> None:

@@ -100,7 +100,7 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> bytes:
         wide = encoding is None and data.count(b"\0") * 3 > len(data)
         raise AnalysisError(
             f"{path}: is a binary file",
-            hint="is it UTF-16? then add --encoding utf-16-le" if wide else "a CSV or Parquet file is wanted",
+            hint="is it UTF-16? then add --encoding utf-16-le" if wide else "expected a CSV or Parquet file",
         )
     data = data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:

@@ -55,7 +55,7 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Executor]:
     """
     scheme = urlsplit(name).scheme
     if name != "slurm" and scheme not in ("tcp", "tls", "ssh"):
-        raise PlanError(f"--cluster {name}: is no cluster", hint=_FORMS)
+        raise PlanError(f"--cluster {name}: is not a valid cluster", hint=_FORMS)
     if scheme in ("tcp", "tls"):
         _refuse_other_form(name)
     if jobs is not None and name != "slurm":
@@ -93,7 +93,7 @@ def _refuse_other_form(address: str) -> None:
         port = None
     if not parts.hostname or not port or address != f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}":
         raise PlanError(
-            f"--cluster {address}: is no address of a scheduler",
+            f"--cluster {address}: is not a scheduler's address",
             hint=f"write {parts.scheme}://host:port, as `dask scheduler` tells it (8786 unless told otherwise)",
         )
 
@@ -142,7 +142,7 @@ def _require_certificates(address: str) -> None:
             )
         if "\n" not in file and not Path(file).is_file():  # Dask also accepts the text of a certificate
             raise PlanError(
-                f"--cluster {address}: distributed.comm.tls.{key} names {file}, which is no file",
+                f"--cluster {address}: distributed.comm.tls.{key} names {file}, which is not a file",
                 hint=_CERTIFICATES,
             )
 

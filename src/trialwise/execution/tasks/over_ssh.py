@@ -80,7 +80,7 @@ def _nodes(hosts: str) -> tuple[Address, ...]:
             addresses([f"ssh://{host}"])
         except PlanError as error:
             raise PlanError(
-                f"--cluster ssh:{hosts}: {host!r} is no host",
+                f"--cluster ssh:{hosts}: {host!r} is not a valid host",
                 hint="write ssh:host,user@host:port; a host may be a name of your ssh configuration",
             ) from error
     return addresses(f"ssh://{host}" for host in hosts.split(","))

@@ -76,6 +76,6 @@ def _refuse_for_independent(experiment: Experiment) -> None:
         )
     if experiment.design.span is not None:
         raise PlanError(
-            f"{experiment.name}: design.span spreads rounds over time, of which simulated trials know nothing",
+            f"{experiment.name}: design.span spreads rounds over time, which means nothing for simulated trials",
             hint="leave design.span out",
         )

@@ -43,7 +43,7 @@ def addresses(names: Iterable[str]) -> tuple[Address, ...]:
     for name in names:
         address = _address(name.strip())
         if address in found:
-            raise PlanError(f"workers: {address.name} stands there twice", hint="name every worker once")
+            raise PlanError(f"workers: {address.name} is given twice", hint="name every worker once")
         found.append(address)
     return tuple(found)
 
@@ -76,7 +76,7 @@ def _address(text: str) -> Address:
     port = int(match["port"] or 22) if match else 0
     if match is None or not 0 < port < 65536 or match["host"].startswith("-"):
         raise PlanError(
-            f"workers: {text!r} is no worker",
+            f"workers: {text!r} is not a valid worker",
             hint="write local, ssh://host, or ssh://user@host:port; host may be a name of your ssh configuration",
         )
     name = text.rstrip("/")

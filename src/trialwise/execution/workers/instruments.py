@@ -45,7 +45,7 @@ def check_instruments_there(remote: Remote, experiment: Experiment) -> None:
     where, usable = remote.address.name, remote.hello["cpus"]
     if absent := sorted(set(experiment.instrumentation.cpus) - set(usable)):
         raise WorkerError(
-            f"{where}: instrumentation.cpus: there is no CPU {absent[0]} to be used there",
+            f"{where}: instrumentation.cpus: CPU {absent[0]} is not available there",
             hint=f"known: {', '.join(map(str, usable))}",
         )
     if trial_of(experiment).isolate and not remote.supervised:

@@ -88,7 +88,9 @@ class Preparation:
         run = self._tasks.command(what, words, marker=marker, timeout=timeout, cancel=cancel, once=once)
         self._tasks.acknowledge()
         if isinstance(run, str):
-            raise WorkerError(f"{self._name}: {what}: {run}", hint="see that the program is there")
+            raise WorkerError(
+                f"{self._name}: {what}: {run}", hint="check that the program is installed there"
+            )
         if run.timed_out:
             raise WorkerError(
                 f"{self._name}: {what} took longer than {timeout:g} s", hint="raise workers.setup_timeout"

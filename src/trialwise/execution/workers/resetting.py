@@ -108,7 +108,7 @@ class RemoteReset:
         if any(key.startswith(f"{self._key}-") for key in self._remote.hello["keys"]):
             return None
         return (
-            f"reset.reboot: {self._remote.folder} has not outlived the reboot; "
+            f"reset.reboot: {self._remote.folder} did not survive the reboot; "
             "try: name a folder on a disk with workers.folder"
         )
 

@@ -46,7 +46,7 @@ _MEANINGS = (
     ),
     (
         "Permission denied",
-        "it lets nobody in with the keys that were offered",
+        "it accepts none of the keys that were offered",
         "see that this works without a question: {command}",
         True,
     ),
@@ -57,7 +57,7 @@ _MEANINGS = (
         "look at what ssh says: {command}",
         True,
     ),
-    ("Can't open user config file", "the configuration of ssh is not there", f"see ${CONFIGURATION}", True),
+    ("Can't open user config file", "the configuration of ssh is missing", f"see ${CONFIGURATION}", True),
     (
         "Connection refused",
         "nothing listens there",

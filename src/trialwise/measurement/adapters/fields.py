@@ -89,7 +89,7 @@ def convert(value: object, kind: str) -> int | float | str | bool:
     if kind == "bool" and isinstance(value, bool):
         return value
     shown = "nothing" if _is_missing(value) else f"{value!r:.40}"
-    raise MisfitError(f"{shown} is no {kind}")
+    raise MisfitError(f"{shown} is not a valid {kind}")
 
 
 def _text(value: object) -> str:
@@ -105,7 +105,7 @@ def _double(value: object) -> float:
         return float(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         return float(value)
-    raise MisfitError(f"{value!r:.40} is no number")
+    raise MisfitError(f"{value!r:.40} is not a number")
 
 
 def _whole(value: object) -> int | None:

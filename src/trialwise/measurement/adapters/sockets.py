@@ -93,7 +93,7 @@ def connections() -> Iterator[Connection]:
                         yield found
     except OSError as error:
         raise PlanError(
-            f"the kernel does not tell of TCP's sockets: {error}", hint="modprobe tcp_diag"
+            f"the kernel refuses to list TCP sockets: {error}", hint="modprobe tcp_diag"
         ) from error
 
 

@@ -101,7 +101,7 @@ def checked(program: Program) -> Program:
     for option in program.options:
         _check_option(option)
     if not re.fullmatch(r"\d+(\.\d+){0,2}", program.version):
-        raise PlanError(f"version {program.version!r} is none", hint='write "1.0.0"')
+        raise PlanError(f"version {program.version!r} is invalid", hint='write "1.0.0"')
     return program
 
 
@@ -167,7 +167,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _default(name: str, kind: str, value: object) -> str | int | float | bool:
-    wrong = PlanError(f"option {name!r}: {value!r} is no default of type {kind}")
+    wrong = PlanError(f"option {name!r}: {value!r} is not a valid default of type {kind}")
     if kind == "flag" and (value is None or isinstance(value, bool)):
         return bool(value)
     if kind == "string" and (value is None or isinstance(value, str)):
@@ -191,7 +191,7 @@ def _check_name(what: str, name: str) -> None:
 def _check_unique(what: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise PlanError(f"{what} {name!r} is there twice", hint="rename one")
+            raise PlanError(f"{what} {name!r} is given twice", hint="rename one")
 
 
 def _check_point(program: str, point: MeasurementPoint) -> None:
@@ -219,5 +219,5 @@ def _check_option(option: Option) -> None:
     _check_name("variable", option.variable)
     if option.letter and not re.fullmatch(r"[A-Za-gi-z0-9]", option.letter):
         raise PlanError(
-            f"option {option.name!r}: {option.letter!r} is no letter of its own", hint="h is for --help"
+            f"option {option.name!r}: {option.letter!r} is not a free letter", hint="h is for --help"
         )

@@ -174,7 +174,7 @@ class _Parser:
 
     def _text_of(self, value: object) -> str:
         if not isinstance(value, str):
-            raise PlanError(f"line {self._next.line}: {value!r} is no key")
+            raise PlanError(f"line {self._next.line}: {value!r} is not a valid key")
         return value
 
     def _at_block(self) -> bool:

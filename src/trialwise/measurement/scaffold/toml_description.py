@@ -29,7 +29,7 @@ def parse_toml(text: str) -> Program:
     try:
         document: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"this is no TOML: {error}") from error
+        raise PlanError(f"this is not valid TOML: {error}") from error
     known_keys("the description", document, ("program", "options", "points"))
     program = _table("[program]", document.get("program"))
     known_keys("[program]", program, ("name", "description", "version"))
@@ -48,7 +48,7 @@ def parse_toml(text: str) -> Program:
 
 def _table(what: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise PlanError(f"{what} is missing" if value is None else f"{what} is no table")
+        raise PlanError(f"{what} is missing" if value is None else f"{what} is not a table")
     return cast("dict[str, Any]", value)
 
 

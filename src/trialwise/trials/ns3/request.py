@@ -222,7 +222,9 @@ def _controller(trial: SimulationTrial, fabric: _core.Fabric, segment: int) -> t
             raise PlanError(f'{trial.scheme} of engine = "ns3" has no parameter "{key}": it has {known}')
     if "initial_window" in given:
         if not given["initial_window"].isdecimal() or int(given["initial_window"]) < 1:
-            raise PlanError(f'initial_window: "{given["initial_window"]}" is no number of segments from 1 on')
+            raise PlanError(
+                f'initial_window: "{given["initial_window"]}" is not a number of segments, at least 1'
+            )
         window = int(given["initial_window"])
     elif trial.scheme == "dctcp":  # Trialwise's own starts with one bandwidth-delay product
         window = max(1, _line_rate(fabric) * fabric.round_trip_ps // (8 * 10**12 * segment))

@@ -77,9 +77,9 @@ def test_the_narrowest_type_that_holds_all_values(values, kind):
 def test_a_type_may_be_given_and_a_missing_number_is_nan():
     assert infer([{"a": "1"}, {"b": "2"}], {"a": "string"}) == {"a": "string", "b": "double"}
     assert math.isnan(convert("", "double"))
-    with pytest.raises(MisfitError, match=r"'0\.5' is no int64"):
+    with pytest.raises(MisfitError, match=r"'0\.5' is not a valid int64"):
         convert("0.5", "int64")
-    with pytest.raises(MisfitError, match="nothing is no int64"):
+    with pytest.raises(MisfitError, match="nothing is not a valid int64"):
         convert(None, "int64")
 
 
