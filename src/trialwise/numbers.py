@@ -149,9 +149,30 @@ def scientific(value: float) -> str:
     return f"{value:.2e}"
 
 
+def as_given(value: float, digits: int = 10) -> str:
+    """Write a number that somebody stated as it was stated: 95.0 is "95", 99.9 is "99.9"."""
+    return f"{value:.{digits}g}"
+
+
+def useful(value: float) -> str:
+    """Write a percentage or a p-value in a sentence: two significant digits, from 10 on whole."""
+    text = f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
+    return "0" if text == "-0" else text
+
+
+def useful_change(percent: float) -> str:
+    """Write a change in percent as `useful` does, with its sign: "+0.12", "-34"."""
+    return f"{percent:+.0f}" if abs(percent) >= 10 else f"{percent:+.2g}"
+
+
+def significant(value: float, digits: int) -> str:
+    """Write a number with this many significant digits, without an exponent below a million."""
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
 def percent(value: float) -> str:
     """Write a percentage: 95 as "95 %", 99.9 as "99.9 %"."""
-    return f"{value:.10g} %"
+    return f"{as_given(value)} %"
 
 
 def ordinal(percentile: float) -> str:

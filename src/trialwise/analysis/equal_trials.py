@@ -8,7 +8,7 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.numbers import counted, write
+from trialwise.numbers import as_given, counted, write
 
 Values = Mapping[str, Sequence[float]]
 """Numbers of trials, by treatment."""
@@ -24,7 +24,7 @@ def equal_words(n: int, *, repeats: bool) -> str:
     unseen = st.proportion(0, n, confidence=100 - 2 * (100 - _CONFIDENCE)).high
     return (
         f"all {n} trials gave the same number: an interval of no width is none, and up to {write(unseen, 'up', digits=3)} % of trials "
-        f"may give another number ({_CONFIDENCE:g} %)"
+        f"may give another number ({as_given(_CONFIDENCE)} %)"
     )
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.numbers import about, as_given
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -26,7 +28,7 @@ def beyond_range(values: ArrayLike) -> str:
         return ""
     largest = float(sizes.max())
     if largest > LARGEST:
-        return f"a value of the size {largest:.3g} is beyond {LARGEST:g}: its fourth power is no number of 64 bits"
+        return f"a value of the size {about(largest)} is beyond {as_given(LARGEST)}: its fourth power is no number of 64 bits"
     if largest < SMALLEST:
-        return f"all values are below {SMALLEST:g} in size: their fourth powers lose all digits"
+        return f"all values are below {as_given(SMALLEST)} in size: their fourth powers lose all digits"
     return ""

@@ -15,6 +15,7 @@ from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
     from trialwise.analysis.calibration.results import Calibration
@@ -131,7 +132,9 @@ def _show(found: Calibration, *, json: bool) -> None:
 
 def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:
     if not 50 < confidence < 100:
-        raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
+        raise TrialwiseError(
+            f"--confidence {as_given(confidence)}: a percentage above 50 and below 100 is wanted"
+        )
     if not 20 <= splits <= 1_000_000:
         raise TrialwiseError(f"--splits {splits}: a number from 20 to 1000000 is wanted")
     if trials is not None and trials < 1:

@@ -20,6 +20,7 @@ from trialwise.experiment.trials import CommandTrial
 from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
+from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
     from trialwise.analysis.versions.looks import AbPlan
@@ -220,7 +221,9 @@ def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> AbP
     from trialwise.analysis.versions.looks import AbPlan
 
     if not 50 < confidence < 100:
-        raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
+        raise TrialwiseError(
+            f"--confidence {as_given(confidence)}: a percentage above 50 and below 100 is wanted"
+        )
     for name, number in (("--pilot", pilot), ("--trials", trials)):
         if number is not None and not 2 <= number <= _MOST:
             raise TrialwiseError(f"{name} {number}: a number from 2 to {_MOST} is wanted")

@@ -295,7 +295,7 @@ class _Voice:
         rate = (counters.rows - self._last[1]) / (now - self._last[0])
         self._last = (now, counters.rows)
         self._event("progress", rows_per_second=round(rate, 1), **_document(counters))
-        text = f"{counters.rows} rows, {rate:.0f} rows/s, {counters.open} connections{_troubles(counters)}"
+        text = f"{counters.rows} rows, {round(rate)} rows/s, {counters.open} connections{_troubles(counters)}"
         if self._terminal and not self._json and not self._quiet:
             rewrite_line(_fitting(text))
         elif text != self._said[1] and now - self._said[0] >= 10:

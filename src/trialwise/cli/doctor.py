@@ -13,6 +13,7 @@ from trialwise.errors import PlanError
 from trialwise.measurement.disturbances import disturbances
 from trialwise.measurement.documents import DoctorDocument, OptionalPart, PathCeilingDocument
 from trialwise.measurement.environment import Environment, capture
+from trialwise.numbers import as_given, decimals
 
 _SECONDS = 20.0
 
@@ -71,13 +72,16 @@ def _path(*, json: bool) -> int:
         print_json(asdict(PathCeilingDocument(**{name: getattr(found, name) for name in names})))
         return 0
     console = results()
-    carried = "not even the lowest rate tried" if found.rate is None else f"{found.rate / 1e6:g} Mbit/s"
+    carried = (
+        "not even the lowest rate tried" if found.rate is None else f"{as_given(found.rate / 1e6)} Mbit/s"
+    )
+    median, late = (decimals(each * 1e3, 3) for each in (found.delay_error_median, found.delay_error_p99))
     lines = {
-        "link carried": f"{carried} with 28 ms each way ({found.goodput / 1e6:.0f} Mbit/s of payload, one TCP connection)",
+        "link carried": f"{carried} with 28 ms each way ({round(found.goodput / 1e6)} Mbit/s of payload, one TCP connection)",
         "what limits it": found.limit or "nothing was found: no higher rate was tried",
-        "without limits": f"{found.unrestricted / 1e6:.0f} Mbit/s of payload",
-        "small packets": f"{found.packets_per_second:.0f} per second (100 bytes)",
-        "error of delay": f"{found.delay_error_median * 1e3:.3f} ms median, {found.delay_error_p99 * 1e3:.3f} ms p99, idle path",
+        "without limits": f"{round(found.unrestricted / 1e6)} Mbit/s of payload",
+        "small packets": f"{round(found.packets_per_second)} per second (100 bytes)",
+        "error of delay": f"{median} ms median, {late} ms p99, idle path",
         "emulator": f"{'real-time' if found.realtime else 'ordinary'} priority, {found.device} devices",
     }
     for name, text in lines.items():

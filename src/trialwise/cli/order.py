@@ -19,6 +19,7 @@ from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Better, Method
 from trialwise.experiment.two_versions import margin_of
 from trialwise.foreign_files import named
+from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
     from trialwise.analysis.order.analysing import OrderOptions
@@ -171,7 +172,9 @@ def _options(
     from trialwise.analysis.order.analysing import OrderOptions
 
     if not 0 < alpha < 1:
-        raise TrialwiseError(f"--alpha {alpha:g}: a share between 0 and 1 is wanted", hint="0.05 is usual")
+        raise TrialwiseError(
+            f"--alpha {as_given(alpha)}: a share between 0 and 1 is wanted", hint="0.05 is usual"
+        )
     pairs: list[tuple[str, str]] = []
     for text in compare:
         first, comma, second = (part.strip() for part in text.partition(","))

@@ -14,6 +14,7 @@ from trialwise.cli.files import check_out
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
+from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
     from trialwise.exchange.packet_files import PacketFile
@@ -94,7 +95,8 @@ def packets(
     end = _end(found) if stop is None else _seconds(stop, "--stop")
     if not end > begin:
         raise TrialwiseError(
-            f"from {begin:g} s to {end:g} s there is no time", hint="choose --start and --stop"
+            f"from {as_given(begin)} s to {as_given(end)} s there is no time",
+            hint="choose --start and --stop",
         )
     found = _with_opportunities(found, rate, end)
     own_delay = math.nan if propagation is None else _seconds(propagation, "--propagation")

@@ -8,6 +8,7 @@ from pathlib import Path
 from trialwise.cli.files import whole_file
 from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
+from trialwise.numbers import as_given
 
 ENDINGS = (".html", ".svg", ".pdf", ".png")
 
@@ -53,4 +54,6 @@ def check_percentage(value: float | None, option: str, *, least: float = 0.0) ->
         The value is out of range.
     """
     if value is not None and not least < value < 100:
-        raise TrialwiseError(f"{option} {value:g}: a percentage above {least:g} and below 100 is wanted")
+        raise TrialwiseError(
+            f"{option} {as_given(value)}: a percentage above {as_given(least)} and below 100 is wanted"
+        )

@@ -7,6 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from trialwise.numbers import decimals
 from trialwise.visible import cell_width, visible_lines
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def size(count: float) -> str:
     while round(count, 1) >= 1024 and power < len(_UNITS) - 1:
         count /= 1024
         power += 1
-    return f"{count:.1f}".removesuffix(".0") + f" {_UNITS[power]}"
+    return decimals(count, 1).removesuffix(".0") + f" {_UNITS[power]}"
 
 
 def _room() -> int | None:

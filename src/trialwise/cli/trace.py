@@ -14,6 +14,7 @@ from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
+from trialwise.numbers import as_given
 from trialwise.report.numbers import write
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def scale(
     try:
         return _write(_core.scale_trace(read, factor), out)
     except ValueError as error:
-        raise TrialwiseError(f"scaled by {factor:g}, {error}", hint="scale it less") from error
+        raise TrialwiseError(f"scaled by {as_given(factor)}, {error}", hint="scale it less") from error
 
 
 def _rate(text: str) -> int:

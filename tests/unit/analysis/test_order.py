@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from trialwise.analysis.order.analysing import OrderOptions, analyse_order
-from trialwise.analysis.order.sentences import number
 from trialwise.analysis.order.summary import view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.analysis.order.verdict import adjusted, corrected_together
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
+from trialwise.numbers import useful
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HEADER = "treatment,order,round,position,value,worker"
@@ -419,7 +419,7 @@ def test_rounds_out_of_proportion_are_called_hopeless(table, order):
 
 
 def test_no_bound_is_written_as_minus_0():
-    assert [number(value) for value in (-0.0, 0.0, -0.001, -0.4, -12.0)] == [
+    assert [useful(value) for value in (-0.0, 0.0, -0.001, -0.4, -12.0)] == [
         "0",
         "0",
         "-0.001",

@@ -28,6 +28,7 @@ from trialwise.analysis.comparison.sides import selected, treatment_name
 from trialwise.analysis.nesting import repeating
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.against_itself import SIDE, SIDES
+from trialwise.numbers import as_given
 
 QUANTILE = 95.0
 POWER = 90.0
@@ -244,7 +245,7 @@ def _floor(splits: Splits, mean: float, n: int) -> NoiseFloor:
         percent=_percent(value, mean),
         n=n,
         quantile=QUANTILE,
-        method=f"{QUANTILE:g} % quantile of the difference of means in {splits.differences.size} re-splits",
+        method=f"{as_given(QUANTILE)} % quantile of the difference of means in {splits.differences.size} re-splits",
     )
 
 
@@ -292,12 +293,12 @@ def _finding(
         names = ", ".join(f"{row.metric.name} of {row.treatment}" for row in above)
         return (
             "alarms",
-            f"the verdict calls noise a difference in more than {allowed:g} % of re-splits: {names}",
+            f"the verdict calls noise a difference in more than {as_given(allowed)} % of re-splits: {names}",
         )
     what = "no treatment is different from itself, and " if comparison is not None else ""
     here = [row for row in known if row.false_alarms is not None and row.false_alarms.low > allowed]
     if not here:
-        return "fine", f"{what}nothing shows more false alarms than {allowed:g} %"
+        return "fine", f"{what}nothing shows more false alarms than {as_given(allowed)} %"
     names = ", ".join(f"{row.metric.name} of {row.treatment}" for row in here)
-    told = f"nothing is sure to show more false alarms than {allowed:g} % with other rounds of this bench"
+    told = f"nothing is sure to show more false alarms than {as_given(allowed)} % with other rounds of this bench"
     return "fine", f"{what}{told}; these rounds show more: {names}"

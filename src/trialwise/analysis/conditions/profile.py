@@ -12,7 +12,7 @@ from trialwise import statistics as st
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import about, write
+from trialwise.numbers import about, as_given, write
 from trialwise.statistics.time.harmonics import HUMAN, NAMED
 from trialwise.statistics.time.noise_spectra import MIN_CYCLES
 from trialwise.statistics.time.seasonality import SHIFT_SHARE
@@ -222,7 +222,7 @@ def _counted(number: str, unit: str) -> str:
 
 def _span_text(seconds: float) -> str:
     days = seconds / 86_400
-    return f"{days:.0f}d" if days >= 1 and abs(days - round(days)) < 1e-3 else duration_text(seconds)
+    return f"{round(days)}d" if days >= 1 and abs(days - round(days)) < 1e-3 else duration_text(seconds)
 
 
 def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:
@@ -240,7 +240,7 @@ def _why_untested(name: str, seconds: float, duration: float, n: int) -> str:
     needed = MIN_CYCLES * seconds
     if duration < needed:
         return (
-            f"a {name} shows from {MIN_CYCLES:g} of its cycles on: measure for {length_words(needed)} or longer "
+            f"a {name} shows from {as_given(MIN_CYCLES)} of its cycles on: measure for {length_words(needed)} or longer "
             f"instead of {length_words(duration)}"
         )
     return f"the {n} values are too few or too far apart: measure 20 times or more, and more than twice in each {name}"

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from trialwise.analysis.effects.paper_results import PaperMetric
 from trialwise.analysis.effects.results import EffectsVerdict, MetricEffects
 from trialwise.experiment.model import Extent
+from trialwise.numbers import as_given
 
 
 def margin_text(margin: Extent) -> str:
     """Write a margin as in an experiment file."""
-    return f"{margin.value:g} %" if margin.relative else f"{margin.value:g}"
+    return f"{as_given(margin.value)} %" if margin.relative else f"{as_given(margin.value)}"
 
 
 def at_text(at: Mapping[str, str]) -> str:

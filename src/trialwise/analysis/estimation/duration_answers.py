@@ -11,7 +11,7 @@ from trialwise.analysis.estimation.results import DurationStep, Estimate
 from trialwise.analysis.estimation.transients import Edges, Transient, change_text, flows_lacking
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import about, write
+from trialwise.numbers import about, as_given, decimals, write
 
 _MIN_TRIALS = 10
 """Minimum number of trials: with fewer, an interval depends on their deviation from normality, however narrow it is."""
@@ -72,7 +72,8 @@ def _unsettled(last: DurationStep, transient: Transient, tolerance: float, poole
     if last.small_sample is not None:
         biases.insert(0, f"{change_text(last.small_sample.estimate)} by few flows")
     return (
-        f"no duration up to {duration_text(last.duration)} is within {tolerance:g} % ({', '.join(biases)} there): more trials let "
+        f"no duration up to {duration_text(last.duration)} is within {as_given(tolerance)} % ({', '.join(biases)} there): "
+        "more trials let "
         f'longer ones be put together; estimand = "pooled" is within it from {duration_text(pooled)} on'
     )
 
@@ -96,7 +97,7 @@ def _found(needed: float, trials: int, whole: DurationStep, what: str, tolerance
     these = f"these {whole.trials} of {duration_text(whole.duration)}"
     enough = f", so that {these} are long enough" if needed <= whole.duration else ""
     return (
-        f"from {duration_text(needed)} on, {what} change it by at most {tolerance:g} %{enough}; {trials} such trials "
+        f"from {duration_text(needed)} on, {what} change it by at most {as_given(tolerance)} %{enough}; {trials} such trials "
         f"({duration_text(trials * needed)} simulated) are about as precise as {these} "
         f"({duration_text(whole.trials * whole.duration)})"
     )
@@ -135,4 +136,4 @@ def _change(bias: st.Ratio) -> str:
     """Write a bias in percent with its interval with one sign, in comparable digits."""
     size = abs(bias.estimate)
     side = "below" if bias.estimate < 0 else "above"
-    return f"{size:.{0 if size >= 10 else 1}f} % ({change_text(bias.low)} to {change_text(bias.high)}) {side}"
+    return f"{decimals(size, 0 if size >= 10 else 1)} % ({change_text(bias.low)} to {change_text(bias.high)}) {side}"

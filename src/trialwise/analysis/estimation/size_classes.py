@@ -10,6 +10,7 @@ import numpy.typing as npt
 from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.results import SizeBin
+from trialwise.numbers import as_given
 
 PERCENTILES = (50.0, 99.0)
 _BINS = 10
@@ -46,7 +47,7 @@ def size_bins(
                 high=int(flows.size[chosen].max()),
                 flows=int(np.count_nonzero(chosen)),
                 quantiles={
-                    f"p{percentile:g}": st.pooled_quantile(trials, percentile, confidence=confidence)
+                    f"p{as_given(percentile)}": st.pooled_quantile(trials, percentile, confidence=confidence)
                     for percentile in PERCENTILES
                 },
             )

@@ -16,7 +16,7 @@ from trialwise.analysis.estimation.trial_values import MIN_BEYOND
 from trialwise.arrays import Array
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import write
+from trialwise.numbers import useful_change, write
 from trialwise.statistics.estimates.quantiles import MIN_BEYOND as BEYOND_IN_A_TRIAL
 
 _MIN_STABLE = 0.1
@@ -126,7 +126,7 @@ def growth_words(growth: st.Ratio | None) -> str:
 
 def change_text(percent: float) -> str:
     """Write a change in percent with its sign and two significant digits."""
-    return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
+    return f"{useful_change(percent)} %"
 
 
 def transient_of(
@@ -144,7 +144,7 @@ def flows_lacking(flows: float, percentile: float | None, wanted: int = BEYOND_I
     With fewer flows than the quantile of a single trial needs, its rank in a sample is not informative.
     """
     if percentile is None:
-        return "" if flows >= wanted else f"there are {flows:.0f} flows and {wanted} are wanted"
+        return "" if flows >= wanted else f"there are {round(flows)} flows and {wanted} are wanted"
     beyond = flows * min(percentile, 100 - percentile) / 100
     if beyond >= wanted:
         return ""

@@ -13,7 +13,7 @@ from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.estimands import estimand_text, measure_text
 from trialwise.experiment.model import Experiment, Metric
-from trialwise.numbers import about, write
+from trialwise.numbers import about, decimals, write
 
 MIN_BEYOND = 20
 """Minimum number of samples beyond a quantile for about nominal coverage of intervals of differences."""
@@ -72,7 +72,7 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
         yield (
             f"{metric.name}: about {write(beyond, digits=2)} samples lie beyond the quantile and {MIN_BEYOND} are "
             "wanted: the verdict may come "
-            f"too soon (with 7 the interval of 95 % holds in 86 %); {MIN_BEYOND / beyond:.1f} times the trials lift that"
+            f"too soon (with 7 the interval of 95 % holds in 86 %); {decimals(MIN_BEYOND / beyond, 1)} times the trials lift that"
         )
 
 

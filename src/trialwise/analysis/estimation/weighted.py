@@ -16,7 +16,7 @@ from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
-from trialwise.numbers import about, write
+from trialwise.numbers import about, as_given, write
 from trialwise.statistics.simulation.importance import BATCH
 
 Attempt = tuple[int, int]
@@ -86,9 +86,9 @@ def weighted_estimate(
     ratio = float(weights.load_ratio[places[0]][0])
     common = Estimate(
         estimand=estimand,
-        what=f"p{percentile:g} of all samples, weighted"
+        what=f"p{as_given(percentile)} of all samples, weighted"
         if estimand == "pooled"
-        else f"mean of the weighted p{percentile:g} of batches of {BATCH} trials",
+        else f"mean of the weighted p{as_given(percentile)} of batches of {BATCH} trials",
         estimate=None,
         low=None,
         high=None,
@@ -158,7 +158,7 @@ def _batched(
         low=stop.low,
         high=stop.high,
         method=found.method,
-        note=_note(weights, f"for {precision:g} % {reached}; {found.warning}"),
+        note=_note(weights, f"for {as_given(precision)} % {reached}; {found.warning}"),
         weights=weights,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trialwise import statistics as st
 from trialwise.analysis.order.extra_rounds import FAR, is_hopeless
 from trialwise.experiment.model import Method
-from trialwise.numbers import p_equals
+from trialwise.numbers import as_given, p_equals, useful
 
 if TYPE_CHECKING:
     from trialwise.analysis.order.results import (
@@ -41,12 +41,6 @@ def one_order(random_rounds: int) -> str:
         else "a single round is not recorded as fixed"
     )
     return f"{what}: there position, drift and predecessor of a treatment cannot be told apart, so that no predecessor can be named"
-
-
-def number(value: float) -> str:
-    """Write a percentage or a p-value with useful digits."""
-    text = f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
-    return "0" if text == "-0" else text
 
 
 def _among(names: Sequence[str]) -> str:
@@ -80,10 +74,10 @@ def treatment(
         size = ", within the margin" if change == "small" else ""
         return f"{begin}: {shift}{size} ({p_text}, case {effect.case})"
     if change == "distribution":
-        fixed, random = number(effect.fixed_interval.median), number(effect.random_interval.median)
+        fixed, random = useful(effect.fixed_interval.median), useful(effect.random_interval.median)
         return (
             f"{begin}: spread or shape differ: median {fixed} in fixed and {random} in random order, interquartile range in "
-            f"random order {number(effect.spread_ratio)} times that in fixed order (Anderson-Darling {p_equals(p_shape)})"
+            f"random order {useful(effect.spread_ratio)} times that in fixed order (Anderson-Darling {p_equals(p_shape)})"
         )
     if change == "same":
         return f"{begin}: no difference found: {shift} ({p_text}, case {effect.case})"
@@ -101,13 +95,13 @@ def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) 
         percent = 0.0
     elif isnan(percent):
         direction = "higher" if estimate > 0 else "lower"
-        return f"{number(abs(estimate))} {direction} in fixed order, where the median is 0"
+        return f"{useful(abs(estimate))} {direction} in fixed order, where the median is 0"
     direction = "higher" if percent >= 0 else "lower"
     low, high = interval
     if low is None or high is None:
-        return f"{number(abs(percent))} % {direction} in fixed order"
+        return f"{useful(abs(percent))} % {direction} in fixed order"
     ends = (low, high) if percent >= 0 else (-high, -low)
-    return f"{number(abs(percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
+    return f"{useful(abs(percent))} % ({useful(ends[0])} to {useful(ends[1])}) {direction} in fixed order"
 
 
 def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
@@ -133,9 +127,9 @@ def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
 def _size(found: st.CarryOverPair | st.LastingPair, ends: Sequence[float] | None) -> str:
     direction = "higher" if found.effect >= 0 else "lower"
     if ends is None:
-        return f"{number(abs(found.effect))} {direction}"
+        return f"{useful(abs(found.effect))} {direction}"
     low, high = (ends[0], ends[1]) if found.percent >= 0 else (-ends[1], -ends[0])
-    return f"{number(abs(found.percent))} % ({number(low)} to {number(high)}) {direction}"
+    return f"{useful(abs(found.percent))} % ({useful(low)} to {useful(high)}) {direction}"
 
 
 def matters(found: PairEffect | LastingEffect, margin: float) -> bool:
@@ -169,7 +163,7 @@ def spread(name: str, alike: int, workers: int) -> str:
 
 def worker(found: WorkerDifference) -> WorkerDifference:
     """Add the sentence of a worker that differs."""
-    size = "" if found.percent is None else f" by {number(abs(found.percent))} %"
+    size = "" if found.percent is None else f" by {useful(abs(found.percent))} %"
     what = "is lower" if (found.percent or 0) < 0 else "is higher"
     text = (
         f"{found.treatment} {what}{size} on {found.worker} than on the other workers ({p_equals(found.p_corrected)})"
@@ -370,17 +364,17 @@ def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Itera
     if not known:
         return
     further, trials = max(((group.further_rounds or 0, group.n) for group in carried), default=(0, 0))
-    reach = f"Effects of predecessors up to {number(max(known))} % are not excluded"
+    reach = f"Effects of predecessors up to {useful(max(known))} % are not excluded"
     if not further:
-        yield f"Safe in any order as far as predecessors go: none shifts a treatment by more than {margin:g} %."
+        yield f"Safe in any order as far as predecessors go: none shifts a treatment by more than {as_given(margin)} %."
     elif is_hopeless(further, trials):
         yield (
             f"{reach}, and more rounds will hardly do it: {_rounds(further)} would be needed to show that none exceeds "
-            f"{margin:g} %. Make trials less noisy, or widen --margin."
+            f"{as_given(margin)} %. Make trials less noisy, or widen --margin."
         )
     else:
         yield (
-            f"{reach}: {further} further rounds would show that none exceeds {margin:g} %, or widen --margin."
+            f"{reach}: {further} further rounds would show that none exceeds {as_given(margin)} %, or widen --margin."
         )
     yield "Add rounds in fixed order to see what a fixed order would have done."
 
@@ -394,4 +388,4 @@ def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:
             needed = max(needed, one.n_random * (half / margin) ** 2)
     if not 0 < needed < FAR:
         return ""
-    return f" and use {max(int(needed) + 1, 6)} rounds, for medians to within {margin:g} %"
+    return f" and use {max(int(needed) + 1, 6)} rounds, for medians to within {as_given(margin)} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from trialwise.analysis.reading.table import Table, read_table
 from trialwise.analysis.reading.text import LINE
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better
+from trialwise.numbers import as_given
 
 FIXED, RANDOM = "fixed", "random"
 _NAMES = {
@@ -292,9 +294,9 @@ def _wrong(table: pl.DataFrame, where: str) -> Iterator[Problem]:
             yield Problem(row["line"], kind, f"{where} {row['line']}: {words.format(**row)}")
 
 
-def _place(row: dict[str, object]) -> str:
+def _place(row: dict[str, Any]) -> str:
     worker = f" on {row['worker']}" if row["worker"] else ""
-    return f"{row['known_order']} round {row['round']}{worker}, position {row['place']:g}"
+    return f"{row['known_order']} round {row['round']}{worker}, position {as_given(row['place'])}"
 
 
 def _duplicates(table: pl.DataFrame, where: str) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathTrial
+from trialwise.numbers import as_given
 
 THROUGHPUTS = ("throughput", "pantheon_throughput")
 DELAYS = ("delay", "pantheon_delay", "queueing_delay")
@@ -160,7 +161,7 @@ def _kpi_range(kpi: SeriesKpi | None) -> AxisRange | None:
     asked, value = kpi.objective, kpi.result.value
     low, high = (value, None) if asked.bound == "lower" else (None, value)
     side = "at least" if asked.bound == "lower" else "at most"
-    return AxisRange(low, high, value, asked.confidence, f"p{asked.percentile:g} is {side} this")
+    return AxisRange(low, high, value, asked.confidence, f"p{as_given(asked.percentile)} is {side} this")
 
 
 def _median_region(
@@ -179,7 +180,7 @@ def _median_region(
     said = dict.fromkeys(reason for reason in (short, *reasons) if reason)
     return _region(
         treatment, series, members, "median", needed, across, up,
-        method=f"two-sided intervals of both medians from exact binomial ranks, {EACH:g} % each (Bonferroni)",
+        method=f"two-sided intervals of both medians from exact binomial ranks, {as_given(EACH)} % each (Bonferroni)",
         descriptive=any(reasons),
         note="; ".join(said) or None,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from trialwise.analysis.range import OTHER_UNIT, beyond_range
 from trialwise.analysis.reading.numbers import Parsed, parsed
 from trialwise.analysis.reading.table import Table
 from trialwise.errors import AnalysisError
+from trialwise.numbers import as_given
 
 _FEW_WORDS = 3
 
@@ -68,7 +69,7 @@ def _refuse_lost_digits(table: Table, name: str, values: pl.Series) -> None:
         return
     raise AnalysisError(
         f"{table.path}: the values of {name!r} differ only in digits that floating-point numbers of 64 bits hardly hold",
-        hint=f"subtract the same number, as {known.min():.15g}, from all of them first",
+        hint=f"subtract the same number, as {as_given(known.min(), digits=15)}, from all of them first",
     )
 
 

@@ -18,7 +18,7 @@ from trialwise.analysis.reading.numbers import is_missing, parsed
 from trialwise.analysis.reading.table import Table
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
-from trialwise.numbers import write
+from trialwise.numbers import as_given, write
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _UNIT_NAMES = {
@@ -381,7 +381,7 @@ def _no_unit(table: Table, name: str, most: float, named: str | None) -> Analysi
     else:
         problem = f"in seconds since 1970 it lies in the year {write(years['s'])}, in milliseconds in {write(years['ms'])}"
     return AnalysisError(
-        f"{table.path}: {most:.15g} in column {name!r} is no plausible time: {problem}",
+        f"{table.path}: {as_given(most, digits=15)} in column {name!r} is no plausible time: {problem}",
         hint=f"say the unit, as --time-format {fitting[0] if fitting else 'ns'}, or a pattern as --time-format %Y%m%d%H%M%S",
     )
 

@@ -8,7 +8,7 @@ from trialwise.analysis.stopping.intervals import FAR
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import about, write
+from trialwise.numbers import about, significant, write
 from trialwise.rules import RULES
 from trialwise.statistics.sequential.looking import MOST
 
@@ -80,7 +80,7 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         return f"{name}: open, no bounds yet"
     relative = claim.estimate and claim.kind != "difference" and claim.asked.endswith("%")
     share = 100 * claim.width / abs(claim.estimate) if relative and claim.estimate else 0.0
-    wide = f"±{_digits(share, 2)} %" if share else f"±{about(claim.width)} {claim.unit}".rstrip()
+    wide = f"±{significant(share, 2)} %" if share else f"±{about(claim.width)} {claim.unit}".rstrip()
     forecast = f", {_wanted(claim)} are expected" if claim.looks else ""
     beside = f", {controls_text(claim)}" if claim.controls else ""
     return f"{name}: open, now {wide}{beside}{forecast}"
@@ -109,12 +109,7 @@ def _gain(claim: ClaimState) -> str:
     used = (claim.low, claim.high)
     if used == (claim.plain_low, claim.plain_high) != (claim.controlled_low, claim.controlled_high):
         return ", the plain one is used"
-    return "" if claim.gain is None else f", gain {_digits(claim.gain, 3)}"
-
-
-def _digits(value: float, digits: int) -> str:
-    """Write a number with this many significant digits, without an exponent below a million."""
-    return f"{float(f'{value:.{digits}g}'):g}"
+    return "" if claim.gain is None else f", gain {significant(claim.gain, 3)}"
 
 
 def too_many(claim: ClaimState, most: int) -> str | None:
