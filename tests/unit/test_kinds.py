@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from trialwise import kinds
+from trialwise import kinds, study
+from trialwise.analysis.path.results import PathFacts
 from trialwise.design.plan_record import plan_record
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
@@ -38,6 +39,7 @@ OWN = (
     "analysis/path/*",
     "analysis/runtime/simulation.py",
     "report/figures/path_plane.py",
+    "study/path_facts.py",
     "study/tilting.py",
 )
 """Modules of the kinds and of the sources themselves."""
@@ -143,6 +145,11 @@ def test_other_questions_are_none(text: str) -> None:
 
 def test_nothing_outside_a_kind_asks_which_kind_a_trial_is() -> None:
     assert found() == {}, "ask for what differs: src/trialwise/experiment/traits.py"
+
+
+def test_facts_of_paths_are_none_without_a_path() -> None:
+    experiment = Experiment("x", folder=Path(), trial=One(), metrics=())
+    assert study.path_facts(experiment, None) == PathFacts()  # type: ignore[arg-type] nothing is read
 
 
 # Which kinds there are

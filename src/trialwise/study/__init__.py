@@ -2,6 +2,7 @@
 
 from trialwise.execution.worker_plan import planned_row
 from trialwise.study.load import default_directory, itself, load, open_directory
+from trialwise.study.path_facts import path_facts
 from trialwise.study.reading import (
     analyse,
     awaited_claims,
@@ -38,6 +39,7 @@ __all__ = [
     "open_directory",
     "order_trials",
     "order_view",
+    "path_facts",
     "planned_row",
     "run",
     "run_experiment",

@@ -5,13 +5,15 @@ import contextlib
 from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.trials import PathSettings, way_text
+from trialwise.experiment.trials import PathSettings, PathTrial, way_text
 from trialwise.store.ledger import Ledger
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
 
 def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
-    """The schemes and paths of an experiment of kind path, as far as their files are there."""
+    """Return the schemes and paths of an experiment of kind path whose files exist; none for other kinds."""
+    if not isinstance(experiment.trial, PathTrial):
+        return PathFacts()
     schemes: dict[str, PathScheme] = {}
     paths: dict[str, TreatmentPath] = {}
     for row in ledger.trials():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import Written, WrongValueError, key
@@ -30,11 +30,16 @@ def total(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ConstantSource(Source):
-    """The number itself, whatever the metric is called."""
+    """The number itself, or its square."""
+
+    value: Literal["number", "square"] = "number"
 
     @property
     def key(self) -> str:
-        return "constant:number"
+        return f"constant:{self.value}"
+
+    def written(self, name: str) -> dict[str, Any]:
+        return {"value": None if self.value == "number" else self.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class ConstantTrial(Trial):
     kind: Literal["constant"] = key("constant", KIND, required=True)
 
     places = "trial.number"
+    takes = frozenset({"value"})
     analyses = "constant.results:analyse"
     words = "constant.results:ConstantWords"
 
@@ -64,4 +70,11 @@ class ConstantTrial(Trial):
         return f"the number {self.number}"
 
     def source(self, key: Key, table: MetricTable, problems: Problems) -> Source:
-        return ConstantSource()
+        match table.value:
+            case None | "number":
+                return ConstantSource()
+            case "square":
+                return ConstantSource("square")
+            case other:
+                problems.add((*key, "value"), f"{other!r} is neither number nor square")
+                return ConstantSource()

@@ -20,6 +20,6 @@ class ConstantKind(ComputedKind):
         started = time.time()
         trial = assumed(task.experiment.trial, ConstantTrial)
         number = total(fill(trial.number, task.places))
-        return TrialOutcome(
-            "finished", started, time.time(), samples={"constant:number": Samples(np.array([number]))}
-        )
+        values = {"constant:number": number, "constant:square": number**2}
+        samples = {key: Samples(np.array([value])) for key, value in values.items()}
+        return TrialOutcome("finished", started, time.time(), samples=samples)

@@ -25,6 +25,8 @@ number = "{a} + 0.5"
 unit = "m"
 better = "lower"
 kpi = { percentile = 50, confidence = 75 }
+[metrics.area]
+value = "square"
 [design]
 rounds = 6
 series = 2
@@ -78,25 +80,27 @@ def test_the_analysis_has_the_sums(shell: Shell) -> None:
     analysis = json.loads(shell("analyze", "sums.results", "--json"))
     plan = analysis["plan"]
     assert (plan["kind"], plan["command"]) == ("constant", "the number {a} + 0.5")
-    (size,) = analysis["metrics"]
+    size, area = analysis["metrics"]
     assert {(each["treatment"], each["value"]) for each in size["trials"]} == {("a=1", 1.5), ("a=2", 2.5)}
+    assert {(each["treatment"], each["value"]) for each in area["trials"]} == {("a=1", 2.25), ("a=2", 6.25)}
     assert (size["metric"]["unit"], size["metric"]["better"]) == ("m", "lower")
-    assert analysis["spread"] == {"lowest": 1.5, "highest": 2.5}
+    assert analysis["spread"] == {"lowest": 1.5, "highest": 6.25}
 
 
 def test_documents_say_what_ran_and_what_the_kind_adds(shell: Shell) -> None:
     shell("report", "sums.results", "--out", "sums.html")
     page = (shell.folder / "sums.html").read_text()
     assert "the number {a} + 0.5" in page
-    assert "Numbers from 1.5 to 2.5." in page
-    assert "Numbers from 1.5 to 2.5." in shell("analyze", "sums.results")
+    assert "Numbers from 1.5 to 6.25." in page
+    assert "Numbers from 1.5 to 6.25." in shell("analyze", "sums.results")
 
 
 def test_treatments_are_compared(shell: Shell) -> None:
     (shell.folder / "three.toml").write_text(FILE.replace("0.5", "1.5"))
     shell("run", "three.toml", "-d", "three.results")
     told = json.loads(shell("compare", "sums.results", "three.results", "--json"))
-    assert [row["difference"]["hodges_lehmann"]["estimate"] for row in told["rows"]] == [1.0, 1.0]
+    sizes = [row for row in told["rows"] if row["metric"] == "size"]
+    assert [row["difference"]["hodges_lehmann"]["estimate"] for row in sizes] == [1.0, 1.0]
 
 
 def test_computed_trials_take_a_time_that_only_a_pilot_knows(shell: Shell) -> None:
@@ -106,6 +110,12 @@ def test_computed_trials_take_a_time_that_only_a_pilot_knows(shell: Shell) -> No
 def test_what_is_wrong_in_a_file_is_said_in_its_words(shell: Shell) -> None:
     (shell.folder / "wrong.toml").write_text(FILE.replace('"{a} + 0.5"', '"{a} and 0.5"'))
     assert "trial.number: '0 and 0.5' is no sum of numbers" in shell("plan", "wrong.toml", code=2)
+    (shell.folder / "wrong.toml").write_text(FILE.replace('value = "square"', 'quantity = "square"'))
+    assert 'metrics.area.quantity: goes with kind = "path" or "simulation"' in shell(
+        "plan", "wrong.toml", code=2
+    )
+    (shell.folder / "wrong.toml").write_text(FILE.replace('value = "square"', 'vale = "square"'))
+    assert 'did you mean "value"?' in shell("plan", "wrong.toml", code=2)
     (shell.folder / "wrong.toml").write_text(FILE.replace('"constant"', '"constnat"'))
     assert 'did you mean "constant"?' in shell("plan", "wrong.toml", code=2)
 
