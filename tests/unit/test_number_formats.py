@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "trialwise"
-ROOMS = ("analysis", "report/documents", "wording", "cli")
+ROOMS = ("analysis", "report/documents", "report/render", "wording", "cli")
 FLOAT = re.compile(r"[-+ #0,_<>^=\d]*(\.(\d+|\{\}))?[eEfFgG%]")
 """The specifications of Python's mini-language that write a float; those of dates have a % before a letter."""
 FIELD = re.compile(r"\{[^{}:]*:([^{}]*)\}")

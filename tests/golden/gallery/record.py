@@ -1,4 +1,4 @@
-"""Two documents in every medium, short enough to be read: what a change of a renderer changes, this shows.
+"""Documents of all commands in every medium, short enough to be read: what a change of a renderer changes, this shows.
 
 `python tests/golden/gallery/record.py` writes them anew, `tests/golden/test_gallery.py` compares.
 """
@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "tests"))
 
-from order_data import fixed_and_random  # noqa: E402
-from trialwise.analysis.order.analysing import analyse_order  # noqa: E402
+from made_documents import MADE, STATES, Made  # noqa: E402
 from trialwise.report.document import (  # noqa: E402
     Code,
     Column,
@@ -31,7 +33,6 @@ from trialwise.report.document import (  # noqa: E402
     Table,
     Verdict,
 )
-from trialwise.report.documents import order  # noqa: E402
 from trialwise.report.numbers import Number, estimate, given  # noqa: E402
 from trialwise.report.render.html import html  # noqa: E402
 from trialwise.report.render.junit import junit  # noqa: E402
@@ -101,9 +102,15 @@ def every_block() -> Document:
     )  # fmt: skip
 
 
-DOCUMENTS = {
+def _of(make: Callable[[Path], Made]) -> Document:
+    """Make a document in a folder of its own, which it names nowhere."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        return make(Path())[0]
+
+
+DOCUMENTS: Mapping[str, Callable[[], Document]] = {
     "every": every_block,
-    "order": lambda: order.document(analyse_order(fixed_and_random(1, shift=4.0))),
+    **{name: partial(_of, make) for name, make in {**MADE, **STATES}.items()},
 }
 
 

@@ -1,0 +1,229 @@
+"""Documents of commands on made-up data, each with the JSON document of the same command."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from calibration_data import bench
+from comparison_data import hyperfine
+from condition_data import condition_csv, pilot_csv
+from effects_data import normal, trial_set
+from order_data import fixed_and_random
+from trialwise.analysis.calibration.calibrating import calibrate
+from trialwise.analysis.comparison.comparing import CompareOptions, compare
+from trialwise.analysis.conditions.profile import profile_of
+from trialwise.analysis.conditions.table import read_conditions
+from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
+from trialwise.analysis.effects.trials import factor_trials
+from trialwise.analysis.observing.observing import observe as observed
+from trialwise.analysis.order.analysing import analyse_order
+from trialwise.analysis.runtime.advising import runtime_advice
+from trialwise.analysis.runtime.pilots import Question, pilots_of_table
+from trialwise.analysis.stopping.results import ClaimState
+from trialwise.analysis.versions.gate import judged_outcome, together
+from trialwise.analysis.versions.results import VersionsResult
+from trialwise.design.summary import plan_json, summarise
+from trialwise.design.timing import stated_times
+from trialwise.exchange.calibration_json import calibration_document
+from trialwise.exchange.comparison_json import comparison_document
+from trialwise.exchange.condition_json import condition_document
+from trialwise.exchange.effects_json import effects_document
+from trialwise.exchange.observe_json import observe_document
+from trialwise.exchange.order_json import order_document
+from trialwise.exchange.result_files import read_trials
+from trialwise.exchange.versions_json import versions_document
+from trialwise.experiment.model import Extent
+from trialwise.experiment.reading import parse_experiment
+from trialwise.report.document import (
+    Document,
+)
+from trialwise.report.documents import aa as aa_words
+from trialwise.report.documents import ab as ab_words
+from trialwise.report.documents import compare as compare_words
+from trialwise.report.documents import effects as effects_words
+from trialwise.report.documents import emulated_path as path_words
+from trialwise.report.documents import observe as observe_words
+from trialwise.report.documents import order as order_words
+from trialwise.report.documents import plan as plan_words
+from trialwise.report.documents import profile as profile_words
+from trialwise.report.documents import runtime as runtime_words
+from trialwise.report.documents import simulate as simulate_words
+from trialwise.report.documents import status as status_words
+from trialwise.study.documents import (
+    FailureDocument,
+    RunDocument,
+    StatusDocument,
+    StoppingDocument,
+    WorkerDocument,
+)
+from trialwise.trials.path_documents import LinkDocument, PathDocument
+from trialwise.trials.simulated_document import ClassDocument, QuantileDocument, SimulateDocument
+
+Made = tuple[Document, dict[str, Any]]
+
+
+def ab(folder: Path, head: tuple[float, float, int] = (1.2, 0.01, 20)) -> Made:
+    """Head against base in one metric with margin 5 %."""
+    base = hyperfine(folder / "a.json", {"x": (1.0, 0.01, 20)})
+    other = hyperfine(folder / "b.json", {"x": head}, seed=2)
+    comparison = compare(
+        read_trials(base), read_trials(other), CompareOptions(margin=Extent(5, relative=True))
+    )
+    outcomes = tuple(
+        judged_outcome(row.verdict, row.difference, "lower") for row in comparison.rows if row.difference
+    )
+    words = {
+        "ending": "every planned trial has come to an end",
+        "directory": "ab.results/x_<b>",
+        "method": "one judgement",
+    }
+    found = VersionsResult(
+        outcome=together(outcomes), outcomes=outcomes, stage="all", pilot=20, forecast=None, comparison=comparison, confidence=95.0,
+        complete=True, failed=0, **words,
+    )  # fmt: skip
+    return ab_words.document(found), versions_document(found)
+
+
+def aa(folder: Path) -> Made:
+    found = calibrate(bench(1, rounds=20, hosts=2, shift=0.5, metrics=("time", "memory")))
+    return aa_words.document(found), calibration_document(found)
+
+
+def profile(folder: Path) -> Made:
+    found = profile_of(read_conditions(condition_csv(folder / "a.csv"), time=None, value=None))
+    return profile_words.document(found), condition_document(found)
+
+
+def runtime(folder: Path) -> Made:
+    table = read_conditions(
+        pilot_csv(folder / "p.csv", seeds=(4, 5)), time="time", value="throughput", trial="trial"
+    )
+    found = runtime_advice("p.csv", pilots_of_table(table, Question()))
+    return runtime_words.document(found), condition_document(found)
+
+
+def observe(folder: Path) -> Made:
+    trials = bench(1, rounds=20, sides=False, treatments=("x=1", "x=2"))
+    found = observed(trials, "x", "1")
+    return observe_words.document(found), observe_document(found)
+
+
+def effects(folder: Path) -> Made:
+    slower = normal(1, lambda levels: 8.0 if levels["flavour"] == "<b>" and levels["load"] == 10 else 0.0)
+    trials = trial_set({"flavour": ["none", "<b>"], "load": [1, 10]}, slower)
+    found = analyse_effects(
+        factor_trials(trials), EffectsOptions(margins={"delay": Extent(5, relative=True)})
+    )
+    return effects_words.document(found), effects_document(found)
+
+
+def compared(folder: Path) -> Made:
+    commands = {"x": (1.0, 0.01, 20), "y": (2.0, 0.1, 20), "z": (3.0, 0.1, 1)}
+    base = hyperfine(folder / "a.json", commands)
+    head = hyperfine(folder / "b.json", commands | {"x": (1.2, 0.01, 20)}, seed=2)
+    found = compare(read_trials(base), read_trials(head), CompareOptions(margin=Extent(5, relative=True)))
+    return compare_words.document(found, has_gate=True), comparison_document(found)
+
+
+def order(folder: Path) -> Made:
+    found = analyse_order(fixed_and_random(1, shift=4.0))
+    return order_words.document(found), order_document(found)
+
+
+def plan(folder: Path) -> Made:
+    experiment = parse_experiment(_PLANNED, folder / "planned.toml")
+    summary = summarise(experiment, times=stated_times(experiment), budget=900.0, rounds_shown=2)
+    return plan_words.document(summary, experiment, whole_order=False), plan_json(summary)
+
+
+_PLANNED = """
+[experiment]
+name = "planned"
+seed = 3
+[factors]
+time = [0.01, 0.02]
+size = { draw = [1, 2, 3] }
+[trial]
+command = "sh -c 'sleep {time}; echo {size} > out'"
+runtime = "10s"
+[metrics.wall]
+resource = "wall"
+kpi = { percentile = 90 }
+variability = {}
+"""
+_CLAIM = ClaimState(
+    kind="metric", metric="p99_<b>", unit="s", subject="scheme=timely", what="p99 of all samples", asked="±8 %", state="open",
+    verdict=None, estimate=3.1e-3, low=2.887e-3, high=3.358e-3, width=0.24e-3, target=0.25e-3, n=(305,), wanted=350, level="trial",
+    confidence=95, method="Student's t", note="the tail is heavy", looks=24, wanted_low=320, wanted_high=390,
+)  # fmt: skip
+_KNOWN = replace(_CLAIM, subject="scheme=hpcc", state="decided", note="")
+_STOPPING = StoppingDocument(
+    "geometric", "looking", False, None, 305, 350, 900, 60.0, None, "", (_CLAIM, _KNOWN), ("a warning",), lifts=None
+)  # fmt: skip
+
+
+def status(folder: Path) -> Made:
+    counts = {"finished": 609, "failed": 1, "running": 1, "planned": 1190}
+    found = StatusDocument(
+        name="tails_<b>", planned=1800, done=610, active=True, activity="running trial 611 (scheme=hpcc)", seconds_left=None,
+        counts=counts, treatments={"scheme=timely": counts, "scheme=hpcc": {"finished": 305}},
+        failures=[FailureDocument(7, 1, "scheme=timely", "failed", "ended with exit code 1: <b>")], events=[],
+        workers=[WorkerDocument("ssh://node1", 610, 609, 1190, (611,), "")], stopping=_STOPPING,
+    )  # fmt: skip
+    return status_words.document(found, failed=1), asdict(found)
+
+
+def run(folder: Path) -> Made:
+    ended = replace(
+        _STOPPING, reason="max_trials is reached (900 rounds): 1 of 2 claims known", lifts="ask for less"
+    )
+    found = RunDocument(
+        "tails.results", "stopped", "every trial has run", {"finished": 1799, "failed": 1}, ended
+    )
+    document = status_words.ended_document(found, trials=1800, failed=1, tails=("a remark",), workers=())
+    return document, asdict(found)
+
+
+def simulate(folder: Path) -> Made:
+    quantiles = tuple(QuantileDocument(rank, 1e-5 * rank, 1 + rank / 100) for rank in (50.0, 95.0, 99.0))
+    classes = (
+        ClassDocument("1 MB and more", 4, 1, quantiles),
+        ClassDocument("all", 9, 1, quantiles),
+    )
+    counted = (
+        "data_sent data_resent dropped_buffer dropped_link dropped_fault marks pauses peak_buffer hops events"
+    )
+    totals = {name: 10 ** (place % 5) for place, name in enumerate(counted.split())}
+    found = SimulateDocument(
+        topology="dumbbell:4x4,100Gbit/s,1us", controller="python:own:<b>", engine="trialwise", mode="default", seed=1, offered=None,
+        cautions=("buffers are small",), simulated=0.0203, seconds=0.5, hops_per_second=2e6, totals=totals, classes=classes,
+    )  # fmt: skip
+    return simulate_words.document(found), asdict(found)
+
+
+def path(folder: Path) -> Made:
+    way = LinkDocument(1000, 990, 8, 2, 1_485_000, 0, 0.00012, 0.0004)
+    found = PathDocument(0, 10.0, 0.1, True, None, way, way)
+    return path_words.document(found), asdict(found)
+
+
+MADE = {
+    "order": order,
+    "compare": compared,
+    "effects": effects,
+    "ab": ab,
+    "aa": aa,
+    "profile": profile,
+    "runtime": runtime,
+    "observe": observe,
+}
+"""Of results, whose answer is a sentence that a method stands behind."""
+STATES = {
+    "plan": plan,
+    "status": status,
+    "run": run,
+    "simulate": simulate,
+    "path": path,
+}
