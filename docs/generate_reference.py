@@ -12,11 +12,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_args
 
 from trialwise import _core
 from trialwise.analysis.reading.foreign import TOOLS
+from trialwise.cli.main import GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.document import document_schema
 from trialwise.experiment.file.sections import RECORDS, Section, keys_of, schema_of
@@ -25,10 +28,14 @@ from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value
 from trialwise.schemes import reading
+from trialwise.schemes.library import read_file, scheme_files
+from trialwise.schemes.scheme import Scheme
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 PATH_PAGE = ROOT / "docs/reference/path.md"
+README = ROOT / "README.md"
+SIMULATION_PAGE = ROOT / "docs/reference/simulation.md"
 COMPARE_PAGE = ROOT / "docs/how-to/compare-two-experiments.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -104,6 +111,96 @@ def compared_rows() -> Iterator[str]:
     )
 
 
+_CONTROLLERS = re.compile(r"(<!-- controllers -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def simulation_page(text: str) -> str:
+    """The page on simulations with its table of controllers written anew."""
+    return _CONTROLLERS.sub(
+        lambda found: found.group(1) + "\n".join(controller_rows()) + "\n" + found.group(2), text
+    )
+
+
+def controller_rows() -> Iterator[str]:
+    """The controllers as a Markdown table: as the core's register has them."""
+    rated = dict(_core.path_controllers())
+    yield "| controller | parameters | what it does |"
+    yield "|---|---|---|"
+    for names, words, settings in _core.controllers():
+        takes = ", ".join(f"`{name}`{_choices(takes)}" for name, takes in settings)
+        rate = f"; also `{names[0]}:RATE`" if rated.get(names[0]) else ""
+        yield f"| {', '.join(f'`{name}`' for name in names)} | {takes}{rate} | {words} |"
+
+
+def _choices(takes: str) -> str:
+    words = takes.split(" or ")
+    return (
+        f" ({', '.join(f'`{word}`' for word in words)})"
+        if len(words) > 1 and takes != "true or false"
+        else ""
+    )
+
+
+_COMMANDS = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def readme(text: str) -> str:
+    """The README with its list of commands written anew."""
+    return _COMMANDS.sub(
+        lambda found: found.group(1) + "\n".join(command_rows()) + "\n" + found.group(2), text
+    )
+
+
+def command_rows() -> Iterator[str]:
+    """The commands, as `trialwise --help` groups them."""
+    yield "| | |"
+    yield "|---|---|"
+    for group, summaries in SUMMARIES.items():
+        yield f"| {group} | {' · '.join(f'`{name}`' for name in summaries)} |"
+    silent = [name for names in SUMMARIES.values() for name in names if not _prints_json(name)]
+    *first, last = (f"`{name}`" for name in silent)
+    yield ""
+    yield f"Each has `--help` with examples, and all but {', '.join(first)} and {last} have `--json`."
+
+
+def _prints_json(name: str) -> bool:
+    module = import_module(f"trialwise.cli.{name}")
+    if name not in GROUPS:
+        return "json" in signature(getattr(module, name)).parameters
+    commands = (module.app[each].default_command for each in module.app if not each.startswith("-"))
+    return any("json" in signature(each).parameters for each in commands)
+
+
+_SCHEMES = re.compile(r"(<!-- schemes -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def scheme_page(text: str) -> str:
+    """The page on schemes with its tables written anew."""
+    return _SCHEMES.sub(
+        lambda found: found.group(1) + "\n".join(scheme_rows()) + "\n" + found.group(2), page(text)
+    )
+
+
+def scheme_rows() -> Iterator[str]:
+    """The schemes that ship as a Markdown table."""
+    yield "| name | what runs | loads | needs |"
+    yield "|---|---|---|---|"
+    for name, path in scheme_files().items():
+        scheme = read_file(path)
+        yield f"| `{name}` | {scheme.title} | {', '.join(scheme.loads)} | {', '.join(_needs(scheme))} |"
+
+
+def _needs(scheme: Scheme) -> Iterator[str]:
+    needs = scheme.needs
+    yield from (f"`{package}`" for package in needs.packages)
+    if needs.congestion:
+        yield f"`{needs.congestion}` in the kernel"
+    if needs.feature:
+        yield f"feature `{needs.feature}`"
+    if needs.root:
+        yield "root"
+
+
 def table(record: str) -> Iterator[str]:
     """The keys of one record as a Markdown table."""
     model, definitions = RECORDS[record], definitions_of_records()
@@ -150,8 +247,10 @@ def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
     yield PATH_PAGE, path_page(PATH_PAGE.read_text())
+    yield README, readme(README.read_text())
+    yield SIMULATION_PAGE, simulation_page(SIMULATION_PAGE.read_text())
     yield COMPARE_PAGE, compare_page(COMPARE_PAGE.read_text())
-    yield SCHEME_PAGE, page(SCHEME_PAGE.read_text())
+    yield SCHEME_PAGE, scheme_page(SCHEME_PAGE.read_text())
     for name in get_args(Format):
         yield (
             ROOT / f"schemas/{name}.json",

@@ -1,4 +1,4 @@
-"""Every congestion control that is registered (`crates/congestion/src/register.rs`) is known wherever one can be named."""
+"""Every congestion control that is registered (`crates/congestion/src/laws.rs`) is known wherever one can be named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! All controllers behind one type: chosen by name, dispatched without a table of pointers. Which there are stands in `register.rs`.
+//! All controllers behind one type: chosen by name, dispatched without a table of pointers. Which there are stands in `laws.rs`.
 
 use crate::{AnyController, BuildError, Context};
 
@@ -22,14 +22,18 @@ pub trait Factory: Sync {
     fn feedback(&self) -> Feedback;
 }
 
-/// Writes [`crate::Algorithm`] and [`crate::AnyController`] from a list of controllers, each with the type that holds it.
+/// Declares the modules of controllers, and writes [`crate::Algorithm`] and [`crate::AnyController`], from a list of controllers, each with
+/// the type that holds it.
 macro_rules! register {
-    ($($(#[$attribute:meta])* $name:ident in $held:ty: $words:literal),* $(,)?) => {
+    ($($(#[$attribute:meta])* $module:ident::$name:ident in $held:ty),* $(,)?) => {
+        $($(#[$attribute])* pub(crate) mod $module;)*
+        $($(#[$attribute])* pub use $module::$name;)*
+
         /// A controller by name, with its parameters.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Algorithm {
-            $($(#[$attribute])* #[doc = $words] $name(<$name as Declared>::Settings)),*
+            $($(#[$attribute])* #[doc = concat!("[`", stringify!($name), "`].")] $name(<$name as Declared>::Settings)),*
         }
 
         impl Algorithm {
@@ -38,6 +42,16 @@ macro_rules! register {
                 let mut all = Vec::new();
                 $($(#[$attribute])* all.extend(<$name as Declared>::NAMES.iter().map(|each| (each.name, $name::NEEDS)));)*
                 all
+            }
+
+            /// Each controller: its names, what it does, and what can be set of it.
+            pub fn listed() -> Vec<Listed> {
+                vec![$($(#[$attribute])* Listed {
+                    names: $name::NAMES.iter().map(|each| each.name).collect(),
+                    words: $name::WORDS,
+                    needs: $name::NEEDS,
+                    settings: $name::SETTINGS.iter().map(|each| (each.name, each.quantity)).collect(),
+                }),*]
             }
 
             /// The algorithm of this name with the defaults for senders of this line rate, which those of the
@@ -116,7 +130,7 @@ macro_rules! register {
         /// One controller of any kind.
         #[non_exhaustive]
         pub enum AnyController {
-            $($(#[$attribute])* #[doc = $words] $name($held),)*
+            $($(#[$attribute])* #[doc = concat!("[`", stringify!($name), "`].")] $name($held),)*
             /// One that this crate does not know.
             Custom(Box<dyn Controller>),
         }

@@ -1,6 +1,6 @@
 //! What a controller says of itself, once, beside its law: names, settings, needs.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use trialwise_units::{Duration, Rate};
 
@@ -90,6 +90,34 @@ pub enum Value {
     Choice(usize),
 }
 
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate => f.write_str("a rate"),
+            Self::Interval => f.write_str("a time above 0"),
+            Self::Weight => f.write_str("above 0, at most 1"),
+            Self::Number => f.write_str("a number of at least 0"),
+            Self::Count => f.write_str("a whole number of at least 0"),
+            Self::Positive => f.write_str("a whole number above 0"),
+            Self::Switch => f.write_str("true or false"),
+            Self::Choice { words, .. } => f.write_str(&words.join(" or ")),
+        }
+    }
+}
+
+/// What a controller says of itself.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its names; the first is that of the law.
+    pub names: Vec<&'static str>,
+    /// What it does, and where that is published, in a sentence.
+    pub words: &'static str,
+    /// What it needs.
+    pub needs: Needs,
+    /// The names of its settings, with what each takes.
+    pub settings: Vec<(&'static str, Quantity)>,
+}
+
 /// A setting of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<S: 'static> {
@@ -101,12 +129,14 @@ pub struct Setting<S: 'static> {
     pub set: fn(&mut S, Value),
 }
 
-/// A controller that can be chosen by name. An implementation and a line of `register.rs` are all that a new one takes.
+/// A controller that can be chosen by name. An implementation and a line of `laws.rs` are all that a new one takes.
 pub trait Declared: Controller + Sized + 'static {
     /// Its parameters.
     type Settings: Copy + Debug + PartialEq + 'static;
     /// What it is called; the first name is that of the law.
     const NAMES: &'static [Named<Self::Settings>];
+    /// What it does, and where that is published, in a sentence.
+    const WORDS: &'static str;
     /// What it needs.
     const NEEDS: Needs;
     /// What can be set of it.

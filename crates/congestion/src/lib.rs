@@ -10,55 +10,44 @@
 //!
 //! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`] and [`Copa`], beside [`FixedRate`], which controls
 //! nothing. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
-//! of them. A new one implements [`Declared`] beside its law and gets a line in `register.rs`.
+//! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
 mod any;
 mod controller;
-mod copa;
 mod copa_delay;
-mod cubic;
-mod dcqcn;
-mod dctcp;
 mod declared;
 mod episodes;
 mod event;
 mod fidelity;
-mod fixed_rate;
-mod hpcc;
 mod hystart;
-mod ledbat;
+mod laws;
 mod ledbat_delay;
-mod newreno;
 mod paced;
-mod register;
 mod round_trip;
 mod segments;
 mod sliding;
-#[cfg(any(test, feature = "specimen"))]
-mod specimen;
 mod state;
 #[cfg(test)]
 mod testing;
 mod threshold;
-mod timely;
 mod window;
 
 pub use any::{Factory, Feedback};
 pub use controller::{BuildError, Context, Controller};
-pub use copa::{Copa, CopaSettings};
-pub use cubic::{Cubic, CubicSettings};
-pub use dcqcn::{Dcqcn, DcqcnSettings};
-pub use dctcp::{Dctcp, DctcpSettings};
-pub use declared::{Declared, Named, Needs, Quantity, Setting, Value};
+pub use declared::{Declared, Listed, Named, Needs, Quantity, Setting, Value};
 pub use event::{Acknowledgement, HopRecord, Loss, Sent, Timeout};
 pub use fidelity::Fidelity;
-pub use fixed_rate::{FixedRate, FixedRateSettings};
-pub use hpcc::{Hpcc, HpccSettings, MAXIMUM_HOPS};
-pub use ledbat::{Ledbat, LedbatSettings};
+pub use laws::copa::CopaSettings;
+pub use laws::cubic::CubicSettings;
+pub use laws::dcqcn::DcqcnSettings;
+pub use laws::dctcp::DctcpSettings;
+pub use laws::fixed_rate::FixedRateSettings;
+pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
+pub use laws::ledbat::LedbatSettings;
+pub use laws::newreno::NewRenoSettings;
+pub use laws::timely::{TimelyLaw, TimelySettings};
+pub use laws::*;
 pub use ledbat_delay::DelayFilter;
-pub use newreno::{NewReno, NewRenoSettings};
-pub use register::{Algorithm, AnyController};
 pub use round_trip::RoundTrip;
 pub use state::{Phase, State};
-pub use timely::{Timely, TimelyLaw, TimelySettings};
 pub use window::WindowRule;

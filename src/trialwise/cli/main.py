@@ -45,7 +45,7 @@ Exit codes:
 )
 GROUPS = ("schemes", "stream", "trace")
 """Commands with subcommands, described by their `app`."""
-_SUMMARIES = {
+SUMMARIES = {
     "Measure": {
         "new": "Write an experiment file to start from.",
         "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
@@ -84,8 +84,8 @@ _SUMMARIES = {
     },
     "Data": {"schema": "Print the JSON Schema of a public format."},
 }
-_OPTIONS = Group("Options", sort_key=len(_SUMMARIES))
-COMMANDS = [name for summaries in _SUMMARIES.values() for name in summaries]
+_OPTIONS = Group("Options", sort_key=len(SUMMARIES))
+COMMANDS = [name for summaries in SUMMARIES.values() for name in summaries]
 
 
 def _given() -> list[str]:
@@ -93,7 +93,7 @@ def _given() -> list[str]:
     return [*sys.argv[2:], "--help"] if sys.argv[1:2] == ["help"] else sys.argv[1:]
 
 
-for _place, (_title, _summaries) in enumerate(_SUMMARIES.items()):
+for _place, (_title, _summaries) in enumerate(SUMMARIES.items()):
     _group = Group(_title, sort_key=_place)
     for _rank, (_name, _summary) in enumerate(_summaries.items()):
         # The summaries and plain text spare `trialwise --help` the imports; a command that runs shows its docstring.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise._core import simulation_controllers
 from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.simulation_progress import SimulationProgress
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from trialwise.trials.simulated_document import SimulateDocument
     from trialwise.trials.simulating import Sampling, Simulated
 
+_CONTROLLERS = (
+    f"The congestion control of every flow: {', '.join(simulation_controllers())}, or a class in a module of this folder: "
+    "python:MODULE:CLASS."
+)
 _FIRST_INTERVAL = 1e-9
 _LOOKS = 2000
 """Number of samples of queues and rates in a picture: at most this, and at least half of it, however long the trial."""
@@ -35,7 +40,7 @@ _MAX_SEED = 2**64 - 1
 def simulate(
     *,
     topology: str,
-    cc: str,
+    cc: Annotated[str, Parameter(help=_CONTROLLERS)],
     load: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     load_of: Literal["host", "bottleneck"] | None = None,
     sizes: str | None = None,
@@ -82,8 +87,7 @@ def simulate(
         (leaves, spines, hosts of a leaf; and the uplinks' rate), or a file in the format of the HPCC simulator, ns3-datacenter or
         SimAI.
     cc
-        The congestion control of every flow: dctcp, dcqcn, timely, timely_patched, hpcc, newreno, cubic, ledbat, copa, fixed_rate,
-        or a class in a module of this folder: python:MODULE:CLASS.
+        The congestion control of every flow.
     load
         Payload asked for, as a part of a capacity, such as 30%.
     load_of

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import ValidationError
 
+from trialwise._core import path_controllers
 from trialwise.errors import PlanError
 from trialwise.experiment.file.sections import Limits, Section, adapter, for_editors, key, keys_of
 from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.problems import nearest
+from trialwise.experiment.problems import either, nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
@@ -64,13 +65,18 @@ class NeedsSection(Section):
     root: bool = key(False, "Whether it must be root.", True)
 
 
+def _over_paths() -> Iterator[str]:
+    for name, takes_rate in path_controllers():
+        yield f"{name}:RATE" if takes_rate else name
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedSection(Section):
     """What replaces the programs where packets are simulated."""
 
     congestion: Text = key(
         ...,
-        "Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled in.",
+        f"Controller of the UDP transport: {either(_over_paths())}; {{load}} is filled in.",
         "copa",
         "fixed_rate:{load}",
     )

@@ -32,9 +32,10 @@ def commands() -> list[str]:
 
 
 def test_the_readme_names_each_command_and_which_have_json(commands: list[str]):
-    (line,) = (line for line in README.splitlines() if line.startswith("`trialwise new`"))
-    listed, _, rest = line.partition(": each has")
-    named = re.findall(r"`(?:trialwise )?([a-z]+)`", listed)
+    listed, _, rest = (
+        README.partition("<!-- commands -->")[2].partition("<!-- end -->")[0].partition("Each has")
+    )
+    named = re.findall(r"`([a-z]+)`", listed)
     assert sorted(named) == sorted(command for command in commands if " " not in command)
     without = set(re.findall(r"`([a-z]+)`", rest))
     found = {

@@ -44,9 +44,9 @@ def lab(color: str, vision) -> np.ndarray:
 
 def test_every_scheme_that_ships_can_be_read():
     files = scheme_files()
-    assert set(files) == NAMES
+    assert set(files) >= NAMES, "a name that shipped once is one for good"
     titles = {read_file(path).title for path in files.values()}
-    assert len(titles) == len(NAMES)
+    assert len(titles) == len(files)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_scheme_that_ships_can_be_read():
 def test_colours_can_be_told_apart(vision):
     colors = {name: read_file(path).color for name, path in scheme_files().items()}
     seen = {name: lab(color, vision) for name, color in colors.items() if color}
-    assert len(seen) == len(NAMES)
+    assert len(seen) == len(colors)
     for (one, first), (other, second) in itertools.combinations(seen.items(), 2):
         assert np.linalg.norm(first - second) > 15, (one, other)
     assert all(values[0] < 85 for values in seen.values()), "dark enough for white paper"
@@ -115,7 +115,7 @@ def test_a_wrong_file_does_not_hide_the_others(tmp_path: Path):
     (tmp_path / "python2.py").write_text("#!/usr/bin/no-python2.7\n")
     (tmp_path / "python2.py").chmod(0o755)
     entries = {entry.name: entry for entry in list_schemes([tmp_path])}
-    assert list(entries) == sorted({*NAMES, "broken", "wrapper", "python2"})
+    assert list(entries) == sorted({*scheme_files(), "broken", "wrapper", "python2"})
     assert "cannot be read as a scheme" in str(entries["broken"].problem)
     assert "prints sender or receiver" in str(entries["wrapper"].problem)
     assert "Pantheon's is Python 2.7" in str(entries["python2"].problem)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use trialwise_congestion::{Algorithm, Factory};
+use trialwise_congestion::{Algorithm, Factory, Listed};
 use trialwise_python_macros::entry;
 use trialwise_simulator::{Configuration, Fabric, Framing, Mode, Settings, settings_for};
 use trialwise_units::{Rate, Seed};
@@ -23,6 +23,20 @@ fn network_parameters() -> Vec<&'static str> {
 #[pyfunction]
 fn simulation_controllers() -> Vec<&'static str> {
     Algorithm::names()
+}
+
+/// A controller: its names, what it does, and its settings with what each takes.
+type Law = (Vec<&'static str>, &'static str, Vec<(&'static str, String)>);
+
+/// The controllers in the order of the register.
+#[entry]
+#[pyfunction]
+fn controllers() -> Vec<Law> {
+    let law = |listed: Listed| {
+        let settings = listed.settings.iter().map(|(name, quantity)| (*name, quantity.to_string())).collect();
+        (listed.names, listed.words, settings)
+    };
+    Algorithm::listed().into_iter().map(law).collect()
 }
 
 /// The names of the controllers that flows over paths can have, and whether a rate belongs to the name: `NAME:RATE`.
@@ -120,6 +134,7 @@ fn texts_of(pairs: &Pairs) -> impl Iterator<Item = (&str, &str)> {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(controller_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(network_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(controllers, module)?)?;
     module.add_function(wrap_pyfunction!(path_controllers, module)?)?;
     module.add_function(wrap_pyfunction!(simulation_controllers, module)?)
 }

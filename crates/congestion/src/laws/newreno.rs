@@ -61,6 +61,7 @@ impl Declared for NewReno {
     type Settings = NewRenoSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: |_| NewRenoSettings::default() }];
+    const WORDS: &'static str = "Additive increase, halving at a loss (RFC 5681, 6582; RFC 9002, section 7).";
     const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {initial_window: Positive, burst_limit: Positive};

@@ -1,28 +1,26 @@
-//! Which controllers there are: a line for each, here and nowhere else. What is to be said of one stands beside its law.
+//! Which controllers there are: a line for each, here and nowhere else, and a file for each in `laws/`, which says what is to be said of
+//! it. Those with large histories are boxed.
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::any::register;
-use crate::declared::{Declared, Needs, Quantity, Value};
-#[cfg(any(test, feature = "specimen"))]
-use crate::specimen::Specimen;
+use crate::declared::{Declared, Listed, Needs, Quantity, Value};
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Copa, Cubic, Dcqcn, Dctcp, Factory, Feedback, Fidelity,
-    FixedRate, Hpcc, Ledbat, Loss, NewReno, Sent, State, Timely, Timeout,
+    Acknowledgement, BuildError, Context, Controller, Factory, Feedback, Fidelity, Loss, Sent, State, Timeout,
 };
 
 register! {
-    Dctcp in Dctcp: "DCTCP.",
-    Dcqcn in Dcqcn: "DCQCN.",
-    Timely in Timely: "TIMELY, as published or patched.",
-    Hpcc in Hpcc: "HPCC.",
-    NewReno in NewReno: "NewReno.",
-    Cubic in Cubic: "CUBIC.",
-    Ledbat in Box<Ledbat>: "LEDBAT, whose histories are large.",
-    Copa in Box<Copa>: "Copa, whose histories are large.",
-    FixedRate in FixedRate: "A saturator.",
+    dctcp::Dctcp in Dctcp,
+    dcqcn::Dcqcn in Dcqcn,
+    timely::Timely in Timely,
+    hpcc::Hpcc in Hpcc,
+    newreno::NewReno in NewReno,
+    cubic::Cubic in Cubic,
+    ledbat::Ledbat in Box<Ledbat>,
+    copa::Copa in Box<Copa>,
+    fixed_rate::FixedRate in FixedRate,
     #[cfg(any(test, feature = "specimen"))]
-    Specimen in Specimen: "What tests register to see that a line here is all that a controller takes.",
+    specimen::Specimen in Specimen,
 }
 
 impl Algorithm {

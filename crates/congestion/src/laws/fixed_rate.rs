@@ -40,6 +40,7 @@ impl Declared for FixedRate {
     type Settings = FixedRateSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: |rate| FixedRateSettings { rate } }];
+    const WORDS: &'static str = "Sends at one rate, whatever happens.";
     const NEEDS: Needs = Needs { rate: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {rate: Rate};
 

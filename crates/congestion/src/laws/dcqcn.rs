@@ -156,6 +156,8 @@ impl Declared for Dcqcn {
     type Settings = DcqcnSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: DcqcnSettings::for_line_rate }];
+    const WORDS: &'static str =
+        "Reduces its rate at congestion notifications, and recovers by timers (Zhu et al., SIGCOMM 2015).";
     const NEEDS: Needs = Needs { fabric: true, answers_marks: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {gain: Weight, alpha_interval: Interval, decrease_interval: Interval, increase_interval: Interval, recovery_steps: Count, increase: Rate, hyper_increase: Rate, clamp_target: Switch, minimum: Rate, window: WindowRule::CHOICE};
 

@@ -121,6 +121,8 @@ impl Declared for Dctcp {
     type Settings = DctcpSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: DctcpSettings::for_line_rate }];
+    const WORDS: &'static str =
+        "Reduces its window by the share of marked bytes (Alizadeh et al., SIGCOMM 2010; RFC 8257).";
     const NEEDS: Needs = Needs {
         fabric: true,
         answers_marks: true,

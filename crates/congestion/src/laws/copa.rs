@@ -210,6 +210,8 @@ impl Declared for Copa {
     type Settings = CopaSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: |_| CopaSettings::default() }];
+    const WORDS: &'static str =
+        "Aims at a rate of one over delta times the queueing delay (Arun and Balakrishnan, NSDI 2018).";
     const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {delta: Weight, competitive: Switch, own_packets: Number, initial_window: Positive};

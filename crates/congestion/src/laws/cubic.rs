@@ -215,6 +215,8 @@ impl Declared for Cubic {
     type Settings = CubicSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: |_| CubicSettings::default() }];
+    const WORDS: &'static str =
+        "A cubic window with a Reno-friendly region (RFC 9438), and HyStart++ (RFC 9406).";
     const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {initial_window: Positive, burst_limit: Positive, fast_convergence: Switch, hystart: Switch};
 

@@ -24,6 +24,7 @@ impl Declared for Specimen {
     type Settings = SpecimenSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: "specimen", settings: |_| SpecimenSettings { segments: 10 } }];
+    const WORDS: &'static str = "Keeps a window that never changes.";
     const NEEDS: Needs = Needs::NOTHING;
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! { segments: Positive };
 

@@ -172,6 +172,8 @@ impl Declared for Timely {
         Named { name: NAME, settings: TimelySettings::for_line_rate },
         Named { name: PATCHED_NAME, settings: |line| TimelySettings::for_line_rate(line).patched() },
     ];
+    const WORDS: &'static str =
+        "Follows the gradient of the round-trip time (Mittal et al., SIGCOMM 2015); patched, it has one fixed point (Zhu et al., CoNEXT 2016).";
     const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, fabric: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {law: TimelyLaw::CHOICE, gain: Weight, beta: Weight, patched_beta: Weight, low: Interval, high: Interval, minimum_rtt: Interval, increase: Rate, hyper_increase: Rate, steps_to_hyper: Count, minimum: Rate, window: WindowRule::CHOICE};
 

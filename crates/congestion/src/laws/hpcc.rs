@@ -157,6 +157,8 @@ impl Declared for Hpcc {
     type Settings = HpccSettings;
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: HpccSettings::for_line_rate }];
+    const WORDS: &'static str =
+        "Keeps the bytes in flight just below what the busiest link carries, by in-band telemetry (Li et al., SIGCOMM 2019).";
     const NEEDS: Needs =
         Needs { feedback: Feedback::Telemetry, fabric: true, acknowledgements_wait: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {target_utilisation: Weight, maximum_stage: Count, increase: Rate, minimum: Rate, window: WindowRule::CHOICE};
