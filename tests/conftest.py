@@ -13,6 +13,8 @@ from stolen import StolenTime
 _MEASURING = ("operating", "system")
 """The folders of tests in which real programs run in real time."""
 _REPETITIONS = 3
+collect_ignore = ["additions"]
+"""Parts of a repository that has more than this one."""
 
 _stolen = StolenTime()
 """Since the start of this test."""
