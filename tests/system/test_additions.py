@@ -73,7 +73,10 @@ def test_an_addition_in_rust_works(name: str, crate: str, uses: list[str], guard
     addition, copy = Addition(name), copied(tmp_path)
     addition.apply(copy)
     tests = run(
-        copy, *f"cargo test --quiet --locked -p {crate}".split(), seconds=1800, CARGO_TARGET_DIR=str(TARGET)
+        copy,
+        *f"cargo test --quiet --locked --lib -p {crate}".split(),
+        seconds=1800,
+        CARGO_TARGET_DIR=str(TARGET),
     )
     assert tests.returncode == 0, tests.stdout[-4000:] + tests.stderr[-4000:]
     built(copy)

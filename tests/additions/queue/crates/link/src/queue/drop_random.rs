@@ -15,7 +15,7 @@ const STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 
 /// A queue that drops at random.
 #[derive(Debug)]
-pub struct DropRandom<P> {
+pub(crate) struct DropRandom<P> {
     limit: Limit,
     waiting: Vec<Waiting<P>>,
     tally: Tally,
@@ -24,7 +24,7 @@ pub struct DropRandom<P> {
 
 impl<P> DropRandom<P> {
     /// An empty queue.
-    pub fn new(limit: Limit) -> Self {
+    pub(crate) fn new(limit: Limit) -> Self {
         Self { limit, waiting: Vec::new(), tally: Tally::default(), state: 1 }
     }
 
