@@ -22,4 +22,4 @@ def test_no_time_is_left_of_a_run_that_stopped_by_itself(tmp_path: Path) -> None
     state = study.state(run_simulation(tmp_path, _FILE))
     assert state.activity == "stopped by itself"
     assert state.counts["planned"] > 0
-    assert state.to_json()["seconds_left"] is None
+    assert state.document.seconds_left is None
