@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -188,10 +191,40 @@ def test_no_two_packages_bring_the_same(monkeypatch: pytest.MonkeyPatch, name: s
         kinds.kinds.__wrapped__()
 
 
-@pytest.mark.parametrize("place", ["no_such_module:Trial", "trialwise.kinds:no_such_name"])
-def test_a_kind_that_cannot_be_imported_is_named(place: str) -> None:
-    with pytest.raises(PlanError, match=f"a kind of trial needs {place}: "):
-        kinds.part(place)
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "ModuleNotFoundError: No module named 'broken'"),
+        ("", "AttributeError: module 'broken' has no attribute 'Trial'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_package_that_cannot_be_imported_is_named_where_its_kind_is_asked_for(
+    tmp_path: Path, text: str | None, why: str
+) -> None:
+    """In a process of its own, since what a file may say is made once."""
+    metadata_of = tmp_path / "broken-1.dist-info"
+    metadata_of.mkdir()
+    (metadata_of / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (metadata_of / "entry_points.txt").write_text(f"[{kinds.GROUP}]\nbroken = broken:Trial\n")
+    if text is not None:
+        (tmp_path / "broken.py").write_text(text)
+    code = """
+from pathlib import Path
+from trialwise.errors import PlanError
+from trialwise.experiment.reading import parse_experiment
+text = '[experiment]\\nname = "x"\\n[trial]\\nkind = "KIND"\\ncommand = "true"\\n[metrics.wall]\\nresource = "wall"\\n'
+print(parse_experiment(text.replace("KIND", "command"), Path("x")).trial.kind)
+try:
+    parse_experiment(text.replace("KIND", "broken"), Path("x"))
+except PlanError as error:
+    print(error.message)
+"""
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.stdout == f"command\na kind of trial needs broken:Trial: {why}\n", done.stderr
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trialwise.errors import PlanError
 from trialwise.experiment import model
@@ -14,6 +15,7 @@ from trialwise.experiment.file.checking import checked
 from trialwise.experiment.file.positions import key_lines
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.text import MAX_FILE, read_text
+from trialwise.kinds import kinds, part
 
 __all__ = ["MAX_FILE", "parse_experiment", "read_experiment", "read_text"]
 
@@ -66,12 +68,21 @@ def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Ex
 def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
     table = _table(text, path)
     problems = Problems(path, key_lines(text))
+    _import_kind(table)
     document = checked(table, problems)
     experiment = None if document is None else build(document, path, problems, within)
     problems.raise_any()
     if experiment is None:
         raise AssertionError("a document was refused without a reason")
     return experiment
+
+
+def _import_kind(table: Mapping[str, Any]) -> None:
+    """Raise PlanError if the kind of the trial comes from a package that cannot be imported."""
+    trial: object = table.get("trial")
+    kind = cast("dict[str, object]", trial).get("kind") if isinstance(trial, dict) else None
+    if isinstance(kind, str) and kind in kinds():
+        part(kinds()[kind])
 
 
 def _table(text: str, path: Path) -> dict[str, Any]:

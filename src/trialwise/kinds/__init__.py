@@ -54,12 +54,15 @@ def part(place: str) -> Any:  # noqa: ANN401 a class or a function
     Raises
     ------
     PlanError
-        It cannot be imported.
+        A part from another package cannot be imported.
     """
     module, _, name = place.partition(":")
     try:
         return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        if module.startswith("trialwise."):
+            raise
         raise PlanError(
-            f"a kind of trial needs {place}: {error}", hint="install the package of the kind anew"
+            f"a kind of trial needs {place}: {type(error).__name__}: {error}",
+            hint="install the package of the kind anew",
         ) from error

@@ -167,7 +167,8 @@ def test_a_kind_that_is_none_is_said_at_its_key():
     "kind", ["0x" + "F" * 6000, "[[]]", "{ a = 1 }", '"<command>"', "nan", '"' + "x" * 9999 + '"']
 )
 def test_a_hostile_kind_is_refused_in_a_line(kind):
-    assert max(map(len, said(f"kind = {kind}").splitlines())) < 300
+    for metric in ('resource = "wall"', "no_such_key = 1"):
+        assert max(map(len, said(f"kind = {kind}", metric).splitlines())) < 300
 
 
 def test_an_experiment_is_made_by_position_as_before():

@@ -15,7 +15,6 @@ from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
 from trialwise.experiment.file.words import Schema, allowed, choices, resolved
 from trialwise.experiment.problems import Problems, either, nearest, shown
-from trialwise.kinds import kinds
 
 _PLACES: Mapping[str, Key] = {
     "[experiment]": ("experiment",),
@@ -183,7 +182,8 @@ def _known_at(key: Key, table: Mapping[str, Any]) -> list[str]:
     trial: object = table.get("trial")
     kind = cast("Mapping[str, object]", trial).get("kind", "command") if isinstance(trial, Mapping) else None
     fields = (field for record in _records_at(key, table) for field in keys_of(record).values())
-    own = {name: each.takes for name, each in zip(kinds(), trial_tables(), strict=True)}.get(str(kind), ())
+    record = trial_tables().get(kind) if isinstance(kind, str) else None
+    own = record.takes if record else ()
     return list(
         dict.fromkeys(
             field.name

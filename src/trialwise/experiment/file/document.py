@@ -5,10 +5,12 @@ These classes check single keys and define the JSON Schema and the reference; ch
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
+from trialwise.errors import PlanError
 from trialwise.experiment.design import Design
 from trialwise.experiment.factors import FactorTable
 from trialwise.experiment.file.sections import ByTag, Limits, Section, for_editors, key, schema_of
@@ -27,9 +29,13 @@ _NAMED = {"additionalProperties": False}
 _WHOLE = "`trialwise new` writes a whole file to start from"
 
 
-def trial_tables() -> list[type[Trial]]:
-    """Return the table [trial] of each kind."""
-    return [part(place) for place in kinds().values()]
+def trial_tables() -> dict[str, type[Trial]]:
+    """Return the table [trial] of each kind by its name, without those that cannot be imported."""
+    found: dict[str, type[Trial]] = {}
+    for name, place in kinds().items():
+        with suppress(PlanError):
+            found[name] = part(place)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +46,7 @@ class Document(Section):
     factors: Annotated[dict[Name, FactorTable], Limits(_NAMED)] = key(
         ..., "What is varied on purpose: factor = [levels], or a draw.", factory=dict[str, FactorTable]
     )
-    trial: Annotated[Trial, ByTag("kind", known=trial_tables)] = key(
+    trial: Annotated[Trial, ByTag("kind", known=lambda: list(trial_tables().values()))] = key(
         ..., missing=f'add [trial] with command = "…"; {_WHOLE}'
     )
     metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED, min_length=1)] = key(
