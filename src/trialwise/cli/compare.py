@@ -289,8 +289,9 @@ def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: flo
 
 def _gate(found: Comparison, *, is_told: bool) -> Outcome:
     from trialwise.analysis.comparison.gate import gate_of
+    from trialwise.wording.gate import sentence
 
     gate = gate_of(found)
     if not is_told:
-        stderr_console().print(f"gate {gate.sentence}", markup=False)
+        stderr_console().print(f"gate {sentence(found, gate)}", markup=False)
     return gate.outcome

@@ -15,6 +15,7 @@ from trialwise.analysis.trial_set import Level
 from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 from trialwise.experiment.model import Better
+from trialwise.wording.gate import sentence
 
 _MAX_MEASURE = 64
 """Maximum length of a measure's name."""
@@ -93,7 +94,7 @@ def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -
             rows=tuple(map(_row, found.rows)),
             one_sided=found.one_sided,
             notes=found.notes,
-            gate=GateDocument(gate.outcome, gate.failing, gate.open, gate.sentence),
+            gate=GateDocument(gate.outcome, gate.failing, gate.open, sentence(found, gate)),
             rankings=rankings,
             environments=found.environments,
         )

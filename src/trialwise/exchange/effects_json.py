@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.effects.paper_results import PaperEffects
 from trialwise.analysis.effects.results import EffectsAnalysis
 from trialwise.exchange.csv_text import csv_text
-from trialwise.exchange.plain import Json, plain, schema_of
+from trialwise.exchange.plain import Json, plain, schema_of, with_key, with_text
+from trialwise.wording.effects import sentence
 
 COLUMNS = (
     "metric",
@@ -36,12 +37,14 @@ def effects_document(found: EffectsAnalysis | PaperEffects) -> dict[str, Json]:
     content = plain(found)
     if not isinstance(content, dict):
         raise TypeError("a record is an object")
-    return content
+    return with_key(content, "sentence", sentence(found), after="verdict")
 
 
 def effects_schema() -> dict[str, Json]:
     """Return the JSON Schema of both forms, from their dataclasses: the default's, and that of the paper's method."""
-    default, paper = schema_of(EffectsAnalysis), schema_of(PaperEffects)
+    default, paper = (
+        with_text(schema_of(form), "sentence", after="verdict") for form in (EffectsAnalysis, PaperEffects)
+    )
     definitions: dict[str, Json] = {}
     for one in (default, paper):
         own = one.pop("$defs")

@@ -52,6 +52,29 @@ def schema_of(record: type) -> dict[str, Json]:
     return {**schema, "$defs": dict(sorted(definitions.items()))}
 
 
+def with_key(content: Mapping[str, Json], key: str, value: Json, *, after: str) -> dict[str, Json]:
+    """Return an object with one key more, which stands after another."""
+    made: dict[str, Json] = {}
+    for name, kept in content.items():
+        made[name] = kept
+        if name == after:
+            made[key] = value
+    return made
+
+
+def with_text(schema: dict[str, Json], key: str, *, after: str) -> dict[str, Json]:
+    """Return the schema of a record whose object has one text more, as `with_key` puts it there."""
+    properties, required = schema["properties"], schema["required"]
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise TypeError("this is not the schema of a record")
+    place = required.index(after) + 1
+    return {
+        **schema,
+        "properties": with_key(properties, key, {"type": "string"}, after=after),
+        "required": [*required[:place], key, *required[place:]],
+    }
+
+
 def _record(record: type, definitions: dict[str, Json]) -> dict[str, Json]:
     hints = typing.get_type_hints(record)
     names = [field.name for field in dataclasses.fields(record)]

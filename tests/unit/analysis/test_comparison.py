@@ -20,6 +20,7 @@ from trialwise.report.comparison_words import change_of, claim_p_of, difference_
 from trialwise.report.documents import compare as compare_words
 from trialwise.report.render.latex import latex_file
 from trialwise.report.render.markdown import markdown
+from trialwise.wording.gate import sentence
 
 MARGIN = Extent(3.0, relative=True)
 
@@ -205,12 +206,12 @@ def test_both_sides_are_named_where_they_hold_one_treatment_each():
     a = trial_set("./old 9", {("time", "-"): draw(3, 100, 5, 20)})
     b = trial_set("./new 9", {("time", "-"): draw(6, 100, 5, 20)})
     found = compare(a, b, CompareOptions(margin=MARGIN))
-    assert gate_of(found).sentence == "undecided: time of ./new 9 against ./old 9"
+    assert sentence(found, gate_of(found)) == "undecided: time of ./new 9 against ./old 9"
     document = compare_words.document(found)
     for told in (
         piped(document),
         markdown(document),
-        latex_file(compare_words.table_for_print(found), "compare"),
+        latex_file([compare_words.table_for_print(found)], "compare"),
     ):
         assert "./new 9 against ./old 9" in told.replace("\\", "")
 

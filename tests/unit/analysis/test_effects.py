@@ -19,6 +19,7 @@ from trialwise.analysis.effects.trials import factor_trials
 from trialwise.analysis.trial_set import MetricFacts
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
+from trialwise.wording.effects import sentence
 
 FLAVOURS = {"flavour": ["none", "log", "full"], "load": [1, 10]}
 
@@ -85,7 +86,7 @@ def test_simple_effects_and_comparisons_follow_an_interaction():
     assert words["full", "10"] == "different"
     assert words["full", "1"] == "equivalent"
     assert found.verdict == "factors matter"
-    assert "flavour" in found.sentence
+    assert "flavour" in sentence(found)
 
 
 def test_levels_are_averaged_equally_and_compared_as_two_samples():
@@ -152,7 +153,7 @@ def test_one_trial_of_each_treatment_is_no_inference():
     found = analysed(trial_set(FLAVOURS, normal(9), n=1))
     assert only(found).refusal.startswith("each treatment ran in one trial; repeat")
     assert found.verdict == "undecided"
-    assert found.sentence.startswith("No inference")
+    assert sentence(found).startswith("No inference")
 
 
 @pytest.mark.parametrize(("method", "n"), [("welch", 30), ("ordinary", 31), ("freedman_lane", 31)])
@@ -424,9 +425,9 @@ def test_the_answer_names_what_matters_where_no_level_can_be_judged_by_the_margi
     assert {row.verdict for row in only(found).comparisons} == {"no inference"}
     assert "flavour" in [term.term for term in only(found).terms if term.matters]
     assert found.verdict == "undecided"
-    assert "flavour matters, but no level can be judged by the margin" in found.sentence
-    assert "no factor" not in found.sentence
-    assert "would let" not in found.sentence
+    assert "flavour matters, but no level can be judged by the margin" in sentence(found)
+    assert "no factor" not in sentence(found)
+    assert "would let" not in sentence(found)
 
 
 def test_the_base_that_nobody_chose_is_named_with_how_to_choose():

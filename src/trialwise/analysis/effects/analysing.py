@@ -8,7 +8,6 @@ from math import isnan, nan
 from typing import Literal
 
 from trialwise import statistics as st
-from trialwise.analysis.effects import sentences as say
 from trialwise.analysis.effects.comparing import Compared, Judging, alone, averaged, judged
 from trialwise.analysis.effects.results import (
     EffectsAnalysis,
@@ -31,6 +30,7 @@ from trialwise.analysis.effects.trials import FactorTrials, Part, parts
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Extent
+from trialwise.numbers import as_given
 from trialwise.statistics.comparing.holm import holm
 from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS, AnovaMethod
 
@@ -104,7 +104,7 @@ def analyse_effects(
     )
     verdict = _overall([one.verdict for one in results])
     margins = {
-        name: say.margin_text(margin)
+        name: _margin_text(margin)
         for name in given.trials.metrics
         if (margin := _margin(given, name, options)) is not None
     }
@@ -117,10 +117,9 @@ def analyse_effects(
         margins=margins,
         by=options.by,
         base={name: level for name, level in base.items() if name not in options.by},
-        family=say.family(n_terms, results),
+        family=_corrected_over(n_terms, results),
         comparison_family="none: there is no inference" if family is None else family.method,
         verdict=verdict,
-        sentence=say.verdict(verdict, results, judged_by_margin=bool(margins)),
         results=results,
         notes=(*given.notes, *_default_bases(base, options, results)),
     )
@@ -319,3 +318,17 @@ def _overall(verdicts: Sequence[str]) -> EffectsVerdict:
     if "factors matter" in verdicts:
         return "factors matter"
     return "no factor matters" if set(verdicts) == {"no factor matters"} else "undecided"
+
+
+def _margin_text(margin: Extent) -> str:
+    """Write a margin as in an experiment file."""
+    return f"{as_given(margin.value)} %" if margin.relative else f"{as_given(margin.value)}"
+
+
+def _corrected_over(tests: int, results: Sequence[MetricEffects]) -> str:
+    """Name the family over which the p-values of the terms are corrected."""
+    if not tests:
+        return "none: there is no inference"
+    metrics, parts = len({one.metric for one in results}), len({tuple(one.part.items()) for one in results})
+    over = [*(["metrics"] if metrics > 1 else []), *(["parts"] if parts > 1 else []), "terms"]
+    return f"Holm over all {tests} {' × '.join(over)}" if tests > 1 else "one test"

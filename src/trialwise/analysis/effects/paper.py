@@ -19,7 +19,6 @@ from trialwise.analysis.effects.paper_results import (
     SeriesTurns,
 )
 from trialwise.analysis.effects.results import CellMean, EffectsVerdict
-from trialwise.analysis.effects.sentences import part_text
 from trialwise.analysis.effects.table import SampleSeries
 from trialwise.analysis.effects.terms import VALUE, Columns, cell_means, pair_rows
 from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, parts
@@ -74,7 +73,6 @@ def paper_effects(given: FactorTrials, series: Sequence[SampleSeries], options: 
         confidence=options.confidence,
         by=options.by,
         verdict=verdict,
-        sentence=_sentence(verdict, results),
         worth=WORTH if any(one.n > one.n_trials for one in results) else TRIALS,
         warning=st.RESAMPLING_WARNING if options.resample else "",
         results=results,
@@ -235,20 +233,3 @@ def stars(p_value: float) -> str:
 def _overall(results: Sequence[PaperMetric]) -> EffectsVerdict:
     """Return the overall verdict, never "no factor matters": an effect that is not significant may still exist."""
     return "factors matter" if any(one.verdict == "factors matter" for one in results) else "undecided"
-
-
-def _sentence(verdict: EffectsVerdict, results: Sequence[PaperMetric]) -> str:
-    if verdict == "factors matter":
-        there = [
-            f"{part_text(one)}: {', '.join(term.term for term in one.terms if term.stars)}"
-            for one in results
-            if one.verdict == verdict
-        ]
-        more = f"; and {len(there) - 4} more" if len(there) > 4 else ""
-        return f"Significant at 5 %, as the paper tests: {'; '.join(there[:4])}{more}"
-    if any(not one.refusal for one in results):
-        return (
-            "Nothing is significant at 5 %, as the paper tests; that does not show that nothing has an effect"
-        )
-    refused = next((one.refusal for one in results if one.refusal), "")
-    return f"No inference: {refused}"

@@ -92,7 +92,6 @@ class PaperEffects:
     confidence: float
     by: tuple[str, ...]
     verdict: EffectsVerdict
-    sentence: str
     worth: str
     """The value of an analysis of samples, or a note that trials are the observations."""
     warning: str

@@ -200,6 +200,5 @@ class EffectsAnalysis:
     """The family over which the terms are corrected."""
     comparison_family: str
     verdict: EffectsVerdict
-    sentence: str
     results: tuple[MetricEffects, ...]
     notes: tuple[str, ...]

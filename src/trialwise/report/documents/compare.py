@@ -27,6 +27,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.numbers import ABSENT, Number, counted, decimals, estimate_of, given
 from trialwise.report.units import Scale, scale
+from trialwise.wording.gate import sentence
 
 _GATES: dict[str, Outcome] = {"passed": "good", "failed": "bad", "undecided": "open"}
 _ROWS: dict[str, Outcome] = {"equivalent": "good", "undecided": "open", "no inference": "open"}
@@ -41,7 +42,7 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
     """
     gate = gate_of(found)
     sides = Note((Code(found.b), " against ", Code(found.a)), is_aside=True)
-    told = (Note((f"Gate {gate.sentence}",), is_aside=True),) if has_gate else ()
+    told = (Note((f"Gate {sentence(found, gate)}",), is_aside=True),) if has_gate else ()
     outcome = _GATES[gate.outcome] if has_gate else outcome_of(found)
     title, names = words.row_names(found)
     groups = _by_metric(found)

@@ -17,7 +17,6 @@ from trialwise.analysis.effects.results import (
     PairDifference,
     TermEffect,
 )
-from trialwise.analysis.effects.sentences import at_text, part_text
 from trialwise.analysis.nesting import plural
 from trialwise.report.document import (
     Block,
@@ -34,6 +33,7 @@ from trialwise.report.document import (
     Verdict,
 )
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
+from trialwise.wording.effects import at_text, part_text, sentence
 
 OUTCOMES: dict[EffectsVerdict, Outcome] = {
     "factors matter": "plain",
@@ -59,7 +59,7 @@ def document(found: EffectsAnalysis) -> Document:
     )
     notes = (Note((note,), is_aside=True) for note in found.notes)
     return Document(
-        "effects", Verdict(OUTCOMES[found.verdict], (f"{found.sentence}.",)), (*notes, *evidence), (method,)
+        "effects", Verdict(OUTCOMES[found.verdict], (f"{sentence(found)}.",)), (*notes, *evidence), (method,)
     )
 
 

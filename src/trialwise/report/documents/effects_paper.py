@@ -7,7 +7,6 @@ from math import isinf, isnan
 
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric, PaperTerm
-from trialwise.analysis.effects.sentences import part_text
 from trialwise.numbers import scientific
 from trialwise.report.document import (
     Block,
@@ -24,6 +23,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents.effects import OUTCOMES
 from trialwise.report.numbers import ABSENT, Number, counted, decimals, given, write
+from trialwise.wording.effects import part_text, sentence
 
 _LEVEL = 0.05
 _MOST = 20
@@ -37,7 +37,7 @@ def document(found: PaperEffects) -> Document:
     method = Note((Name(found.source), ": the OML study's procedure, ", given(found.confidence)))
     evidence = (block for one in found.results for block in _metric(one))
     return Document(
-        "effects", Verdict(OUTCOMES[found.verdict], (f"{found.sentence}.",)), (*notes, *evidence), (method,)
+        "effects", Verdict(OUTCOMES[found.verdict], (f"{sentence(found)}.",)), (*notes, *evidence), (method,)
     )
 
 

@@ -9,7 +9,6 @@ import altair as alt
 
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.results import EffectsAnalysis, LevelComparison, MetricEffects
-from trialwise.analysis.effects.sentences import at_text
 from trialwise.report.document import Figure
 from trialwise.report.figures import marks
 from trialwise.report.figures.board import charted
@@ -19,6 +18,7 @@ from trialwise.report.figures.sheets import Sheet
 from trialwise.report.figures.theme import NARROW
 from trialwise.report.figures.verdicts import differences_figure
 from trialwise.report.points import Row
+from trialwise.wording.effects import at_text
 
 _PANELS, _ACROSS = 12, 2
 _ROW, _AROUND = 22, 30

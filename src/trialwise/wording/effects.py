@@ -1,18 +1,11 @@
-"""Sentences of an analysis of effects."""
+"""Sentences about effects of factors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trialwise.analysis.effects.paper_results import PaperMetric
-from trialwise.analysis.effects.results import EffectsVerdict, MetricEffects
-from trialwise.experiment.model import Extent
-from trialwise.numbers import as_given
-
-
-def margin_text(margin: Extent) -> str:
-    """Write a margin as in an experiment file."""
-    return f"{as_given(margin.value)} %" if margin.relative else f"{as_given(margin.value)}"
+from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
+from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects
 
 
 def at_text(at: Mapping[str, str]) -> str:
@@ -26,31 +19,45 @@ def part_text(one: MetricEffects | PaperMetric) -> str:
     return f"{one.metric} at {held}" if held else one.metric
 
 
-def family(tests: int, results: Sequence[MetricEffects]) -> str:
-    """Name the family over which the p-values of the terms are corrected."""
-    if not tests:
-        return "none: there is no inference"
-    metrics, parts = len({one.metric for one in results}), len({tuple(one.part.items()) for one in results})
-    over = [*(["metrics"] if metrics > 1 else []), *(["parts"] if parts > 1 else []), "terms"]
-    return f"Holm over all {tests} {' × '.join(over)}" if tests > 1 else "one test"
+def sentence(found: EffectsAnalysis | PaperEffects) -> str:
+    """Return the answer in one sentence, without a full stop."""
+    return _of_paper(found) if isinstance(found, PaperEffects) else _of_effects(found)
 
 
-def verdict(word: EffectsVerdict, results: Sequence[MetricEffects], *, judged_by_margin: bool) -> str:
-    """Return the answer in one sentence; `judged_by_margin` is True if any metric has a margin."""
+def _of_effects(found: EffectsAnalysis) -> str:
+    results = found.results
     there = [one for one in results if one.verdict == "factors matter"]
     if there:
         return "; ".join(f"{part_text(one)}: {_what_matters(one)}" for one in there[:4]) + (
             f"; and {len(there) - 4} more" if len(there) > 4 else ""
         )
-    if word == "no factor matters":
+    if found.verdict == "no factor matters":
         within = "no level differs from its base by more than the margin, averaged over the other factors"
         return f"No factor matters: {within}"
     refused = [one for one in results if one.refusal]
     if len(refused) == len(results):
         return f"No inference: {refused[0].refusal}"
-    if judged_by_margin:
+    if found.margins:
         return _undecided_by_margin(results)
     return "Undecided: no factor is found to matter, which does not show that none does; a --margin would let that be judged"
+
+
+def _of_paper(found: PaperEffects) -> str:
+    results = found.results
+    if found.verdict == "factors matter":
+        there = [
+            f"{part_text(one)}: {', '.join(term.term for term in one.terms if term.stars)}"
+            for one in results
+            if one.verdict == found.verdict
+        ]
+        more = f"; and {len(there) - 4} more" if len(there) > 4 else ""
+        return f"Significant at 5 %, as the paper tests: {'; '.join(there[:4])}{more}"
+    if any(not one.refusal for one in results):
+        return (
+            "Nothing is significant at 5 %, as the paper tests; that does not show that nothing has an effect"
+        )
+    refused = next((one.refusal for one in results if one.refusal), "")
+    return f"No inference: {refused}"
 
 
 def _undecided_by_margin(results: Sequence[MetricEffects]) -> str:
