@@ -236,3 +236,10 @@ class One(Trial):
 def test_the_record_of_a_plan_names_a_kind_of_others() -> None:
     record = plan_record(Experiment("x", folder=Path(), trial=One("b"), metrics=()))
     assert record["trial"] == {"kind": "one", "text": "b"}
+
+
+def test_no_record_of_another_package_takes_the_name_of_one_of_ours() -> None:
+    with pytest.raises(
+        TypeError, match=r"trialwise\.experiment\.trials has a record called PathTable already"
+    ):
+        type("PathTable", (Trial,), {"__module__": "paths"})

@@ -33,6 +33,9 @@ class Section:
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
+        known = RECORDS.get(cls.__name__, cls).__module__
+        if known.startswith("trialwise.") and known != cls.__module__:
+            raise TypeError(f"{known} has a record called {cls.__name__} already")
         RECORDS[cls.__name__] = cls
 
     own_keys_first: ClassVar[bool] = False
