@@ -62,7 +62,7 @@ check-rust:
 # Three speeds: what each change runs, what each push runs beside it, and the long forms (soak).
 SHORT_SYSTEM := $(patsubst %,tests/system/test_%.py,run_command collect interrupting stream_command optional_parts)
 check-python: setup
-	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/unit tests/property tests/golden $(SHORT_SYSTEM)
+	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/unit tests/property tests/golden tests/kinds $(SHORT_SYSTEM)
 
 test: lint check-rust check-python
 
@@ -103,7 +103,7 @@ mutants: setup
 # Every direct dependency at its floor, with the core that `make setup` built; it takes uv. Old versions may warn of newer ones, and
 # what was recorded with the newest (schemas, what machines read, looks to the twelfth digit) is left out.
 LOWEST := .venv/lowest
-LOWEST_TESTS ?= tests/unit tests/property tests/golden --ignore tests/unit/docs/test_reference.py \
+LOWEST_TESTS ?= tests/unit tests/property tests/golden tests/kinds --ignore tests/unit/docs/test_reference.py \
 	$(addprefix --ignore tests/golden/,test_outside.py test_stopping_rules.py)
 test-lowest: setup
 	@command -v uv >/dev/null || { echo "make: no uv, which finds the lowest versions; install it (pip install uv)"; exit 2; }
