@@ -62,15 +62,17 @@ def with_key(content: Mapping[str, Json], key: str, value: Json, *, after: str) 
     return made
 
 
-def with_text(schema: dict[str, Json], key: str, *, after: str) -> dict[str, Json]:
-    """Return the schema of a record whose object has one text more, as `with_key` puts it there."""
+def with_text(
+    schema: dict[str, Json], key: str, *, after: str, text: dict[str, Json] | None = None
+) -> dict[str, Json]:
+    """Return the schema of a record whose object has one text more, as `with_key` puts it there; `text` is its own schema."""
     properties, required = schema["properties"], schema["required"]
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise TypeError("this is not the schema of a record")
     place = required.index(after) + 1
     return {
         **schema,
-        "properties": with_key(properties, key, {"type": "string"}, after=after),
+        "properties": with_key(properties, key, text or {"type": "string"}, after=after),
         "required": [*required[:place], key, *required[place:]],
     }
 

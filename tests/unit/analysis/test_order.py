@@ -15,6 +15,7 @@ from trialwise.analysis.order.verdict import adjusted, corrected_together
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
 from trialwise.numbers import useful
+from trialwise.wording import order as wording
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HEADER = "treatment,order,round,position,value,worker"
@@ -56,7 +57,7 @@ def test_nothing_happens(table):
     assert found.verdict == "order does not matter"
     assert set(changes(found).values()) == {"same"}
     assert (found.rounds_fixed, found.rounds_random, found.n_trials) == (100, 100, 800)
-    assert any(step.startswith("Safe in any order") for step in found.next_steps)
+    assert any(step.startswith("Safe in any order") for step in list(wording.next_steps(found)))
 
 
 def test_a_shift_a_spread_and_a_pair_are_found(table):
@@ -68,7 +69,7 @@ def test_a_shift_a_spread_and_a_pair_are_found(table):
     named = [(pair.treatment, pair.predecessor) for pair in found.carry_over[0].pairs]
     assert named[0] == ("d", "a")
     assert set(named) <= {("d", "a"), ("b", "a")}
-    assert "d is 5" in found.carry_over[0].pairs[0].sentence
+    assert "d is 5" in wording.pair(found.carry_over[0].pairs[0])
     assert found.carry_over[0].matrix.treatments == ("a", "b", "c", "d")
 
 
@@ -146,7 +147,7 @@ def test_few_rounds_leave_it_open_and_say_how_many_more(table):
 def test_blocked_orders_are_said_to_be(table):
     found = analysed(table(rows(blocked=True)))
     assert "did not take turns" in found.notes[0]
-    assert any(step.startswith("Interleave") for step in found.next_steps)
+    assert any(step.startswith("Interleave") for step in list(wording.next_steps(found)))
     assert not analysed(table(rows())).notes
 
 
@@ -156,7 +157,7 @@ def test_a_worker_that_differs_is_named(table):
     assert {(one.worker, one.what) for one in found.worker_differences} == {("w1", "level")}
     spread = next(one for one in found.worker_spread if one.treatment == "b")
     assert (spread.alike, spread.workers) == (4, 4)
-    assert "property of the test" in spread.sentence
+    assert "property of the test" in wording.spread(spread)
 
 
 def test_conclusions(table):
@@ -206,11 +207,15 @@ def test_the_papers_method_never_shows_that_there_is_no_difference(table, rounds
     found = analysed(table(rows(rounds=rounds, shift=shift)), method="paper")
     assert set(changes(found).values()) <= {"location", "open", "untested"}
     assert found.verdict == ("order matters" if "location" in changes(found).values() else "undecided")
-    told = [found.sentence, *found.next_steps, *(one.sentence for one in found.treatments)]
+    told = [
+        wording.sentence(found),
+        *list(wording.next_steps(found)),
+        *(wording.treatment(one, found.method) for one in found.treatments),
+    ]
     assert not re.search(
         "safe|equivalent|margin(?!, so that)|does not matter|within|settle", " ".join(told), re.IGNORECASE
     )
-    left = [one.sentence for one in found.treatments if one.change == "open"]
+    left = [wording.treatment(one, found.method) for one in found.treatments if one.change == "open"]
     assert all("no difference found" in sentence for sentence in left)
     assert {one.further_rounds for one in found.treatments} == {None}
 
@@ -273,7 +278,7 @@ def test_what_is_always_0_does_not_change(table):
     lines = [[*row[:4], "0", row[5]] if row[0] == "c" else row for row in rows(rounds=40, culprit=8.0)]
     found = analysed(table(lines))
     assert changes(found)["c"] == "same"
-    (sentence,) = (one.sentence for one in found.treatments if one.treatment == "c")
+    (sentence,) = (wording.treatment(one, found.method) for one in found.treatments if one.treatment == "c")
     assert sentence == "c: no difference found: 0 % (0 to 0) higher in fixed order (p = 1, case 2)"
     assert "c" not in {pair.treatment for pair in found.carry_over[0].pairs}
 
@@ -281,7 +286,9 @@ def test_what_is_always_0_does_not_change(table):
 def test_a_shift_away_from_0_is_said_in_its_own_unit(table):
     values = {"fixed": "0", "random": "3"}
     lines = [[*row[:4], values[row[1]], row[5]] if row[0] == "c" else row for row in rows(rounds=40)]
-    (sentence,) = (one.sentence for one in analysed(table(lines)).treatments if one.treatment == "c")
+    (sentence,) = (
+        wording.treatment(one, "default") for one in analysed(table(lines)).treatments if one.treatment == "c"
+    )
     assert sentence.startswith("c: 3 lower in fixed order, where the median is 0 (p < 0.0001, ")
 
 
@@ -289,8 +296,8 @@ def test_a_pair_that_two_metrics_show_is_one_pair_to_look_at(table):
     lines = [[*row, metric] for metric in ("rate", "cpu") for row in rows(rounds=60, culprit=8.0)]
     found = analysed(table(lines, HEADER + ",metric"))
     assert [len(group.pairs) for group in found.carry_over] == [1, 1]
-    assert "1 pair shows carry-over" in found.sentence
-    assert found.next_steps.count("Look at a before d: what does a leave behind?") == 1
+    assert "1 pair shows carry-over" in wording.sentence(found)
+    assert list(wording.next_steps(found)).count("Look at a before d: what does a leave behind?") == 1
 
 
 def test_metrics_are_families_of_their_own(table):
@@ -385,7 +392,7 @@ def test_one_fixed_order_names_no_predecessor(table, labelled):
     found = analysed(path)
     assert (found.verdict, found.carry_over) == ("undecided", ())
     assert "cannot be told apart" in found.notes[0]
-    assert "random or balanced order" in found.next_steps[0]
+    assert "random or balanced order" in next(wording.next_steps(found))
 
 
 def test_a_pair_of_the_fixed_order_is_not_named_from_fixed_rounds(table):
@@ -401,21 +408,23 @@ def test_what_is_not_excluded_is_said_with_the_rounds_that_would_exclude_it(tabl
     group = found.carry_over[0]
     assert group.not_excluded > 1.0
     assert group.further_rounds > 40
-    assert any("are not excluded" in step for step in found.next_steps)
+    assert any("are not excluded" in step for step in list(wording.next_steps(found)))
     wide = analysed(table(lines), margin=10.0)
     assert wide.carry_over[0].further_rounds is None
-    assert any(step.startswith("Safe in any order as far as predecessors go") for step in wide.next_steps)
+    assert any(
+        step.startswith("Safe in any order as far as predecessors go") for step in wording.next_steps(wide)
+    )
 
 
 @pytest.mark.parametrize("order", [("random",), ("fixed", "random")])
 def test_rounds_out_of_proportion_are_called_hopeless(table, order):
     """The rounds needed grow with the square of what the margin shrinks by: 10,000 times those of the test before."""
     lines = [row for row in rows(rounds=80) if row[1] in order]
-    steps = " ".join(analysed(table(lines), margin=0.01).next_steps)
+    steps = " ".join(wording.next_steps(analysed(table(lines), margin=0.01)))
     assert "will hardly" in steps
     assert "Make trials less noisy, or widen --margin" in steps
     assert "further rounds" not in steps
-    assert "will hardly" not in " ".join(analysed(table(lines)).next_steps)
+    assert "will hardly" not in " ".join(wording.next_steps(analysed(table(lines))))
 
 
 def test_no_bound_is_written_as_minus_0():
@@ -437,7 +446,7 @@ def test_a_difference_in_one_of_many_families_decides_nothing_alone(table):
     columns = OrderColumns(groups=("kind",), families=("kind",))
     assert any(one.change == "location" for one in analysed(path, columns, permutations=0).treatments)
     assert analysed(path, columns, permutations=0).verdict == "undecided"
-    assert "not beyond chance among 24" in analysed(path, columns, permutations=0).sentence
+    assert "not beyond chance among 24" in wording.sentence(analysed(path, columns, permutations=0))
     assert analysed(path, columns, permutations=0, correction="none").verdict == "order matters"
 
 
@@ -452,10 +461,10 @@ def test_what_fills_the_memory_of_memcached_is_named_and_no_predecessor(metric, 
     assert group.pairs == ()
     if victim:
         assert found.verdict == "order matters"
-        assert "1 effect lasts for the rest of the round" in found.sentence
-        assert "Reset before each trial, or at least after cmd_set." in found.next_steps
-        assert f"{victim} is " in group.lasting[0].sentence
-        assert "once cmd_set has run in the round (p = " in group.lasting[0].sentence
+        assert "1 effect lasts for the rest of the round" in wording.sentence(found)
+        assert "Reset before each trial, or at least after cmd_set." in list(wording.next_steps(found))
+        assert f"{victim} is " in wording.lasting(group.lasting[0])
+        assert "once cmd_set has run in the round (p = " in wording.lasting(group.lasting[0])
 
 
 def test_sqlite_copies_and_reads_what_was_loaded_and_not_deleted():
@@ -481,5 +490,5 @@ def test_random_rounds_that_came_out_alike_are_not_called_fixed(table):
     assert (found.rounds_random, found.carry_over) == (3, ())
     (note,) = [note for note in found.notes if "position, drift and predecessor" in note]
     assert note.startswith("the 3 rounds that are not recorded as fixed all ran in one order")
-    assert "no treatment changed its position" in found.sentence
-    assert not any("fixed" in text for text in (found.sentence, *found.next_steps))
+    assert "no treatment changed its position" in wording.sentence(found)
+    assert not any("fixed" in text for text in (wording.sentence(found), *list(wording.next_steps(found))))

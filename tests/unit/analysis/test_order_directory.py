@@ -14,6 +14,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Session
 from trialwise.study import planned_row
+from trialwise.wording import order as wording
 
 TEXT = """
 [experiment]
@@ -242,7 +243,7 @@ def test_a_fixed_order_alone_names_no_culprit(tmp_path):
     found = analyse_order(made.trials())
     assert (found.verdict, found.carry_over, found.treatments) == ("undecided", (), ())
     assert "cannot be told apart" in found.notes[0]
-    assert "random or balanced order" in found.sentence
-    assert found.next_steps == (
+    assert "random or balanced order" in wording.sentence(found)
+    assert tuple(wording.next_steps(found)) == (
         'Run rounds in random or balanced order as well (order = "fixed+random"): only these tell what the order does.',
     )

@@ -31,6 +31,7 @@ from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
 from trialwise.report.points import Row
 from trialwise.report.printed import print_figures, write_order_figures
+from trialwise.wording import order as wording
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = ["treatment", "order", "round", "position", "value"]
@@ -123,7 +124,7 @@ def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderSumma
     page = unescape(re.sub(r"<[^>]+>", "", order_page(view))).replace("\u00a0", " ")
     found = view.found
     assert found
-    for sentence in (found.sentence, *found.next_steps):
+    for sentence in (wording.sentence(found), *wording.next_steps(found)):
         assert sentence in page
     rows = [row for table in order.document(found).tables for row in table.rows]
     assert len(rows) >= len(found.treatments) + len(found.conclusions) + len(found.carry_over[0].pairs)
@@ -204,7 +205,7 @@ def test_the_report_of_an_experiment_has_the_numbers_of_the_command(tmp_path: Pa
     found = analyse_order(study.order_trials(path))
     assert view.found
     assert view.found.carry_over[0].matrix == found.carry_over[0].matrix
-    assert view.found.sentence in text
+    assert wording.sentence(view.found) in text
     assert '<a href="#order">' in text
     figures = {str(figure["data-figure"]) for figure in ReportPage(text).figures}
     assert {f"by-order-{name}" for name in named(view)} <= figures

@@ -9,7 +9,6 @@ import polars as pl
 from scipy.special import ndtri
 
 from trialwise import statistics as st
-from trialwise.analysis.order import sentences as say
 from trialwise.analysis.order.carry_over import carry_overs, interleaved, varied
 from trialwise.analysis.order.extra_rounds import further_rounds
 from trialwise.analysis.order.results import (
@@ -28,6 +27,12 @@ from trialwise.experiment.model import Better, Method
 _ALL_PAIRS = 8
 """Largest number of treatments for which all pairs are compared by default."""
 _FEWEST = 3
+
+
+_BLOCKED = (
+    "fixed and random rounds did not take turns, so that slow drift of the machine would look like an effect of order; "
+    "carry-over is judged from the random rounds alone"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +83,33 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
         rounds_random=counts.get(RANDOM, 0),
         workers=tuple(worker for worker in table["worker"].unique(maintain_order=True) if worker),
         verdict=verdict,
-        sentence=say.verdict(
-            verdict,
-            treatments,
-            carried,
-            method=options.method,
-            unvaried=unvaried,
-            random_rounds=counts.get(RANDOM, 0),
-        ),
         treatments=treatments,
         conclusions=tuple(_conclusions(treatments, options, trials.better)),
         carry_over=carried,
         worker_spread=tuple(worker_spread(table, changed)),
         worker_differences=tuple(worker_differences(table, options.alpha)),
-        next_steps=tuple(
-            say.next_steps(
-                treatments,
-                carried,
-                options.margin if options.method == "default" else None,
-                blocked=blocked,
-                unvaried=unvaried,
-                random_rounds=counts.get(RANDOM, 0),
-            )
-        ),
+        blocked=blocked,
+        unvaried=unvaried,
         problems=trials.problems,
         n_problems=trials.n_problems,
         notes=(
             *trials.notes,
-            *([say.BLOCKED] if blocked else []),
-            *([say.one_order(counts.get(RANDOM, 0))] if unvaried else []),
+            *([_BLOCKED] if blocked else []),
+            *([one_order(counts.get(RANDOM, 0))] if unvaried else []),
         ),
     )
+
+
+def one_order(random_rounds: int) -> str:
+    """Say why no predecessor is named if no treatment changes its position in rounds that are not fixed."""
+    what = (
+        "all rounds ran in one fixed order"
+        if not random_rounds
+        else f"the {random_rounds} rounds that are not recorded as fixed all ran in one order"
+        if random_rounds > 1
+        else "a single round is not recorded as fixed"
+    )
+    return f"{what}: there position, drift and predecessor of a treatment cannot be told apart, so that no predecessor can be named"
 
 
 def _rounds(table: pl.DataFrame) -> dict[str, int]:
@@ -208,17 +209,6 @@ def _treatment(
         shapiro_fixed=effect and effect.shapiro_fixed,
         shapiro_random=effect and effect.shapiro_random,
         further_rounds=further,
-        sentence=say.treatment(
-            one.treatment,
-            one.group,
-            effect,
-            change,
-            (low, high),
-            p_corrected,
-            p_shape,
-            further,
-            options.method,
-        ),
     )
 
 
@@ -306,10 +296,7 @@ def _conclusion(
         outcome = "no winner" if fixed is None else "same winner"
     else:
         outcome = "winner in one order only" if None in (fixed, random) else "another winner"
-    sentence = say.conclusion(first.treatment, second.treatment, fixed, random, outcome)
-    return PairConclusion(
-        metric, group, first.treatment, second.treatment, better, fixed, random, outcome, sentence
-    )
+    return PairConclusion(metric, group, first.treatment, second.treatment, better, fixed, random, outcome)
 
 
 def _winner(

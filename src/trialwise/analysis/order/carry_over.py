@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
-from trialwise.analysis.order import sentences as say
 from trialwise.analysis.order.results import GroupCarryOver, LastingEffect, Matrix, PairEffect
 from trialwise.analysis.order.trials import RANDOM
 
@@ -156,7 +155,6 @@ def _pair(pair: st.CarryOverPair) -> PairEffect:
         percent_high=None if ends is None else ends[1],
         p_value=pair.p_value,
         n=pair.n,
-        sentence=say.pair(pair, ends),
     )
 
 
@@ -176,7 +174,6 @@ def _lasting(pair: st.LastingPair) -> LastingEffect:
         n_after=pair.n_after,
         alike=tuple(map(str, pair.alike)),
         explains=tuple(map(str, pair.explains)),
-        sentence=say.lasting(pair, ends),
     )
 
 

@@ -55,7 +55,6 @@ class TreatmentOrder:
     shapiro_fixed: float | None
     shapiro_random: float | None
     further_rounds: int | None
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,6 @@ class PairConclusion:
     fixed_winner: str | None
     random_winner: str | None
     outcome: Outcome
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,6 @@ class PairEffect:
     percent_high: float | None
     p_value: float
     n: int
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,6 @@ class LastingEffect:
     n_after: int
     alike: tuple[str, ...]
     explains: tuple[str, ...]
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +165,6 @@ class WorkerDifference:
     what: Literal["level", "order"]
     percent: float | None
     p_corrected: float
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +176,6 @@ class WorkerSpread:
     treatment: str
     workers: int
     alike: int
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +207,15 @@ class OrderAnalysis:
     rounds_random: int
     workers: tuple[str, ...]
     verdict: Verdict
-    sentence: str
     treatments: tuple[TreatmentOrder, ...]
     conclusions: tuple[PairConclusion, ...]
     carry_over: tuple[GroupCarryOver, ...]
     worker_spread: tuple[WorkerSpread, ...]
     worker_differences: tuple[WorkerDifference, ...]
-    next_steps: tuple[str, ...]
     problems: tuple[Problem, ...]
     n_problems: int
     notes: tuple[str, ...]
+    blocked: bool
+    """Fixed and random rounds did not take turns."""
+    unvaried: bool
+    """No treatment changed its position in rounds that are not fixed."""

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.analysis.order import sentences as say
-from trialwise.analysis.order.results import Correction, GroupCarryOver, TreatmentOrder, Verdict
+from trialwise.analysis.order.results import (
+    Correction,
+    GroupCarryOver,
+    LastingEffect,
+    PairEffect,
+    TreatmentOrder,
+    Verdict,
+)
 from trialwise.statistics.comparing.holm import holm
 
 
@@ -51,19 +57,39 @@ def experiment_verdict(
     p-values is still significant after another correction (Bonferroni) for their number; if `across` is false, every difference of a
     family counts.
     """
-    questions = say.questions(treatments, carried)
+    asked = questions(treatments, carried)
     p_values = [
-        *(p_value for one in treatments if (p_value := say.decisive(one)) is not None),
+        *(p_value for one in treatments if (p_value := _decisive(one)) is not None),
         *(
             pair.p_value
             for group in carried
             for pair in (*group.pairs, *group.lasting)
-            if say.matters(pair, margin)
+            if _matters(pair, margin)
         ),
     ]
-    if p_values and (not across or min(p_values) * questions < alpha):
+    if p_values and (not across or min(p_values) * asked < alpha):
         return "order matters"
     if p_values or any(group.pairs or group.lasting for group in carried):
         return "undecided"
     changes = {one.change for one in treatments}
     return "order does not matter" if changes and changes <= {"same", "small"} else "undecided"
+
+
+def questions(treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> int:
+    """Count the families of treatments and analyses of carry-over, each with its own level."""
+    families = {one.family for one in treatments if one.p_value is not None}
+    return len(families) + sum(group.tested > 0 for group in carried)
+
+
+def _decisive(one: TreatmentOrder) -> float | None:
+    """Return the corrected p-value that shows an effect of order on a treatment; None if there is none."""
+    if one.change not in ("location", "distribution"):
+        return None
+    p_values = (one.p_corrected, one.p_distribution_corrected)
+    return min(p_value for p_value in p_values if p_value is not None)
+
+
+def _matters(found: PairEffect | LastingEffect, margin: float) -> bool:
+    """Return True if the interval of a pair's effect extends beyond the margin."""
+    low, high = found.percent_low, found.percent_high
+    return low is None or high is None or max(-low, high) > margin

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import polars as pl
 from scipy.special import chdtrc, ndtr
 
-from trialwise.analysis.order import sentences as say
 from trialwise.analysis.order.results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.arrays import Array
@@ -44,9 +43,7 @@ def worker_spread(table: pl.DataFrame, changed: AbstractSet[tuple[str, str, str]
         own = each[key]
         moves = (own[FIXED] - own[RANDOM]).drop_nulls().to_numpy()
         alike = int((np.sign(moves) == np.sign(row[FIXED] - row[RANDOM])).sum())
-        yield WorkerSpread(
-            key[0], key[1] or None, key[2], moves.size, alike, say.spread(key[2], alike, moves.size)
-        )
+        yield WorkerSpread(key[0], key[1] or None, key[2], moves.size, alike)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +95,14 @@ def _outliers(
         worker, percent, p_value = best
         if p_value * comparisons >= alpha:
             return
-        yield say.worker(
-            WorkerDifference(
-                metric=part.metric,
-                group=part.group or None,
-                worker=names[worker],
-                treatment=part.treatment,
-                what=what,
-                percent=percent,
-                p_corrected=p_value * comparisons,
-                sentence="",
-            )
+        yield WorkerDifference(
+            metric=part.metric,
+            group=part.group or None,
+            worker=names[worker],
+            treatment=part.treatment,
+            what=what,
+            percent=percent,
+            p_corrected=p_value * comparisons,
         )
         part = part.without(worker)
 

@@ -33,6 +33,7 @@ from trialwise.report.document import (
     table_of,
 )
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
+from trialwise.wording import order as wording
 
 _FINDINGS: dict[Finding, Outcome] = {
     "order matters": "bad",
@@ -77,11 +78,11 @@ def document(found: OrderAnalysis) -> Document:
         *_conclusions(found),
         *groups,
         *_workers(found),
-        *_listed("Next", found.next_steps),
+        *_listed("Next", tuple(wording.next_steps(found))),
     )
     return Document(
         "order",
-        Verdict(_FINDINGS[found.verdict], (found.sentence,)),
+        Verdict(_FINDINGS[found.verdict], (wording.sentence(found),)),
         (*(Note((note,), is_aside=True) for note in found.notes), *evidence, *problems(found)),
         (
             Note((Name(found.source), f": {found.n_trials} values, {rounds}")),
@@ -183,7 +184,8 @@ def ranked(found: OrderAnalysis) -> list[TreatmentOrder]:
 
 def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
     """The sentence of a treatment, with its metric where there are several."""
-    return f"{one.metric}: {one.sentence}" if _about_several(found) else one.sentence
+    text = wording.treatment(one, found.method)
+    return f"{one.metric}: {text}" if _about_several(found) else text
 
 
 def how_compared(found: OrderAnalysis) -> str:
@@ -226,7 +228,8 @@ def _conclusion(one: PairConclusion) -> tuple[Cell, ...]:
 def conclusion_of(found: OrderAnalysis, one: PairConclusion) -> str:
     """The sentence of a pair of treatments, with its metric and group where there are several."""
     several = len({(known.metric, known.group) for known in found.conclusions}) > 1
-    return f"{where(one.metric, one.group)}: {one.sentence}" if several else one.sentence
+    text = wording.conclusion(one)
+    return f"{where(one.metric, one.group)}: {text}" if several else text
 
 
 def where(metric: str, group: str | None) -> str:
@@ -243,7 +246,7 @@ def _carry_over(group: GroupCarryOver, at: str, *, several: bool) -> Iterator[Bl
         yield Note((no_pair(group),), is_aside=True)
     if group.lasting:
         rows = tuple(_lasting(one, f"{at}/lasting/{place}") for place, one in enumerate(group.lasting))
-        told = tuple((one.sentence,) for one in group.lasting if one.alike or one.explains)
+        told = tuple((wording.lasting(one),) for one in group.lasting if one.alike or one.explains)
         columns = (
             Column("treatment"),
             Column("once it has run"),
@@ -325,7 +328,7 @@ def _trend(trend: st.Trend, at: str, unit: str) -> Estimate:
 
 def _workers(found: OrderAnalysis) -> Iterator[Block]:
     if len(found.workers) > 1:
-        lines = [one.sentence for one in (*found.worker_spread, *found.worker_differences)]
+        lines = [*map(wording.spread, found.worker_spread), *map(wording.worker, found.worker_differences)]
         yield from _listed(f"Workers ({len(found.workers)})", lines or ["none differs from the others"])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from trialwise.analysis.order.analysing import one_order
 from trialwise.analysis.order.results import OrderAnalysis, TreatmentOrder
-from trialwise.analysis.order.sentences import one_order
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.document import (
     Block,

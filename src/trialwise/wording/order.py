@@ -1,46 +1,28 @@
-"""Sentences of an analysis of order: one for each treatment, pair and worker, and the next steps."""
+"""Sentences about the order of trials: one for each treatment, pair and worker, and what to do next."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
-from math import isnan
-from typing import TYPE_CHECKING
+from math import isnan, nan
 
 from trialwise import statistics as st
 from trialwise.analysis.order.extra_rounds import FAR, is_hopeless
+from trialwise.analysis.order.results import (
+    GroupCarryOver,
+    LastingEffect,
+    OrderAnalysis,
+    Outcome,
+    PairConclusion,
+    PairEffect,
+    TreatmentOrder,
+    WorkerDifference,
+    WorkerSpread,
+)
+from trialwise.analysis.order.verdict import questions
 from trialwise.experiment.model import Method
 from trialwise.numbers import as_given, p_equals, useful
 
-if TYPE_CHECKING:
-    from trialwise.analysis.order.results import (
-        Change,
-        GroupCarryOver,
-        LastingEffect,
-        Outcome,
-        PairEffect,
-        TreatmentOrder,
-        Verdict,
-        WorkerDifference,
-    )
-
-BLOCKED = (
-    "fixed and random rounds did not take turns, so that slow drift of the machine would look like an effect of order; "
-    "carry-over is judged from the random rounds alone"
-)
 _MOST = 5
-
-
-def one_order(random_rounds: int) -> str:
-    """Say why no predecessor is named if no treatment changes its position in rounds that are not fixed."""
-    what = (
-        "all rounds ran in one fixed order"
-        if not random_rounds
-        else f"the {random_rounds} rounds that are not recorded as fixed all ran in one order"
-        if random_rounds > 1
-        else "a single round is not recorded as fixed"
-    )
-    return f"{what}: there position, drift and predecessor of a treatment cannot be told apart, so that no predecessor can be named"
 
 
 def _among(names: Sequence[str]) -> str:
@@ -48,99 +30,87 @@ def _among(names: Sequence[str]) -> str:
     return ", ".join(unique[:_MOST]) + (f" and {len(unique) - _MOST} more" if len(unique) > _MOST else "")
 
 
-def named(name: str, group: str | None) -> str:
+def _named(name: str, group: str | None) -> str:
     """Name a treatment with its group."""
     return f"{name} ({group})" if group else name
 
 
-def treatment(
-    name: str,
-    group: str | None,
-    effect: st.OrderEffect | None,
-    change: Change,
-    interval: tuple[float | None, float | None],
-    p_value: float | None,
-    p_shape: float | None,
-    further: int | None,
-    method: Method,
-) -> str:
+def treatment(one: TreatmentOrder, method: Method) -> str:
     """Return the sentence of one treatment."""
-    begin = named(name, group)
-    if effect is None:
+    begin = _named(one.treatment, one.group)
+    if one.shift is None or one.fixed is None or one.random is None:
         return f"{begin}: too few values to compare the orders; at least 3 of each are needed"
-    shift = _shift(effect, interval)
-    p_text = p_equals(p_value)
-    if change in ("location", "small"):
-        size = ", within the margin" if change == "small" else ""
-        return f"{begin}: {shift}{size} ({p_text}, case {effect.case})"
-    if change == "distribution":
-        fixed, random = useful(effect.fixed_interval.median), useful(effect.random_interval.median)
+    shift = _shift(one, one.shift)
+    p_text = p_equals(one.p_corrected)
+    if one.change in ("location", "small"):
+        size = ", within the margin" if one.change == "small" else ""
+        return f"{begin}: {shift}{size} ({p_text}, case {one.case})"
+    if one.change == "distribution":
+        fixed, random = useful(one.fixed.median), useful(one.random.median)
+        ratio = useful(nan if one.spread_ratio is None else one.spread_ratio)
         return (
             f"{begin}: spread or shape differ: median {fixed} in fixed and {random} in random order, interquartile range in "
-            f"random order {useful(effect.spread_ratio)} times that in fixed order (Anderson-Darling {p_equals(p_shape)})"
+            f"random order {ratio} times that in fixed order "
+            f"(Anderson-Darling {p_equals(one.p_distribution_corrected)})"
         )
-    if change == "same":
-        return f"{begin}: no difference found: {shift} ({p_text}, case {effect.case})"
+    if one.change == "same":
+        return f"{begin}: no difference found: {shift} ({p_text}, case {one.case})"
     if method == "paper":
-        return f"{begin}: no difference found: {shift} ({p_text}, case {effect.case})"
-    rest = "; too few values for an interval" if interval[0] is None else ""
-    if further and further < FAR:
-        rest = f"; about {further} further rounds of each order would settle it"
-    return f"{begin}: open: {shift} ({p_text}, case {effect.case}){rest}"
+        return f"{begin}: no difference found: {shift} ({p_text}, case {one.case})"
+    rest = "; too few values for an interval" if one.shift_percent_low is None else ""
+    if one.further_rounds and one.further_rounds < FAR:
+        rest = f"; about {one.further_rounds} further rounds of each order would settle it"
+    return f"{begin}: open: {shift} ({p_text}, case {one.case}){rest}"
 
 
-def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) -> str:
-    estimate, percent = effect.shift.estimate, effect.shift_percent
+def _shift(one: TreatmentOrder, shift: st.Shift) -> str:
+    estimate, percent = shift.estimate, nan if one.shift_percent is None else one.shift_percent
     if estimate == 0:
         percent = 0.0
     elif isnan(percent):
         direction = "higher" if estimate > 0 else "lower"
         return f"{useful(abs(estimate))} {direction} in fixed order, where the median is 0"
     direction = "higher" if percent >= 0 else "lower"
-    low, high = interval
+    low, high = one.shift_percent_low, one.shift_percent_high
     if low is None or high is None:
         return f"{useful(abs(percent))} % {direction} in fixed order"
     ends = (low, high) if percent >= 0 else (-high, -low)
     return f"{useful(abs(percent))} % ({useful(ends[0])} to {useful(ends[1])}) {direction} in fixed order"
 
 
-def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
+def pair(found: PairEffect) -> str:
     """Return the sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
     return (
-        f"{found.treatment} is {_size(found, ends)} right after {found.predecessor} "
+        f"{found.treatment} is {_size(found)} right after {found.predecessor} "
         f"({p_equals(found.p_value)}, n = {found.n})"
     )
 
 
-def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
+def lasting(found: LastingEffect) -> str:
     """Return the sentence of a lasting effect: "get_hits is 73 % (73 to 74) lower once cmd_set has run in the round"."""
-    alike = _among([str(name) for name in found.alike])
+    alike = _among(found.alike)
     unsure = f", or {alike}, which this order does not tell apart" if alike else ""
-    explained = _among([str(name) for name in found.explains])
+    explained = _among(found.explains)
     beside = f"; what it is right after {explained} follows from that" if explained else ""
     return (
-        f"{found.treatment} is {_size(found, ends)} once {found.earlier} has run in the round{unsure} "
+        f"{found.treatment} is {_size(found)} once {found.earlier} has run in the round{unsure} "
         f"({p_equals(found.p_value)}, n = {found.n_after} after, {found.n_before} before){beside}"
     )
 
 
-def _size(found: st.CarryOverPair | st.LastingPair, ends: Sequence[float] | None) -> str:
+def _size(found: PairEffect | LastingEffect) -> str:
     direction = "higher" if found.effect >= 0 else "lower"
-    if ends is None:
+    percent, low, high = found.percent, found.percent_low, found.percent_high
+    if percent is None or low is None or high is None:
         return f"{useful(abs(found.effect))} {direction}"
-    low, high = (ends[0], ends[1]) if found.percent >= 0 else (-ends[1], -ends[0])
-    return f"{useful(abs(found.percent))} % ({useful(low)} to {useful(high)}) {direction}"
+    ends = (low, high) if percent >= 0 else (-high, -low)
+    return f"{useful(abs(percent))} % ({useful(ends[0])} to {useful(ends[1])}) {direction}"
 
 
-def matters(found: PairEffect | LastingEffect, margin: float) -> bool:
-    """Return True if the interval of a pair's effect extends beyond the margin."""
-    low, high = found.percent_low, found.percent_high
-    return low is None or high is None or max(-low, high) > margin
-
-
-def conclusion(first: str, second: str, fixed: str | None, random: str | None, outcome: Outcome) -> str:
+def conclusion(found: PairConclusion) -> str:
     """Return the sentence of two treatments under both orders."""
-    words = {
+    fixed, random = found.fixed_winner, found.random_winner
+    words: dict[Outcome, str] = {
         "same winner": f"{fixed} wins under both orders",
         "no winner": "no winner under either order",
         "another winner": f"{fixed} wins in fixed order, {random} in random order: the conclusion changes",
@@ -149,11 +119,12 @@ def conclusion(first: str, second: str, fixed: str | None, random: str | None, o
         ),
         "untested": "too few values",
     }
-    return f"{first} against {second}: {words[outcome]}"
+    return f"{found.first} against {found.second}: {words[found.outcome]}"
 
 
-def spread(name: str, alike: int, workers: int) -> str:
-    """Say whether an effect of order is a property of the machine or of the test."""
+def spread(found: WorkerSpread) -> str:
+    """Return whether an effect of order belongs to the machine or to the test."""
+    name, alike, workers = found.treatment, found.alike, found.workers
     if alike == workers:
         return f"{name}: the same direction on all {workers} workers: a property of the test"
     if alike * 2 > workers:
@@ -161,42 +132,20 @@ def spread(name: str, alike: int, workers: int) -> str:
     return f"{name}: this direction on {alike} of {workers} workers only: a property of machines"
 
 
-def worker(found: WorkerDifference) -> WorkerDifference:
-    """Add the sentence of a worker that differs."""
+def worker(found: WorkerDifference) -> str:
+    """Return the sentence of a worker that differs."""
     size = "" if found.percent is None else f" by {useful(abs(found.percent))} %"
     what = "is lower" if (found.percent or 0) < 0 else "is higher"
-    text = (
+    return (
         f"{found.treatment} {what}{size} on {found.worker} than on the other workers ({p_equals(found.p_corrected)})"
         if found.what == "level"
         else f"the effect of order on {found.treatment} differs{size} on {found.worker} ({p_equals(found.p_corrected)})"
     )
-    return dataclasses.replace(found, sentence=text)
 
 
-def decisive(one: TreatmentOrder) -> float | None:
-    """Return the corrected p-value that shows an effect of order on a treatment; None if there is none."""
-    if one.change not in ("location", "distribution"):
-        return None
-    p_values = (one.p_corrected, one.p_distribution_corrected)
-    return min(p_value for p_value in p_values if p_value is not None)
-
-
-def questions(treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> int:
-    """Count the families of treatments and analyses of carry-over, each with its own level."""
-    families = {one.family for one in treatments if one.p_value is not None}
-    return len(families) + sum(group.tested > 0 for group in carried)
-
-
-def verdict(
-    found: Verdict,
-    treatments: Sequence[TreatmentOrder],
-    carried: Sequence[GroupCarryOver],
-    *,
-    method: Method,
-    unvaried: bool,
-    random_rounds: int,
-) -> str:
+def sentence(found: OrderAnalysis) -> str:
     """Return the verdict in a sentence."""
+    treatments, carried = found.treatments, found.carry_over
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     # A pair counts once per group, however many metrics show it.
     pairs = {(group.group, pair.treatment, pair.predecessor) for group in carried for pair in group.pairs}
@@ -213,29 +162,28 @@ def verdict(
         else []
     )
     what = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
-    if found == "order matters":
+    if found.verdict == "order matters":
         return f"Order matters: {what}."
-    if found == "order does not matter":
+    if found.verdict == "order does not matter":
         return "Order does not matter: no treatment changes by more than the margin."
     if parts:
         among = f"that is not beyond chance among {questions(treatments, carried)} families and analyses of carry-over"
         return f"Undecided: {what}, but {among}, or not beyond the margin."
-    return _nothing_found(treatments, method=method, unvaried=unvaried, random_rounds=random_rounds)
+    return _nothing_found(found)
 
 
-def _nothing_found(
-    treatments: Sequence[TreatmentOrder], *, method: Method, unvaried: bool, random_rounds: int
-) -> str:
+def _nothing_found(found: OrderAnalysis) -> str:
     """Say what it means that no effect of order was found if none is excluded."""
-    if unvaried and not random_rounds:
+    treatments = found.treatments
+    if found.unvaried and not found.rounds_random:
         return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
-    if unvaried and not treatments:
+    if found.unvaried and not treatments:
         return "Undecided: no treatment changed its position from round to round, which alone would show what it follows."
     if not treatments:
         return (
             "Undecided: without fixed and random rounds only carry-over could be judged, and none was found."
         )
-    if method == "paper":
+    if found.method == "paper":
         return (
             "No difference found. The paper's test has no margin, so that it cannot show that there is none."
         )
@@ -243,27 +191,21 @@ def _nothing_found(
     return f"Undecided: no effect of order was found, and for {left} of {len(treatments)} treatments none is excluded."
 
 
-def next_steps(
-    treatments: Sequence[TreatmentOrder],
-    carried: Sequence[GroupCarryOver],
-    margin: float | None,
-    *,
-    blocked: bool,
-    unvaried: bool,
-    random_rounds: int,
-) -> Iterator[str]:
+def next_steps(found: OrderAnalysis) -> Iterator[str]:
     """Return the next steps, the most important first; without a margin, none that refer to it."""
+    treatments, carried = found.treatments, found.carry_over
+    margin = found.margin if found.method == "default" else None
     pairs = [pair for group in carried for pair in group.pairs]
     lasting = [one for group in carried for one in group.lasting]
     yield from _about_pairs(pairs, lasting)
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     if changed:
         yield f"Randomise the order{'' if margin is None else _rounds_for(changed, margin)}."
-    if unvaried and random_rounds:
+    if found.unvaried and found.rounds_random:
         yield "Run more rounds in random or balanced order: treatments have to change their positions."
-    elif unvaried:
+    elif found.unvaried:
         yield 'Run rounds in random or balanced order as well (order = "fixed+random"): only these tell what the order does.'
-    if blocked:
+    if found.blocked:
         yield "Interleave fixed and random rounds: as they ran, drift cannot be told from order."
     yield from _about_trends(carried)
     yield from _about_open(treatments)
@@ -321,7 +263,7 @@ def _moved(carried: Sequence[GroupCarryOver], name: str, *, higher: bool | None 
         trend: st.Trend = getattr(group, name)
         clear = trend.p_value * len(carried) < 1 - group.confidence / 100
         if clear and (higher is None or (trend.estimate > 0) == higher):
-            moved.append(named(group.metric, group.group))
+            moved.append(_named(group.metric, group.group))
     return ", ".join(moved)
 
 
