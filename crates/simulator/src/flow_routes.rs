@@ -3,8 +3,8 @@
 use crate::fabric::{End, Fabric};
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
+use crate::refusal::{SimulationError, check_flow, check_flows};
 use crate::routing::{Addresses, SourcePorts};
-use crate::run::{SimulationError, check_flow, check_flows};
 
 /// The route of a flow, by ports: its sender's own first, then as each switch chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]

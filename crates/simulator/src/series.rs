@@ -3,7 +3,8 @@
 use trialwise_units::Time;
 
 use crate::index::{FlowId, PortId};
-use crate::observer::{Observer, Snapshot};
+use crate::network::Snapshot;
+use crate::observer::Observer;
 
 /// Samples of chosen ports and flows at every look; tables have a row for each look and a column for each port
 /// or flow.

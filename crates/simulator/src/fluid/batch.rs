@@ -11,7 +11,7 @@ use super::statistic::{Features, Statistic};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::framing::Framing;
-use crate::run::SimulationError;
+use crate::refusal::SimulationError;
 use crate::workload::{Generator, Workload, WorkloadError};
 
 /// Trials that a thread takes at a time: few, so that nobody looks only while the last are computed.

@@ -23,7 +23,7 @@ pub use statistic::{Features, Quantity, Statistic, Summary};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::framing::Framing;
-use crate::run::{SimulationError, check_flows};
+use crate::refusal::{SimulationError, check_flows};
 use max_min::MaxMin;
 use route::RouteTable;
 use sharing::ProcessorSharing;

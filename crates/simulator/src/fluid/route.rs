@@ -5,8 +5,8 @@ use trialwise_units::{Duration, Rate};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
+use crate::refusal::{SimulationError, check_flow};
 use crate::routing::{Addresses, SourcePorts};
-use crate::run::{SimulationError, check_flow};
 
 const PICOSECONDS_PER_SECOND: f64 = 1e12;
 

@@ -3,19 +3,75 @@
 use trialwise_congestion::HopRecord;
 use trialwise_units::{Bytes, Rate, Time};
 
-use crate::buffer::{CONTROL, PAUSE_BYTES};
-use crate::index::{PacketId, PortId, SwitchId};
-use crate::network::Network;
-use crate::packet::{Kind, TelemetryId};
+use super::Network;
+use super::terms::Terms;
+use super::wires::Wires;
+use crate::buffer::{CONTROL, PAUSE_BYTES, SharedBuffer, classes_set_apart};
+use crate::flow::FlowSpecification;
+use crate::index::{NodeId, PacketId, PortId, SwitchId};
+use crate::marking::{Marker, Thresholds};
+use crate::packet::Kind;
 
 /// Quanta of the telemetry of the HPCC simulator, for each 25 Gbit/s of the link.
 const TRANSMITTED_QUANTUM: u64 = 128;
 const QUEUE_QUANTUM: u64 = 80;
 const QUANTUM_RATE: u64 = 25_000_000_000;
 
+/// A switch: its buffer, and its number for the hash of paths. A cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Switch {
+    node: NodeId,
+    buffer: SharedBuffer,
+}
+
+/// All switches, and what decides about their marks.
+pub(super) struct Switches {
+    switches: Vec<Switch>,
+    marker: Marker,
+}
+
+impl Switches {
+    pub(super) fn new(terms: &Terms<'_>, wires: &Wires, listed: &[FlowSpecification]) -> Self {
+        let (fabric, settings) = (terms.fabric, terms.settings);
+        let classes = classes_set_apart(settings, listed);
+        let switches = fabric.switches.iter().enumerate().map(|(number, node)| {
+            let own = fabric.switch_ports.of(SwitchId::new(number as u32));
+            let limits = own.iter().map(|port| wires.kind(*port).limits);
+            Switch { node: *node, buffer: SharedBuffer::new(settings, classes, limits) }
+        });
+        Self { switches: switches.collect(), marker: Marker::new(settings.mode, settings.seed) }
+    }
+
+    fn node(&self, switch: SwitchId) -> NodeId {
+        self.switches[switch.index()].node
+    }
+
+    #[inline]
+    fn buffer(&mut self, switch: SwitchId) -> &mut SharedBuffer {
+        &mut self.switches[switch.index()].buffer
+    }
+
+    /// Whether a packet is marked that leaves so much behind.
+    #[inline]
+    fn marks(&mut self, thresholds: &Thresholds, queue: u64) -> bool {
+        self.marker.marks(thresholds, queue)
+    }
+
+    /// The most bytes that any switch held.
+    pub(super) fn peak(&self) -> u64 {
+        self.switches.iter().map(|switch| switch.buffer.peak()).max().unwrap_or(0)
+    }
+
+    /// Bytes that each switch holds, in the order of node numbers.
+    pub(super) fn occupied(&self) -> impl Iterator<Item = Bytes> {
+        self.switches.iter().map(|switch| Bytes::new(switch.buffer.occupied()))
+    }
+}
+
 impl Network<'_> {
     /// A packet has come in over the wire of `wire`.
-    pub(crate) fn arrive_at_switch(&mut self, switch: SwitchId, wire: PortId, id: PacketId) {
+    pub(super) fn arrive_at_switch(&mut self, switch: SwitchId, wire: PortId, id: PacketId) {
         match self.packets[id].kind {
             Kind::Pause | Kind::Resume => {
                 self.obey_pause(wire.reverse(), id);
@@ -26,7 +82,7 @@ impl Network<'_> {
                     Some(egress) => self.forward(switch, wire, egress, id),
                     None => {
                         self.totals.dropped_fault += 1;
-                        self.discard(id);
+                        self.packets.give_back(id);
                     }
                 }
             }
@@ -34,10 +90,10 @@ impl Network<'_> {
     }
 
     /// Takes a pause frame at its word: the far end of `port` can, or cannot, take the class.
-    pub(crate) fn obey_pause(&mut self, port: PortId, id: PacketId) {
+    pub(super) fn obey_pause(&mut self, port: PortId, id: PacketId) {
         let packet = &self.packets[id];
         let (class, pause) = (packet.sequence as usize, packet.kind == Kind::Pause);
-        self.ports[port.index()].set_paused(self.now, class, pause);
+        self.wires[port].set_paused(self.clock.now(), class, pause);
         self.consume(id);
     }
 
@@ -45,10 +101,10 @@ impl Network<'_> {
     #[inline]
     fn egress(&mut self, switch: SwitchId, id: PacketId) -> Option<PortId> {
         let packet = &mut self.packets[id];
-        match self.paths[packet.flow.index()].port(packet.step) {
+        match self.ways.port(packet.flow, packet.step) {
             Some(number) => {
                 packet.step += 1;
-                Some(self.fabric.switch_ports.port(switch, number))
+                Some(self.terms.fabric.switch_ports.port(switch, number))
             }
             None => self.routed(switch, id),
         }
@@ -58,60 +114,58 @@ impl Network<'_> {
     #[cold]
     fn routed(&self, switch: SwitchId, id: PacketId) -> Option<PortId> {
         let packet = &self.packets[id];
-        let flow = &self.flows[packet.flow.index()];
-        let node = self.switches[switch.index()].node;
+        let flow = &self.flows[packet.flow];
+        let node = self.switches.node(switch);
         if packet.kind == Kind::Data {
-            self.routes().next(node, flow.destination.index(), || flow.addresses.hash(node))
+            self.ways.routes().next(node, flow.destination.index(), || flow.addresses.hash(node))
         } else {
-            self.routes().next(node, flow.source.index(), || flow.addresses.reversed().hash(node))
+            self.ways.routes().next(node, flow.source.index(), || flow.addresses.reversed().hash(node))
         }
     }
 
     fn forward(&mut self, switch: SwitchId, wire: PortId, egress: PortId, id: PacketId) {
-        let priorities = &self.settings.priorities;
+        let priorities = &self.terms.settings.priorities;
         let packet = &mut self.packets[id];
         packet.wire_before = wire;
         let control = priorities.acknowledgements_first_in_switches && packet.kind != Kind::Data;
         let class = if control { CONTROL } else { usize::from(packet.class) };
         let size = u64::from(packet.wire);
         if class != CONTROL {
-            let port = &mut self.ports[wire.index()];
-            let limits = self.link_kinds[port.kind].limits;
-            let held = port.held(class);
-            let buffer = &mut self.switches[switch.index()].buffer;
+            let (held, limits) = self.wires.account(wire, class);
+            let buffer = self.switches.buffer(switch);
             if !buffer.admit(held, limits, size) {
                 self.totals.dropped_buffer += 1;
-                self.discard(id);
+                self.packets.give_back(id);
                 return;
             }
             if buffer.should_pause(held, limits) {
                 self.send_pause(switch, wire, class, true);
             }
         }
-        let port = &mut self.ports[egress.index()];
-        if port.pass(self.now, self.running, class, size) {
+        let port = &mut self.wires[egress];
+        if port.pass(self.clock.now(), self.clock.running(), class, size) {
             self.dispatch(switch, egress, class, id);
         } else {
-            port.enqueue(&mut self.packets, class, id);
+            port.enqueue(self.packets.slab_mut(), class, id);
             self.serve_switch_port(switch, egress);
         }
     }
 
     /// Sends the next packet of a port, if its wire is idle and some class may go.
-    pub(crate) fn serve_switch_port(&mut self, switch: SwitchId, port: PortId) {
-        let state = &mut self.ports[port.index()];
+    pub(super) fn serve_switch_port(&mut self, switch: SwitchId, port: PortId) {
+        let state = &mut self.wires[port];
         if !state.up {
             return;
         }
-        let Some(class) = state.next_class(self.settings.priorities.scheduling) else { return };
-        if state.is_busy(self.now, self.running) {
-            self.serve_when_free(port);
+        let Some(class) = state.next_class(self.terms.settings.priorities.scheduling) else { return };
+        if state.is_busy(self.clock.now(), self.clock.running()) {
+            self.wires.serve_when_free(port, &mut self.clock);
             return;
         }
-        let Some(id) = state.dequeue(&self.packets, class) else { return };
+        let Some(id) = state.dequeue(self.packets.slab(), class) else { return };
         self.dispatch(switch, port, class, id);
-        if self.ports[port.index()].next_class(self.settings.priorities.scheduling).is_some() {
-            self.serve_when_free(port);
+        if self.wires[port].next_class(self.terms.settings.priorities.scheduling).is_some() {
+            self.wires.serve_when_free(port, &mut self.clock);
         }
     }
 
@@ -121,16 +175,16 @@ impl Network<'_> {
             self.let_go(switch, port, class, id);
         }
         self.record_hop(port, id);
-        self.transmit(port, id);
+        self.wires.transmit(port, id, &mut self.packets, &mut self.clock);
     }
 
     /// What happens when a packet leaves its queue: it may be marked by what stays behind, and its buffer is free.
     #[inline]
     fn let_go(&mut self, switch: SwitchId, port: PortId, class: usize, id: PacketId) {
         let packet = &mut self.packets[id];
-        let egress = &self.ports[port.index()];
+        let egress = &self.wires[port];
         if egress.queued() > 0
-            && self.marker.marks(&self.link_kinds[egress.kind].thresholds, egress.queued_in(class))
+            && self.switches.marks(&self.wires.kind(port).thresholds, egress.queued_in(class))
         {
             packet.marked = true;
             self.totals.marks += 1;
@@ -140,13 +194,11 @@ impl Network<'_> {
 
     /// The packet no longer takes buffer, and a sender that was paused for it may go on.
     #[inline]
-    pub(crate) fn free_buffer(&mut self, switch: SwitchId, class: usize, id: PacketId) {
+    pub(super) fn free_buffer(&mut self, switch: SwitchId, class: usize, id: PacketId) {
         let packet = &self.packets[id];
         let wire = packet.wire_before;
-        let account = &mut self.ports[wire.index()];
-        let limits = self.link_kinds[account.kind].limits;
-        let held = account.held(class);
-        let buffer = &mut self.switches[switch.index()].buffer;
+        let (held, limits) = self.wires.account(wire, class);
+        let buffer = self.switches.buffer(switch);
         buffer.release(held, u64::from(packet.wire));
         if buffer.should_resume(held, limits) {
             self.send_pause(switch, wire, class, false);
@@ -155,7 +207,7 @@ impl Network<'_> {
 
     /// Tells the sender at the other end of `wire` to stop or to go on.
     fn send_pause(&mut self, switch: SwitchId, wire: PortId, class: usize, pause: bool) {
-        self.ports[wire.index()].held(class).paused = pause;
+        self.wires[wire].held(class).paused = pause;
         let id = self.packets.take();
         self.totals.created += 1;
         let packet = &mut self.packets[id];
@@ -165,21 +217,20 @@ impl Network<'_> {
         let count = if pause { &mut self.totals.pauses } else { &mut self.totals.resumes };
         *count += 1;
         let back = wire.reverse();
-        self.ports[back.index()].enqueue(&mut self.packets, CONTROL, id);
+        self.wires[back].enqueue(self.packets.slab_mut(), CONTROL, id);
         self.serve_switch_port(switch, back);
     }
 
     /// Writes the state of the port into a data packet that asks for it.
     #[inline]
     fn record_hop(&mut self, port: PortId, id: PacketId) {
-        let packet = &mut self.packets[id];
-        if packet.kind != Kind::Data || packet.telemetry == TelemetryId::NONE {
+        if !self.packets.wants_record(id) {
             return;
         }
-        let state = &self.ports[port.index()];
-        let rate = self.link_kinds[state.kind].rate;
-        let record = hop_record(self.now, state.transmitted, state.queued(), rate);
-        self.telemetry.push(packet, if self.compatible { quantised(record) } else { record });
+        let state = &self.wires[port];
+        let rate = self.wires.kind(port).rate;
+        let record = hop_record(self.clock.now(), state.transmitted, state.queued(), rate);
+        self.packets.record(id, if self.terms.compatible { quantised(record) } else { record });
     }
 }
 

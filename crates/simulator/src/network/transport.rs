@@ -3,9 +3,9 @@
 use trialwise_congestion::{Acknowledgement, Controller, Loss, Sent, Timeout};
 use trialwise_units::{Bytes, Duration, Rate};
 
-use crate::flow::{RETRANSMISSION, Stage, TransportId, UNLIMITED};
+use super::Network;
+use crate::flow::{RETRANSMISSION, UNLIMITED};
 use crate::index::{CardId, FlowId, PacketId, PortId};
-use crate::network::Network;
 use crate::packet::{Kind, Packet};
 use crate::paths::Path;
 
@@ -16,28 +16,28 @@ const MAXIMUM_DOUBLINGS: u32 = 10;
 
 impl Network<'_> {
     /// Sends the next packet of a flow through its host's port.
-    pub(crate) fn send_data(&mut self, port: PortId, flow_id: FlowId) {
-        let flow = &mut self.flows[flow_id.index()];
-        let payload = self.settings.segment.get().min(flow.size - flow.sent);
+    pub(super) fn send_data(&mut self, port: PortId, flow_id: FlowId) {
+        let flow = &mut self.flows[flow_id];
+        let payload = self.terms.settings.segment.get().min(flow.size - flow.sent);
         let id = self.packets.take();
         let packet = &mut self.packets[id];
         packet.flow = flow_id;
         packet.sequence = flow.sent;
-        packet.stamp = self.now;
-        packet.wire = (payload + self.data_header) as u16;
+        packet.stamp = self.clock.now();
+        packet.wire = (payload + self.terms.data_header) as u16;
         packet.step = Path::DATA;
         packet.class = flow.class;
-        if self.carries_telemetry {
-            packet.telemetry = self.telemetry.take();
+        if self.terms.carries_telemetry {
+            self.packets.add_telemetry(id);
         }
         flow.sent += payload;
-        flow.last_wire = payload + self.data_header;
+        flow.last_wire = payload + self.terms.data_header;
         let (rate, wire) = (flow.rate, flow.last_wire);
         self.totals.created += 1;
         self.totals.data_sent += 1;
-        self.transmit(port, id);
+        self.wires.transmit(port, id, &mut self.packets, &mut self.clock);
         let interval = self.pacing_interval(flow_id, rate, wire);
-        self.flows[flow_id.index()].next_departure = self.now + interval;
+        self.flows[flow_id].next_departure = self.clock.now() + interval;
         self.after_sending(flow_id, payload);
     }
 
@@ -46,21 +46,20 @@ impl Network<'_> {
         if rate == UNLIMITED {
             return Duration::ZERO;
         }
-        let interval = &mut self.transports[self.flows[flow.index()].transport].interval;
+        let interval = &mut self.flows.transport_mut(flow).interval;
         if (interval.0, interval.1) != (rate, wire) {
-            *interval = (rate, wire, self.quantum.transmission(wire, rate));
+            *interval = (rate, wire, self.terms.quantum.transmission(wire, rate));
         }
         interval.2
     }
 
     fn after_sending(&mut self, flow_id: FlowId, payload: u64) {
-        let flow = &self.flows[flow_id.index()];
-        let transport = &mut self.transports[flow.transport];
+        let (flow, transport) = self.flows.both(flow_id);
         let retransmission = flow.sent <= transport.highest;
         transport.highest = transport.highest.max(flow.sent);
         self.totals.data_resent += u64::from(retransmission);
         transport.controller.on_sent(&Sent {
-            now: self.now,
+            now: self.clock.now(),
             bytes: Bytes::new(payload),
             in_flight: Bytes::new(flow.in_flight()),
             retransmission,
@@ -73,26 +72,26 @@ impl Network<'_> {
     /// Whether data that came before are acknowledged again. The reference, which has no time-outs, ignores them; a
     /// time-out after a lost acknowledgement would send them for ever.
     const fn repeats_what_is_known(&self) -> bool {
-        !self.compatible || self.settings.recovery.minimum_timeout.is_some()
+        !self.terms.compatible || self.terms.settings.recovery.minimum_timeout.is_some()
     }
 
     /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said
     /// again (or, in the reference, ignored).
-    pub(crate) fn receive_data(&mut self, card: CardId, id: PacketId) {
+    pub(super) fn receive_data(&mut self, card: CardId, id: PacketId) {
         let packet = self.packets[id];
         let repeats = self.repeats_what_is_known();
-        let flow = &mut self.flows[packet.flow.index()];
+        let flow = &mut self.flows[packet.flow];
         let kind = match packet.sequence.cmp(&flow.expected) {
             std::cmp::Ordering::Equal => {
-                flow.expected += u64::from(packet.wire) - self.data_header;
+                flow.expected += u64::from(packet.wire) - self.terms.data_header;
                 Some(Kind::Acknowledgement)
             }
             std::cmp::Ordering::Less => repeats.then_some(Kind::Acknowledgement),
             std::cmp::Ordering::Greater => {
-                let report = flow.gap != flow.expected || self.now >= flow.gap_report_after;
+                let report = flow.gap != flow.expected || self.clock.now() >= flow.gap_report_after;
                 if report {
                     flow.gap = flow.expected;
-                    flow.gap_report_after = self.now + self.settings.recovery.repeat_after;
+                    flow.gap_report_after = self.clock.now() + self.terms.settings.recovery.repeat_after;
                 }
                 report.then_some(Kind::NegativeAcknowledgement)
             }
@@ -107,26 +106,29 @@ impl Network<'_> {
     /// Turns a data packet into its acknowledgement and sends it back.
     fn acknowledge(&mut self, card: CardId, id: PacketId, kind: Kind, expected: u64) {
         self.totals.negative_acknowledgements += u64::from(kind == Kind::NegativeAcknowledgement);
-        let wire = self.acknowledgement_wire as u16;
+        let wire = self.terms.acknowledgement_wire as u16;
         let packet = &mut self.packets[id];
         packet.kind = kind;
-        packet.received = self.now;
+        packet.received = self.clock.now();
         packet.sequence = expected;
         packet.wire = wire;
         packet.step = Path::REPLY;
         packet.echoes_mark = packet.marked;
         packet.marked = false;
-        let flow = packet.flow.index();
-        let chosen =
-            if self.fabric.has_choice_at_hosts() { self.reply_card(&self.flows[flow]) } else { card };
+        let flow = packet.flow;
+        let chosen = if self.terms.fabric.has_choice_at_hosts() {
+            self.ways.reply_card(&self.flows[flow])
+        } else {
+            card
+        };
         self.queue_acknowledgement(chosen, id);
     }
 
     /// An acknowledgement has come back to the sender, which may send again whatever it says.
-    pub(crate) fn receive_acknowledgement(&mut self, id: PacketId) {
+    pub(super) fn receive_acknowledgement(&mut self, id: PacketId) {
         let packet = self.packets[id];
         let flow_id = packet.flow;
-        let flow = &mut self.flows[flow_id.index()];
+        let flow = &mut self.flows[flow_id];
         if flow.is_finished() {
             self.consume(id);
             return;
@@ -134,7 +136,7 @@ impl Network<'_> {
         let card = flow.card;
         let newly = packet.sequence.saturating_sub(flow.acknowledged);
         flow.acknowledged += newly;
-        self.ending.acknowledged += newly;
+        self.ending.acknowledge(newly);
         flow.sent = flow.sent.max(flow.acknowledged);
         if flow.acknowledged >= flow.size {
             self.complete(flow_id);
@@ -149,19 +151,13 @@ impl Network<'_> {
     }
 
     fn complete(&mut self, flow_id: FlowId) {
-        let flow = &mut self.flows[flow_id.index()];
-        flow.stage = Stage::Finished(self.now);
-        self.transports.remove(flow.transport);
-        flow.transport = TransportId::NONE;
-        self.unfinished -= 1;
+        self.flows.finish(flow_id, self.clock.now());
         self.count_finished(flow_id);
-        self.finished.push(flow_id);
     }
 
     /// The receiver misses something: everything from there on is sent again.
     fn go_back(&mut self, flow_id: FlowId) {
-        let flow = &mut self.flows[flow_id.index()];
-        let transport = &mut self.transports[flow.transport];
+        let (flow, transport) = self.flows.both(flow_id);
         let lost = flow.in_flight();
         let new_episode = flow.acknowledged >= transport.recover;
         if new_episode {
@@ -170,7 +166,7 @@ impl Network<'_> {
         }
         flow.sent = flow.acknowledged;
         transport.controller.on_loss(&Loss {
-            now: self.now,
+            now: self.clock.now(),
             bytes: Bytes::new(lost),
             new_episode,
             in_flight: Bytes::ZERO,
@@ -180,14 +176,13 @@ impl Network<'_> {
 
     /// Tells the controller what the acknowledgement says, and takes over what it decides.
     fn inform(&mut self, flow_id: FlowId, packet: &Packet, newly: u64) {
-        let flow = &self.flows[flow_id.index()];
-        let transport = &mut self.transports[flow.transport];
-        let rtt = self.now - packet.stamp;
-        if self.settings.recovery.minimum_timeout.is_some() {
+        let (flow, transport) = self.flows.both(flow_id);
+        let rtt = self.clock.now() - packet.stamp;
+        if self.terms.settings.recovery.minimum_timeout.is_some() {
             transport.round_trip.update(rtt);
         }
         transport.controller.on_acknowledgement(&Acknowledgement {
-            now: self.now,
+            now: self.clock.now(),
             acknowledged: Bytes::new(newly),
             cumulative: flow.acknowledged,
             next_sequence: flow.sent,
@@ -199,7 +194,7 @@ impl Network<'_> {
             marked_packets: u32::from(packet.echoes_mark),
             delivery_rate: None,
             application_limited: !flow.has_data(),
-            hops: self.telemetry.of(packet),
+            hops: self.packets.records(packet),
         });
         if newly > 0 {
             transport.repetition = 0;
@@ -209,9 +204,9 @@ impl Network<'_> {
     }
 
     /// Takes over the controller's window, rate and timers.
-    pub(crate) fn take_over(&mut self, flow_id: FlowId) {
-        let flow = &mut self.flows[flow_id.index()];
-        let controller = &self.transports[flow.transport].controller;
+    pub(super) fn take_over(&mut self, flow_id: FlowId) {
+        let (flow, transport) = self.flows.both(flow_id);
+        let controller = &transport.controller;
         flow.window = controller.window().map_or(UNLIMITED, Bytes::get);
         let rate = controller.pacing_rate().map_or(UNLIMITED, Rate::bits_per_second);
         let before = std::mem::replace(&mut flow.rate, rate);
@@ -223,9 +218,9 @@ impl Network<'_> {
 
     /// Moves the next departure to where the new rate would have put it.
     fn repace(&mut self, flow_id: FlowId, before: u64, rate: u64) {
-        let flow = &mut self.flows[flow_id.index()];
+        let flow = &mut self.flows[flow_id];
         if before != rate && before != UNLIMITED && rate != UNLIMITED {
-            let interval = |rate| self.quantum.transmission(flow.last_wire, rate);
+            let interval = |rate| self.terms.quantum.transmission(flow.last_wire, rate);
             flow.next_departure = flow.next_departure + interval(rate) - interval(before);
         }
         let (card, departure) = (flow.card, flow.next_departure);
@@ -234,28 +229,27 @@ impl Network<'_> {
 
     /// Restarts the retransmission timer, where the settings want one (RFC 6298, section 5).
     fn arm_retransmission(&mut self, flow_id: FlowId) {
-        let Some(minimum) = self.settings.recovery.minimum_timeout else { return };
-        let flow = &self.flows[flow_id.index()];
-        let transport = &self.transports[flow.transport];
+        let Some(minimum) = self.terms.settings.recovery.minimum_timeout else { return };
+        let flow = &self.flows[flow_id];
+        let transport = self.flows.transport(flow_id);
         let deadline = (flow.in_flight() > 0).then(|| {
             let timeout = transport.round_trip.timeout(CLOCK_GRANULARITY, minimum).unwrap_or(minimum);
-            self.now + timeout * (1 << transport.repetition.min(MAXIMUM_DOUBLINGS))
+            self.clock.now() + timeout * (1 << transport.repetition.min(MAXIMUM_DOUBLINGS))
         });
         self.set_timer(flow_id, RETRANSMISSION, deadline);
     }
 
     /// Nothing came back in time: everything is sent again.
-    pub(crate) fn on_retransmission_timer(&mut self, flow_id: FlowId) {
+    pub(super) fn on_retransmission_timer(&mut self, flow_id: FlowId) {
         self.totals.timeouts += 1;
-        let flow = &mut self.flows[flow_id.index()];
-        let transport = &mut self.transports[flow.transport];
+        let (flow, transport) = self.flows.both(flow_id);
         let lost = flow.in_flight();
         flow.sent = flow.acknowledged;
         transport.recover = transport.highest;
         transport.repairing = false;
         transport.repetition += 1;
         transport.controller.on_timeout(&Timeout {
-            now: self.now,
+            now: self.clock.now(),
             in_flight: Bytes::new(lost),
             next_sequence: flow.sent,
             repetition: transport.repetition,

@@ -1,0 +1,197 @@
+//! A trial: its owners of state, and the loop that runs it.
+//!
+//! Each owner keeps its fields to itself: [`Clock`] the present and the events to come, [`Packets`] what is on its way, [`Wires`]
+//! the ports and what is on their wires, [`Switches`] buffers and marks, [`Cards`] whose turn it is at a host, [`Ways`] routes and
+//! paths, [`Flows`] what was asked for and how far it is, [`Faults`] the failures to come, [`Ending`] when and why it ends. What
+//! needs several of them is an action of [`Network`], beside the owner that it is most about.
+
+mod cards;
+mod clock;
+mod ending;
+mod faults;
+mod flows;
+mod launch;
+mod packets;
+mod snapshot;
+mod switches;
+mod terms;
+mod timers;
+mod transport;
+mod ways;
+mod wires;
+
+use trialwise_congestion::Factory;
+use trialwise_units::{Bytes, Duration, Time};
+
+pub use self::snapshot::Snapshot;
+
+use self::cards::Cards;
+use self::clock::Clock;
+use self::ending::Ending;
+use self::faults::Faults;
+use self::flows::Flows;
+use self::packets::Packets;
+use self::switches::Switches;
+use self::terms::Terms;
+use self::ways::Ways;
+use self::wires::Wires;
+use crate::event::Event;
+use crate::fabric::Fabric;
+use crate::flow::{Flow, FlowSpecification, Stage};
+use crate::index::{PacketId, PortId};
+use crate::metrics::{FlowRecord, Outcome, Totals};
+use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
+use crate::port::Side;
+use crate::refusal::SimulationError;
+use crate::settings::Settings;
+use crate::source::FlowSource;
+
+/// A trial.
+pub(crate) struct Network<'a> {
+    terms: Terms<'a>,
+    clock: Clock,
+    packets: Packets,
+    wires: Wires,
+    switches: Switches,
+    cards: Cards,
+    ways: Ways<'a>,
+    flows: Flows,
+    faults: Faults<'a>,
+    ending: Ending,
+    totals: Totals,
+}
+
+impl<'a> Network<'a> {
+    pub(crate) fn new(
+        fabric: &'a Fabric,
+        settings: &'a Settings,
+        factory: &'a dyn Factory,
+        listed: &[FlowSpecification],
+    ) -> Self {
+        let terms = Terms::new(fabric, settings, factory);
+        let wires = Wires::new(&terms);
+        Self {
+            clock: Clock::new(terms.event_spacing()),
+            packets: Packets::new(),
+            switches: Switches::new(&terms, &wires, listed),
+            wires,
+            cards: Cards::new(&fabric.cards),
+            ways: Ways::new(fabric, listed.len()),
+            flows: Flows::new(settings, listed),
+            faults: Faults::new(&settings.faults),
+            ending: Ending::new(settings),
+            totals: Totals::default(),
+            terms,
+        }
+    }
+
+    /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen that helps a flow.
+    pub(crate) fn run(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
+        self.schedule_first_events(source);
+        while self.flows.are_unfinished() && !self.ending.is_refused() {
+            let Some(event) = self.clock.advance(self.ending.by()) else { break };
+            self.totals.events += 1;
+            if self.totals.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && self.is_ended_by(observer) {
+                break;
+            }
+            match event {
+                Event::Arrival(port) => self.on_arrival(port),
+                Event::Free(port) => self.on_free(port),
+                Event::Wake(host) => self.on_wake(host),
+                Event::Timer(flow) => self.on_timer(flow),
+                Event::Launch => self.on_launch(source),
+                Event::Stage(flow) => self.on_stage(flow),
+                Event::Fault => self.on_fault(),
+                Event::Sample => self.on_sample(observer),
+            }
+        }
+        self.flows.tell_finishes(source);
+    }
+
+    /// Whether the observer ends the trial, or it cannot get on.
+    #[cold]
+    fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
+        let unsent = self.flows.unsent(self.totals.data_sent - self.totals.data_resent);
+        let progress = Progress { now: self.clock.now(), unsent, unfinished: self.flows.to_end() };
+        if observer.on_progress(progress).is_break() {
+            self.ending.interrupt();
+            return true;
+        }
+        self.is_stalled()
+    }
+
+    fn schedule_first_events(&mut self, source: &mut impl FlowSource) {
+        self.flows.expect_next(source);
+        if let Some(start) = self.flows.next_start() {
+            self.clock.schedule(start, Event::Launch);
+        }
+        self.expect_fault();
+        if self.terms.settings.sample_interval.is_some() {
+            self.clock.schedule(Time::ZERO, Event::Sample);
+        }
+    }
+
+    fn on_sample(&mut self, observer: &mut impl Observer) {
+        observer.on_sample(&Snapshot::new(self));
+        if self.clock.is_idle() {
+            return; // looking alone must not keep a trial going
+        }
+        let interval = self.terms.settings.sample_interval.unwrap_or(Duration::MAX);
+        self.clock.schedule(self.clock.now() + interval * observer.stride(), Event::Sample);
+    }
+
+    /// The first packet on the wire has arrived, unless the wire has lost it meanwhile.
+    fn on_arrival(&mut self, port: PortId) {
+        let Some((id, end)) = self.wires.land(port, &self.packets, &mut self.clock) else { return };
+        self.totals.hops += 1;
+        if self.wires.loses(port, self.packets[id].kind) {
+            self.totals.dropped_link += 1;
+            self.packets.give_back(id);
+            return;
+        }
+        match end {
+            Side::Switch(switch) => self.arrive_at_switch(switch, port, id),
+            Side::Card(card) => self.arrive_at_card(card, id),
+        }
+    }
+
+    fn on_free(&mut self, port: PortId) {
+        match self.wires.fall_free(port) {
+            Side::Switch(switch) => self.serve_switch_port(switch, port),
+            Side::Card(card) => self.serve_card(card),
+        }
+    }
+
+    /// Ends a packet that did what it should.
+    fn consume(&mut self, id: PacketId) {
+        self.totals.consumed += 1;
+        self.packets.give_back(id);
+    }
+
+    /// What came of the flows; those that did not begin before the end are part of it.
+    pub(crate) fn outcome(mut self, flows: &[FlowSpecification]) -> Result<Outcome, SimulationError> {
+        self.ending.verdict()?;
+        for flow in flows.iter().skip(self.flows.admitted()) {
+            self.admit(flow)?;
+        }
+        let record = |(flow, specification): (&Flow, &FlowSpecification)| FlowRecord {
+            specification: *specification,
+            delivered: Bytes::new(flow.acknowledged),
+            finish: match flow.stage {
+                Stage::Finished(time) => Some(time),
+                Stage::Waiting(_) | Stage::Active => None,
+            },
+            ideal: self.terms.fabric.path(flow.source, flow.destination).ideal(flow.size),
+        };
+        Ok(Outcome {
+            flows: self.flows.iter().zip(flows).map(record).collect(),
+            totals: Totals {
+                held: self.packets.held(),
+                peak_buffer: Bytes::new(self.switches.peak()),
+                ..self.totals
+            },
+            ports: self.wires.statistics(self.clock.now()),
+            end: self.clock.now(),
+        })
+    }
+}
