@@ -41,7 +41,7 @@ SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-_QUEUES = re.compile(r"(<!-- queues -->\n).*?(<!-- end -->)", re.DOTALL)
+_ELEMENTS = re.compile(r"(<!-- elements of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _QUANTITIES = re.compile(r"(<!-- quantities of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
     "path": QUANTITIES,
@@ -53,6 +53,9 @@ def page(text: str) -> str:
     """The text of the reference with its tables written anew."""
     text = _QUANTITIES.sub(
         lambda found: found.group(1) + "\n".join(quantities(found.group(2))) + "\n" + found.group(3), text
+    )
+    text = _ELEMENTS.sub(
+        lambda found: found.group(1) + "\n".join(element_rows(found.group(2))) + "\n" + found.group(3), text
     )
     return _TABLE.sub(
         lambda found: found.group(1) + "\n".join(table(found.group(2))) + "\n" + found.group(3), text
@@ -67,18 +70,15 @@ def quantities(kind: str) -> Iterator[str]:
         yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
 
 
-def path_page(text: str) -> str:
-    """The page on paths with its table of queues written anew."""
-    return _QUEUES.sub(lambda found: found.group(1) + "\n".join(queue_rows()) + "\n" + found.group(2), text)
-
-
-def queue_rows() -> Iterator[str]:
-    """The queues as a Markdown table: as the core's register has them; what most share is not repeated."""
-    yield "| queue | key | takes | what it does |"
+def element_rows(kind: str) -> Iterator[str]:
+    """The elements of a kind as a Markdown table from the core's register; settings that elements share are not repeated."""
+    yield f"| {kind} | key | takes | what it does |"
     yield "|---|---|---|---|"
     told: set[tuple[str, str, str]] = set()
-    for name, words, keys in _core.queues():
-        yield f"| `{name}` | {', '.join(f'`{key}`' for key, _, _ in keys)} | | {words} |"
+    for _, example, words, head, keys in _core.elements()[kind]:
+        yield f"| `{example}` | {', '.join(f'`{key}`' for key, _, _ in keys)} | | {words} |"
+        if head:
+            yield f"| | {head[0]} first | {head[1]} | {head[2]} |"
         for key in keys:
             if key not in told:
                 yield f"| | `{key[0]}` | {key[1]} | {key[2]} |"
@@ -246,11 +246,11 @@ def default_of(model: type[Section], key: str, property_: Mapping[str, Any]) -> 
 def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
-    yield PATH_PAGE, path_page(PATH_PAGE.read_text())
+    yield PATH_PAGE, page(PATH_PAGE.read_text())
     yield README, readme(README.read_text())
-    yield SIMULATION_PAGE, simulation_page(SIMULATION_PAGE.read_text())
+    yield SIMULATION_PAGE, page(simulation_page(SIMULATION_PAGE.read_text()))
     yield COMPARE_PAGE, compare_page(COMPARE_PAGE.read_text())
-    yield SCHEME_PAGE, scheme_page(SCHEME_PAGE.read_text())
+    yield SCHEME_PAGE, page(scheme_page(SCHEME_PAGE.read_text()))
     for name in get_args(Format):
         yield (
             ROOT / f"schemas/{name}.json",

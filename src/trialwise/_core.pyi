@@ -27,6 +27,7 @@ __all__ = [
     "controller_parameters",
     "controllers",
     "cut_trace",
+    "elements",
     "expected_flows",
     "features",
     "fluid",
@@ -47,7 +48,6 @@ __all__ = [
     "parse_size",
     "parse_trace",
     "path_controllers",
-    "queues",
     "read_flow_list",
     "read_packet_log",
     "scale_trace",
@@ -225,7 +225,6 @@ class LinkDescription:
     @property
     def elements(self) -> list[str]: ...
 
-def queues() -> list[tuple[str, str, list[tuple[str, str, str]]]]: ...
 def check_link(
     groups: Sequence[Sequence[tuple[str, str]]],
     directory: str | os.PathLike[str],
@@ -296,6 +295,10 @@ def path_controllers() -> list[tuple[str, bool]]: ...
 def simulation_controllers() -> list[str]: ...
 def parse_fraction(text: str) -> float: ...
 def parse_picoseconds(text: str) -> int: ...
+
+_Setting: TypeAlias = tuple[str, str, str]
+
+def elements() -> dict[str, list[tuple[str, str, str, _Setting | None, list[_Setting]]]]: ...
 def parse_quantity(text: str, dimension: Literal["time", "rate", "size", "share", "number"]) -> float: ...
 def parse_size(text: str) -> int: ...
 def size_tables() -> dict[str, list[tuple[float, float]]]: ...

@@ -12,7 +12,7 @@ from additions import ADDITIONS, ROOT, Addition, copied, run
 
 MAX_FILES = 3
 ALL = sorted(path.name for path in ADDITIONS.iterdir() if path.is_dir())
-RUST = {"controller", "queue"}
+RUST = {"controller", "loss", "queue"}
 GUARDS = {
     "scheme": ["tests/unit/schemes/test_library.py"],
     "importer": ["tests/unit/exchange/test_result_files.py", "tests/unit/analysis/test_foreign.py"],
@@ -60,6 +60,12 @@ def built(copy: Path) -> None:
             "trialwise-congestion",
             ["trialwise schemes check udp-aimd"],
             ["tests/unit/test_registered_controllers.py"],
+        ),
+        (
+            "loss",
+            "trialwise-link",
+            ["trialwise schemes check cubic --path", "rate=12Mbit/s delay=20ms loss=every:1000"],
+            ["tests/unit/experiment/test_wrong_files.py"],
         ),
         (
             "queue",

@@ -45,25 +45,23 @@ mod series;
 mod spec;
 mod trace;
 
-pub use delay::{Batches, Delay, Distribution, OrderedDelay, ReorderingDelay};
+pub use delay::{BatchSpec, Batches, Delay, DelaySpec, Distribution, OrderedDelay, ReorderingDelay};
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
 pub use link::{Counters, Exit, Fate, Link};
 pub use loss::{
-    Bernoulli, GilbertElliott, GilbertElliottParameters, Pattern, PatternError, PatternLoss, VaryingLoss,
+    Bernoulli, GilbertElliott, GilbertElliottParameters, LossSpec, Pattern, PatternError, PatternLoss,
+    VaryingLoss,
 };
-pub use outage::Outage;
+pub use outage::{Outage, OutageSpec};
 pub use packet::{Ecn, Packet, Tally};
-pub use policer::Policer;
+pub use policer::{Policer, PolicerSpec};
 pub use queue::{
     CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, MahimahiPie,
-    MahimahiPieParameters, Pie, PieParameters, Queue, Red, RedParameters, Waiting,
+    MahimahiPieParameters, Pie, PieParameters, Queue, QueueSpec, Red, RedParameters, Waiting,
 };
-pub use rate::{ConstantRate, TraceRate};
+pub use rate::{ConstantRate, RateSpec, TraceRate};
 pub use series::{Series, SeriesError};
-pub use spec::{
-    BatchSpec, DelaySpec, ElementSpec, Key, LimitSpec, LinkSpec, Listed, LossSpec, OutageSpec, PolicerSpec,
-    QueueSpec, RateSpec, ReadFile, SpecError, Surroundings,
-};
+pub use spec::{ElementSpec, LimitSpec, LinkSpec, SpecError, Surroundings};
 pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
     Trace, TraceError,

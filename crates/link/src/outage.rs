@@ -1,6 +1,7 @@
 //! Outages: a link that is on, then off, then on again.
 
-use trialwise_units::{Bytes, Duration, Seed, Time};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
+use trialwise_units::{Bytes, Duration, Seed, Time, elements};
 
 use crate::element::{Cause, Gate, Verdict};
 use crate::random::Random;
@@ -40,6 +41,63 @@ impl Gate for Outage {
             self.switch();
         }
         if self.is_on { Verdict::Pass } else { Verdict::Drop(Cause::Outage) }
+    }
+}
+
+/// `exponential:on=5s,off=1s` or `fixed:on=5s,off=200ms`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhasesSpec {
+    /// How long the link is on, on average or exactly.
+    pub(crate) on: Duration,
+    /// How long the link is off, on average or exactly.
+    pub(crate) off: Duration,
+    /// Which of the two.
+    pub(crate) phases: Phases,
+}
+
+elements! {
+    /// Outages as written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OutageSpec of "outage", outage! {
+        Phases(PhasesSpec),
+    }
+}
+
+const KEYS: &[Key] = &[
+    Key { name: "on", takes: Takes::Span, words: "Length of the phases when the link is on; required." },
+    Key { name: "off", takes: Takes::Span, words: "Length of the phases when the link is off; required." },
+];
+
+impl Declared for PhasesSpec {
+    const FORMS: &'static [Form] = &[
+        Form {
+            name: "exponential",
+            words: "Lose everything during outages; phases are exponentially distributed with these means.",
+            head: None,
+            keys: KEYS,
+            example: "exponential:on=5s,off=1s",
+        },
+        Form {
+            name: "fixed",
+            words: "Lose everything during outages; phases have exactly these lengths.",
+            head: None,
+            keys: KEYS,
+            example: "fixed:on=5s,off=200ms",
+        },
+    ];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let phases = if written.name() == "fixed" { Phases::Fixed } else { Phases::Exponential };
+        match (written.span("on")?, written.span("off")?) {
+            (Some(on), Some(off)) => Ok(Self { on, off, phases }),
+            _ => Err(written.missing("on and off")),
+        }
+    }
+}
+
+impl OutageSpec {
+    pub(crate) fn build(&self, start: Time, seed: Seed) -> Outage {
+        outage!(self, spec => Outage::new(spec.on, spec.off, spec.phases, start, seed))
     }
 }
 

@@ -1,8 +1,10 @@
 //! A token-bucket policer.
 
-use trialwise_units::{Bytes, Rate, Time};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Bytes, Rate, Time, elements};
 
 use crate::element::{Cause, Gate, Verdict};
+use crate::spec::FULL_PACKET;
 
 /// Tokens are counted in bytes / (8 · 10¹²), so that a rate in bits per second fills whole ones in each
 /// picosecond.
@@ -42,6 +44,57 @@ impl Gate for Policer {
                 Verdict::Pass
             }
         }
+    }
+}
+
+/// `12Mbit/s,burst=15kB`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucketSpec {
+    /// At what rate the bucket fills.
+    pub(crate) rate: Rate,
+    /// How much it holds.
+    pub(crate) burst: Bytes,
+}
+
+elements! {
+    /// A policer as written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PolicerSpec of "policer", policer! {
+        TokenBucket(TokenBucketSpec),
+    }
+}
+
+impl Declared for TokenBucketSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "",
+        words: "Drop packets that exceed a rate and a burst (RFC 2697 with one bucket).",
+        head: Some(Key { name: "rate", takes: Takes::Rate, words: "Rate at which the bucket fills." }),
+        keys: &[Key {
+            name: "burst",
+            takes: Takes::Size,
+            words: "Size of the bucket, at least one full packet; required.",
+        }],
+        example: "12Mbit/s,burst=15kB",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let rate = written.needed(written.rate(HEAD)?, "a rate")?;
+        let burst = written.needed(written.size("burst")?, "a burst")?;
+        if burst < FULL_PACKET {
+            return Err(written.bad("burst", "no full packet would ever pass; write at least 1500"));
+        }
+        Ok(Self { rate, burst })
+    }
+}
+
+impl PolicerSpec {
+    pub(crate) fn build(&self, start: Time) -> Policer {
+        policer!(self, spec => Policer::new(spec.rate, spec.burst, start))
+    }
+
+    /// What passes in the long run.
+    pub fn rate(&self) -> Rate {
+        policer!(self, spec => spec.rate)
     }
 }
 

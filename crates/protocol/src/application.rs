@@ -2,66 +2,8 @@
 
 use trialwise_units::{Duration, Rate, Time};
 
-use crate::load::{Exchange, Load};
-use crate::opening::{ENDLESS, Task};
-
-/// Where the payload of a connection comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Supply {
-    /// As much as passes.
-    Endless,
-    /// So much and no more.
-    Rate(Rate),
-    /// So many bytes.
-    Size(u64),
-    /// Requests, each of which is answered.
-    Requests(Exchange),
-}
-
-/// A connection to open, so long after the start of the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Its place in the load.
-    pub flow: usize,
-    /// After the start of the sender.
-    pub start: Duration,
-    /// What it carries.
-    pub supply: Supply,
-}
-
-/// The connections of a load, the first to start first.
-pub fn jobs(load: &Load) -> Vec<Job> {
-    let one = |supply| vec![Job { flow: 0, start: Duration::ZERO, supply }];
-    match load {
-        Load::Bulk => one(Supply::Endless),
-        Load::Rate(rate) => one(Supply::Rate(*rate)),
-        Load::Bytes(size) => one(Supply::Size(size.get())),
-        Load::Requests(exchange) => one(Supply::Requests(*exchange)),
-        Load::Flows(flows) => {
-            let jobs = flows.iter().enumerate();
-            let jobs = jobs.map(|(flow, planned)| Job {
-                flow,
-                start: planned.start,
-                supply: Supply::Size(planned.size.get()),
-            });
-            let mut jobs: Vec<Job> = jobs.collect();
-            jobs.sort_by_key(|job| job.start);
-            jobs
-        }
-    }
-}
-
-impl Supply {
-    /// What the other end is to do.
-    pub const fn task(&self) -> Task {
-        match self {
-            Self::Requests(exchange) => {
-                Task::Answer { request: exchange.request, response: exchange.response }
-            }
-            _ => Task::Take,
-        }
-    }
-}
+use crate::load::{Exchange, Supply};
+use crate::opening::ENDLESS;
 
 /// Something that was to be transferred, and has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,10 +120,7 @@ impl Application {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU64;
-
     use super::*;
-    use crate::load::PlannedFlow;
 
     const fn at(milliseconds: u64) -> Time {
         Time::from_milliseconds(milliseconds)
@@ -223,16 +162,5 @@ mod tests {
         assert_eq!(application.on_progress(at(150), 400, 2000).unwrap().index, 1);
         assert!(application.is_finished());
         assert_eq!((application.written(at(900)), application.next_write(at(900))), (400, None));
-    }
-
-    #[test]
-    fn flows_are_started_in_the_order_of_their_times() {
-        let flow = |start, size| PlannedFlow {
-            start: Duration::from_nanoseconds(start),
-            size: NonZeroU64::new(size).unwrap(),
-        };
-        let jobs = jobs(&Load::Flows(vec![flow(9, 1), flow(2, 5)]));
-        assert_eq!(jobs.iter().map(|job| job.flow).collect::<Vec<_>>(), [1, 0]);
-        assert_eq!(jobs[0].supply, Supply::Size(5));
     }
 }

@@ -5,7 +5,7 @@
 //! two ways is a stream of bytes in numbered packets: what is lost is sent again under a new number, as in QUIC (RFC 9000,
 //! section 12.3), so that each acknowledgement tells unambiguously which packet has arrived and when.
 //!
-//! A [`Load`](load::Load) becomes [`jobs`](application::jobs), each a connection of its own: an
+//! A [`Load`](load::Load) becomes [`jobs`](load::Load::jobs), each a connection of its own: an
 //! [`Application`](application::Application) writes, a [`Sender`](sender::Sender) sends, and at the other end a
 //! [`Receiver`](receiver::Receiver) acknowledges. [`report`] has the lines in which a sender reports.
 

@@ -1,28 +1,148 @@
-//! Kinds of load, as people write them.
+//! Kinds of load, as people write them, and the connections that they take: a line for each, here and nowhere else.
 
 use std::num::NonZeroU64;
 
-use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Duration, Rate, elements};
 
-/// The grammar, for help texts.
-pub const GRAMMAR: &str = "bulk | rate:5Mbit/s | bytes:10MB | requests:request=200B,response=10kB,think=100ms[,count=N] | flows:FILE";
+use crate::opening::Task;
 
-/// What the application of a sender does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// As much as passes.
-    Bulk,
-    /// So much and no more; payload.
-    Rate(Rate),
-    /// So many bytes.
-    Bytes(NonZeroU64),
-    /// A request, its response, a pause; again.
-    Requests(Exchange),
-    /// Flows of their own, each with its time and size.
-    Flows(Vec<PlannedFlow>),
+elements! {
+    /// What the application of a sender does.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Load of "load", load! {
+        Bulk(Bulk),
+        Rate(Steady),
+        Bytes(Transfer),
+        Requests(Exchange),
+        Flows(PlannedFlows),
+    }
 }
 
-/// Requests and responses over one connection.
+impl Load {
+    /// The connections of a load, the first to start first.
+    pub fn jobs(&self) -> Vec<Job> {
+        load!(self, load => load.jobs())
+    }
+}
+
+/// A load that can be chosen by name.
+trait DeclaredLoad: Declared {
+    /// Its connections, the first to start first.
+    fn jobs(&self) -> Vec<Job>;
+}
+
+/// Where the payload of a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supply {
+    /// As much as passes.
+    Endless,
+    /// So much and no more.
+    Rate(Rate),
+    /// So many bytes.
+    Size(u64),
+    /// Requests, each of which is answered.
+    Requests(Exchange),
+}
+
+/// A connection to open, so long after the start of the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its place in the load.
+    pub flow: usize,
+    /// After the start of the sender.
+    pub start: Duration,
+    /// What it carries.
+    pub supply: Supply,
+}
+
+impl Supply {
+    /// What the other end is to do.
+    pub const fn task(&self) -> Task {
+        match self {
+            Self::Requests(exchange) => {
+                Task::Answer { request: exchange.request, response: exchange.response }
+            }
+            _ => Task::Take,
+        }
+    }
+}
+
+impl Job {
+    /// The only connection of a load.
+    fn only(supply: Supply) -> Vec<Self> {
+        vec![Self { flow: 0, start: Duration::ZERO, supply }]
+    }
+}
+
+/// As much as passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bulk;
+
+impl Declared for Bulk {
+    const FORMS: &'static [Form] =
+        &[Form { name: "bulk", words: "Send as much as passes.", head: None, keys: &[], example: "bulk" }];
+
+    fn read(_written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self)
+    }
+}
+
+impl DeclaredLoad for Bulk {
+    fn jobs(&self) -> Vec<Job> {
+        Job::only(Supply::Endless)
+    }
+}
+
+/// So much and no more; payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steady(pub Rate);
+
+impl Declared for Steady {
+    const FORMS: &'static [Form] = &[Form {
+        name: "rate",
+        words: "Send at this rate.",
+        head: Some(Key { name: "rate", takes: Takes::Rate, words: "Payload of the flow." }),
+        keys: &[],
+        example: "rate:5Mbit/s",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        written.needed(written.rate(HEAD)?, "a rate").map(Self)
+    }
+}
+
+impl DeclaredLoad for Steady {
+    fn jobs(&self) -> Vec<Job> {
+        Job::only(Supply::Rate(self.0))
+    }
+}
+
+/// So many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer(pub NonZeroU64);
+
+impl Declared for Transfer {
+    const FORMS: &'static [Form] = &[Form {
+        name: "bytes",
+        words: "Send this many bytes, then end.",
+        head: Some(Key { name: "size", takes: Takes::Amount, words: "Payload of the flow." }),
+        keys: &[],
+        example: "bytes:10MB",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        written.needed(written.amount(HEAD)?, "a size").map(Self)
+    }
+}
+
+impl DeclaredLoad for Transfer {
+    fn jobs(&self) -> Vec<Job> {
+        Job::only(Supply::Size(self.0.get()))
+    }
+}
+
+/// A request, its response, a pause; again, over one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Bytes of a request.
@@ -35,6 +155,45 @@ pub struct Exchange {
     pub count: Option<u64>,
 }
 
+impl Declared for Exchange {
+    const FORMS: &'static [Form] = &[Form {
+        name: "requests",
+        words: "A request, its response and a pause, repeated.",
+        head: None,
+        keys: &[
+            Key { name: "request", takes: Takes::Amount, words: "Size of a request; required." },
+            Key { name: "response", takes: Takes::Amount, words: "Size of a response; required." },
+            Key {
+                name: "think",
+                takes: Takes::Time,
+                words: "Time from the end of a response to the next request; default 0.",
+            },
+            Key { name: "count", takes: Takes::Count, words: "Number of requests; unlimited by default." },
+        ],
+        example: "requests:request=200B,response=10kB,think=100ms",
+    }];
+    const LAST_HOLDS: bool = true;
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self {
+            request: written.needed(written.amount("request")?, "a request")?.get(),
+            response: written.needed(written.amount("response")?, "a response")?.get(),
+            think: written.time("think")?.unwrap_or(Duration::ZERO),
+            count: written.count("count")?,
+        })
+    }
+}
+
+impl DeclaredLoad for Exchange {
+    fn jobs(&self) -> Vec<Job> {
+        Job::only(Supply::Requests(*self))
+    }
+}
+
+/// Flows of their own, each with its time and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFlows(pub Vec<PlannedFlow>);
+
 /// A line of a flow list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFlow {
@@ -44,97 +203,36 @@ pub struct PlannedFlow {
     pub size: NonZeroU64,
 }
 
-/// Why a load cannot be had.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum LoadError {
-    /// It is of no kind.
-    #[error("no load is called `{0}`; write one of {GRAMMAR}")]
-    Unknown(String),
-    /// A number that is none.
-    #[error("load {kind}: {source}")]
-    Quantity {
-        /// Of which load or key.
-        kind: &'static str,
-        /// What is wrong.
-        source: ParseQuantityError,
-    },
-    /// A number that is zero.
-    #[error("load {0} must be greater than zero")]
-    Zero(&'static str),
-    /// Keys of requests.
-    #[error("load requests: {0}; write requests:request=200B,response=10kB,think=100ms")]
-    Requests(String),
-    /// A list that cannot be read.
-    #[error("flow list {path}: {problem}")]
-    Flows {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        problem: String,
-    },
-}
+impl Declared for PlannedFlows {
+    const FORMS: &'static [Form] = &[Form {
+        name: "flows",
+        words: "Start the flows of a list, each at its time and with its size.",
+        head: Some(Key {
+            name: "FILE",
+            takes: Takes::File,
+            words: "CSV whose first line names at least start_ns and size_bytes.",
+        }),
+        keys: &[],
+        example: "flows:FILE",
+    }];
 
-impl Load {
-    /// Reads a load; `read_file` gives a file's text.
-    pub fn parse(text: &str, read_file: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, LoadError> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        match kind {
-            "bulk" if rest.is_empty() => Ok(Self::Bulk),
-            "rate" => rate(rest).map(Self::Rate),
-            "bytes" => size("bytes", rest).map(Self::Bytes),
-            "requests" => Exchange::parse(rest).map(Self::Requests),
-            "flows" => {
-                let flows = |problem| LoadError::Flows { path: rest.to_owned(), problem };
-                let list = read_file(rest).map_err(flows)?;
-                parse_flows(&list).map(Self::Flows).map_err(flows)
-            }
-            _ => Err(LoadError::Unknown(text.to_owned())),
-        }
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        written.file(HEAD, parse_flows).map(Self)
     }
 }
 
-fn rate(text: &str) -> Result<Rate, LoadError> {
-    let rate: Rate = text.parse().map_err(|source| LoadError::Quantity { kind: "rate", source })?;
-    if rate == Rate::ZERO { Err(LoadError::Zero("rate")) } else { Ok(rate) }
-}
-
-fn size(kind: &'static str, text: &str) -> Result<NonZeroU64, LoadError> {
-    let size: Bytes = text.parse().map_err(|source| LoadError::Quantity { kind, source })?;
-    NonZeroU64::new(size.get()).ok_or(LoadError::Zero(kind))
-}
-
-impl Exchange {
-    fn parse(text: &str) -> Result<Self, LoadError> {
-        let (mut request, mut response, mut think, mut count) = (None, None, Duration::ZERO, None);
-        for pair in text.split(',') {
-            let (key, value) = pair
-                .split_once('=')
-                .ok_or_else(|| LoadError::Requests(format!("`{pair}` is no pair key=value")))?;
-            match key.trim() {
-                "request" => request = Some(size("request", value)?),
-                "response" => response = Some(size("response", value)?),
-                "think" => think = pause(value)?,
-                "count" => count = Some(number(value)?),
-                other => return Err(LoadError::Requests(format!("no key is called `{other}`"))),
-            }
-        }
-        let lacking = |key: &str| LoadError::Requests(format!("`{key}` is missing"));
-        Ok(Self {
-            request: request.ok_or_else(|| lacking("request"))?.get(),
-            response: response.ok_or_else(|| lacking("response"))?.get(),
-            think,
-            count,
-        })
+impl DeclaredLoad for PlannedFlows {
+    fn jobs(&self) -> Vec<Job> {
+        let jobs = self.0.iter().enumerate();
+        let jobs = jobs.map(|(flow, planned)| Job {
+            flow,
+            start: planned.start,
+            supply: Supply::Size(planned.size.get()),
+        });
+        let mut jobs: Vec<Job> = jobs.collect();
+        jobs.sort_by_key(|job| job.start);
+        jobs
     }
-}
-
-fn pause(text: &str) -> Result<Duration, LoadError> {
-    text.parse().map_err(|source| LoadError::Quantity { kind: "think", source })
-}
-
-fn number(text: &str) -> Result<u64, LoadError> {
-    let count = text.trim().parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| LoadError::Requests(format!("`{text}` is no count")))
 }
 
 /// Reads a flow list: CSV whose first line names at least `start_ns` and `size_bytes`.
@@ -175,14 +273,14 @@ mod tests {
             "head.csv" => Ok("5,1000\n".to_owned()),
             _ => Err("no such file".to_owned()),
         };
-        Load::parse(text, &files).map_err(|error| error.to_string())
+        Load::read(text, &files).map_err(|error| error.to_string())
     }
 
     #[test]
     fn loads_read_as_written() {
-        assert_eq!(parse("bulk"), Ok(Load::Bulk));
-        assert_eq!(parse("rate:5Mbit/s"), Ok(Load::Rate(Rate::from_megabits_per_second(5))));
-        assert_eq!(parse("bytes:10MB"), Ok(Load::Bytes(NonZeroU64::new(10_000_000).unwrap())));
+        assert_eq!(parse("bulk"), Ok(Load::Bulk(Bulk)));
+        assert_eq!(parse("rate:5Mbit/s"), Ok(Load::Rate(Steady(Rate::from_megabits_per_second(5)))));
+        assert_eq!(parse("bytes:10MB"), Ok(Load::Bytes(Transfer(NonZeroU64::new(10_000_000).unwrap()))));
         let exchange = Exchange {
             request: 200,
             response: 10_000,
@@ -197,22 +295,41 @@ mod tests {
             start: Duration::from_nanoseconds(nanoseconds),
             size: NonZeroU64::new(size).unwrap(),
         };
-        assert_eq!(parse("flows:good.csv"), Ok(Load::Flows(vec![flow(5, 1000), flow(0, 2000)])));
+        assert_eq!(
+            parse("flows:good.csv"),
+            Ok(Load::Flows(PlannedFlows(vec![flow(5, 1000), flow(0, 2000)])))
+        );
+        let twice = parse("requests:request=1B,request=200B,response=10kB,think=100ms,count=3");
+        assert_eq!(twice, Ok(Load::Requests(exchange)), "the last holds");
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         let message = |text: &str| parse(text).unwrap_err();
-        assert!(message("burst").contains("bulk | rate"));
-        assert!(message("bulk:1").contains("no load is called"));
-        assert!(message("rate:0bit/s").contains("greater than zero"));
+        assert!(message("burst").ends_with("known: bulk, rate, bytes, requests, flows"));
+        assert_eq!(message("bulk:1"), "load bulk takes nothing, not `1`");
+        assert!(message("rate:0bit/s").contains("nothing would ever pass"));
         assert!(message("bytes:ten").contains("does not start with a number"));
-        assert!(message("requests:response=1kB").contains("`request` is missing"));
-        assert!(message("requests:request=0B,response=1kB").contains("greater than zero"));
-        assert!(message("requests:wish=1").contains("no key is called `wish`"));
+        assert!(
+            message("requests:response=1kB")
+                .starts_with("load requests needs a request; write one like requests:")
+        );
+        assert!(message("requests:request=0B,response=1kB").contains("must be above zero"));
+        assert!(message("requests:wish=1").starts_with("unknown key of load requests `wish`"));
         assert!(message("flows:none.csv").contains("no such file"));
         assert!(message("flows:bad.csv").contains("line 3: `-1`"));
         assert!(message("flows:zero.csv").contains("line 2: size_bytes is 0"));
         assert!(message("flows:head.csv").contains("no column start_ns"));
+    }
+
+    #[test]
+    fn flows_are_started_in_the_order_of_their_times() {
+        let flow = |start, size| PlannedFlow {
+            start: Duration::from_nanoseconds(start),
+            size: NonZeroU64::new(size).unwrap(),
+        };
+        let jobs = Load::Flows(PlannedFlows(vec![flow(9, 1), flow(2, 5)])).jobs();
+        assert_eq!(jobs.iter().map(|job| job.flow).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(jobs[0].supply, Supply::Size(5));
     }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod border;
+mod elements;
 mod features;
 mod kernels;
 mod link;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     border::register(module)?;
+    elements::register(module)?;
     features::register(module)?;
     kernels::register(module)?;
     link::register(module)?;

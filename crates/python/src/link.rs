@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_link::log::{Columns, read_columns};
-use trialwise_link::{ByteConvention, LinkSpec, Listed, Packet, QueueSpec, RateSpec, Trace};
+use trialwise_link::{ByteConvention, LinkSpec, Packet, RateSpec, Trace};
 use trialwise_python_macros::entry;
 use trialwise_units::{Bytes, Seed, Time};
 
@@ -18,7 +18,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LinkDescription>()?;
     module.add_class::<PacketColumns>()?;
     module.add_function(wrap_pyfunction!(check_link, module)?)?;
-    module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(cut_trace, module)?)?;
     module.add_function(wrap_pyfunction!(format_trace, module)?)?;
     module.add_function(wrap_pyfunction!(make_trace, module)?)?;
@@ -212,17 +211,6 @@ fn check_link(
         capacity: link.capacity().map(|rate| rate.bits_per_second()),
         elements: link.names(),
     })
-}
-
-/// An element of a link: its name, what it does, and of each of its keys the name, what it takes and what it means.
-type Element = (&'static str, &'static str, Vec<(&'static str, &'static str, &'static str)>);
-
-/// The queues that a link may have, in the order of the register.
-#[entry]
-#[pyfunction]
-fn queues() -> Vec<Element> {
-    let keys = |listed: &Listed| listed.keys.iter().map(|key| (key.name, key.takes, key.words)).collect();
-    QueueSpec::all().iter().map(|listed| (listed.name, listed.words, keys(listed))).collect()
 }
 
 /// The link of these groups; its files are read from `directory`.

@@ -155,7 +155,7 @@ fn flow_of(
     Ok(PathFlow {
         scheme,
         congestion: name.unwrap_or_else(|_| "python".to_owned()),
-        load: Load::parse(&load, &read).map_err(|error| refused(&error))?,
+        load: Load::read(&load, &read).map_err(|error| refused(&error))?,
         load_text: load,
         direction: direction_named(&direction)?,
         start: Time::ZERO + simulated("the start of a flow", start)?,

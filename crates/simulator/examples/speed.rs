@@ -20,17 +20,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let repetitions: u32 = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
     let dumbbell = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse()?)?;
     let flows =
-        websearch(&dumbbell, Pattern::OneWay, Load::Bottleneck(0.3), Duration::from_milliseconds(20))?;
+        websearch(&dumbbell, Pattern::ONE_WAY, Load::Bottleneck(0.3), Duration::from_milliseconds(20))?;
     for mode in [Mode::Clean, Mode::Compatible] {
         for name in ["dctcp", "dcqcn", "timely", "hpcc"] {
             measure(&format!("dumbbell {name} {mode:?}"), name, mode, &dumbbell, &flows, repetitions)?;
         }
     }
     let small_tree = Fabric::new("fat-tree:4,100Gbit/s,1us".parse()?)?;
-    let flows = websearch(&small_tree, Pattern::AllToAll, Load::Host(0.3), Duration::from_milliseconds(2))?;
+    let flows = websearch(&small_tree, Pattern::ALL_TO_ALL, Load::Host(0.3), Duration::from_milliseconds(2))?;
     measure("fat-tree of 16 hosts, hpcc", "hpcc", Mode::Clean, &small_tree, &flows, repetitions)?;
     let tree = Fabric::new("fat-tree:8,100Gbit/s,1us".parse()?)?;
-    let flows = websearch(&tree, Pattern::AllToAll, Load::Host(0.3), Duration::from_milliseconds(2))?;
+    let flows = websearch(&tree, Pattern::ALL_TO_ALL, Load::Host(0.3), Duration::from_milliseconds(2))?;
     measure("fat-tree of 128 hosts, hpcc", "hpcc", Mode::Clean, &tree, &flows, 1)?;
     println!("peak memory {} MB", peak_memory().unwrap_or(0) / 1000);
     Ok(())
@@ -43,7 +43,7 @@ fn websearch(
     duration: Duration,
 ) -> Result<Vec<FlowSpecification>, Box<dyn Error>> {
     let sizes = "websearch".parse()?;
-    Ok(Workload { sizes, arrivals: Arrivals::Poisson, pattern, load, duration }
+    Ok(Workload { sizes, arrivals: Arrivals::POISSON, pattern, load, duration }
         .generate(fabric, Seed::new(SEED))?)
 }
 

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let trials: u64 = arguments.next().map_or(Ok(100_000), |text| text.parse())?;
     let threads: usize = arguments.next().map_or(Ok(1), |text| text.parse())?;
-    let (one_way, all) = (Pattern::OneWay, Pattern::AllToAll);
+    let (one_way, all) = (Pattern::ONE_WAY, Pattern::ALL_TO_ALL);
     measure("dumbbell:10x10,100Gbit/s,1us", one_way, Load::Bottleneck(0.3), 20, trials, threads)?;
     measure("fat-tree:4,100Gbit/s,1us", all, Load::Host(0.3), 2, trials.div_ceil(50), threads)?;
     measure("fat-tree:8,100Gbit/s,1us", all, Load::Host(0.3), 2, trials.div_ceil(2000), threads)
@@ -36,7 +36,7 @@ fn measure(
     let fabric = Fabric::new(topology.parse()?)?;
     let duration = Duration::from_milliseconds(milliseconds);
     let workload =
-        Workload { sizes: "websearch".parse()?, arrivals: Arrivals::Poisson, pattern, load, duration };
+        Workload { sizes: "websearch".parse()?, arrivals: Arrivals::POISSON, pattern, load, duration };
     let framing = Framing::new(&Settings::for_line_rate(LINE), Feedback::Marks);
     let time = Quantity::CompletionTime;
     let statistics = [Summary::Mean, Summary::Quantile(0.5), Summary::Quantile(0.99)]

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (pattern, load) = pattern_and_load(fabric.topology(), parse_fraction(load)?);
     let workload = Workload {
         sizes: sizes.parse()?,
-        arrivals: Arrivals::Poisson,
+        arrivals: Arrivals::POISSON,
         pattern,
         load,
         duration: parse_duration(duration)?,
@@ -49,8 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// On a dumbbell, one way and loading the bottleneck; elsewhere all to all and loading the hosts.
 fn pattern_and_load(topology: &Topology, load: f64) -> (Pattern, Load) {
     match topology.bottleneck {
-        Some(_) => (Pattern::OneWay, Load::Bottleneck(load)),
-        None => (Pattern::AllToAll, Load::Host(load)),
+        Some(_) => (Pattern::ONE_WAY, Load::Bottleneck(load)),
+        None => (Pattern::ALL_TO_ALL, Load::Host(load)),
     }
 }
 

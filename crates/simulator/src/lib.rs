@@ -15,8 +15,8 @@
 //! let fabric = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse()?)?;
 //! let workload = Workload {
 //!     sizes: "websearch".parse()?,
-//!     arrivals: Arrivals::Poisson,
-//!     pattern: Pattern::OneWay,
+//!     arrivals: Arrivals::POISSON,
+//!     pattern: Pattern::ONE_WAY,
 //!     load: Load::Bottleneck(0.3),
 //!     duration: Duration::from_milliseconds(1),
 //! };

@@ -32,7 +32,7 @@ fn incast(senders: u32, receiver: u32, size: u64) -> Vec<FlowSpecification> {
 fn workload(pattern: Pattern, load: Load, microseconds: u64) -> Workload {
     Workload {
         sizes: "websearch".parse().unwrap(),
-        arrivals: Arrivals::Poisson,
+        arrivals: Arrivals::POISSON,
         pattern,
         load,
         duration: Duration::from_microseconds(microseconds),
@@ -50,7 +50,9 @@ fn the_same_seed_gives_the_same_bits_with_any_number_of_threads() {
     let settings = Settings::for_line_rate(LINE);
     let trial = |seed| Trial {
         settings: Settings { seed: Seed::new(seed), ..settings.clone() },
-        flows: workload(Pattern::AllToAll, Load::Host(0.4), 300).generate(&fabric, Seed::new(seed)).unwrap(),
+        flows: workload(Pattern::ALL_TO_ALL, Load::Host(0.4), 300)
+            .generate(&fabric, Seed::new(seed))
+            .unwrap(),
     };
     let trials: Vec<_> = (0..6).map(trial).collect();
     let run = |threads| simulate_batch(&fabric, &algorithm("dcqcn"), &trials, threads);
@@ -187,7 +189,7 @@ fn an_observer_sees_queues_and_rates() {
 fn the_clean_mode_is_near_the_compatible_one() {
     let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
     let flows =
-        workload(Pattern::OneWay, Load::Bottleneck(0.4), 5000).generate(&fabric, Seed::new(3)).unwrap();
+        workload(Pattern::ONE_WAY, Load::Bottleneck(0.4), 5000).generate(&fabric, Seed::new(3)).unwrap();
     for name in ["dctcp", "dcqcn", "timely", "hpcc"] {
         let mean = |mode: Mode| {
             let algorithm = algorithm(name).with_fidelity(mode.fidelity());

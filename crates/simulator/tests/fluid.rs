@@ -27,7 +27,7 @@ fn flow(source: u32, destination: u32, size: u64, start: Time) -> FlowSpecificat
 fn websearch(pattern: Pattern, load: Load, milliseconds: u64) -> Workload {
     Workload {
         sizes: "websearch".parse().unwrap(),
-        arrivals: Arrivals::Poisson,
+        arrivals: Arrivals::POISSON,
         pattern,
         load,
         duration: Duration::from_milliseconds(milliseconds),
@@ -86,7 +86,7 @@ fn the_mean_under_load_is_that_of_processor_sharing() {
         let workload = Workload {
             sizes: sizes.parse().unwrap(),
             load: Load::Bottleneck(load),
-            ..websearch(Pattern::OneWay, Load::Bottleneck(load), 1000)
+            ..websearch(Pattern::ONE_WAY, Load::Bottleneck(load), 1000)
         };
         let stretches: Vec<_> = (0..20)
             .map(|seed| {
@@ -116,8 +116,8 @@ fn it_follows_the_packets() {
     let algorithm = Algorithm::named("dctcp", LINE).unwrap();
     let settings = Settings::for_algorithm(&algorithm, LINE);
     for (topology, workload) in [
-        ("dumbbell:10x10,100Gbit/s,1us", websearch(Pattern::OneWay, Load::Bottleneck(0.4), 4)),
-        ("fat-tree:4,100Gbit/s,1us", websearch(Pattern::AllToAll, Load::Host(0.2), 1)),
+        ("dumbbell:10x10,100Gbit/s,1us", websearch(Pattern::ONE_WAY, Load::Bottleneck(0.4), 4)),
+        ("fat-tree:4,100Gbit/s,1us", websearch(Pattern::ALL_TO_ALL, Load::Host(0.2), 1)),
     ] {
         let fabric = fabric(topology);
         let mean =
@@ -148,7 +148,7 @@ fn correlation(first: &[f64], second: &[f64]) -> f64 {
 #[test]
 fn a_batch_is_its_trials_with_any_number_of_threads() {
     let fabric = fabric("fat-tree:4,100Gbit/s,1us");
-    let workload = websearch(Pattern::AllToAll, Load::Host(0.3), 1);
+    let workload = websearch(Pattern::ALL_TO_ALL, Load::Host(0.3), 1);
     let seeds: Vec<_> = (0..600).map(Seed::new).collect();
     let large = Statistic {
         sizes: 1_000_000..u64::MAX,
@@ -173,7 +173,7 @@ fn a_batch_is_its_trials_with_any_number_of_threads() {
 #[test]
 fn samples_are_what_a_batch_summarises() {
     let fabric = fabric("dumbbell:4x4,100Gbit/s,1us");
-    let workload = websearch(Pattern::OneWay, Load::Bottleneck(0.3), 1);
+    let workload = websearch(Pattern::ONE_WAY, Load::Bottleneck(0.3), 1);
     let seeds: Vec<_> = (0..100).map(Seed::new).collect();
     let small =
         |summary| Statistic { sizes: 0..1_000_000, ..Statistic::of_all(Quantity::CompletionTime, summary) };
@@ -197,7 +197,7 @@ fn samples_are_what_a_batch_summarises() {
 #[test]
 fn flows_are_counted_without_the_model() {
     let fabric = fabric("fat-tree:4,100Gbit/s,1us");
-    let workload = websearch(Pattern::AllToAll, Load::Host(0.3), 1);
+    let workload = websearch(Pattern::ALL_TO_ALL, Load::Host(0.3), 1);
     let count = Statistic::of_all(Quantity::CompletionTime, Summary::Count);
     let batch = surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[count]).unwrap();
     assert_eq!(batch[0].values, [Some(batch[0].features.flows as f64)]);
@@ -209,7 +209,7 @@ fn trials_without_flows_have_no_numbers() {
     let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
     let workload = Workload {
         duration: Duration::from_microseconds(10),
-        ..websearch(Pattern::OneWay, Load::Bottleneck(0.1), 1)
+        ..websearch(Pattern::ONE_WAY, Load::Bottleneck(0.1), 1)
     };
     let mean = Statistic::of_all(Quantity::Throughput, Summary::Mean);
     let batch = surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[mean]).unwrap();
@@ -223,7 +223,7 @@ fn what_cannot_run_is_refused() {
     assert_eq!(fluid(&fabric, framing(), &[]), Ok(Vec::new()));
     assert_eq!(refuse(&[flow(0, 2, 0, Time::ZERO)]), SimulationError::Empty(0));
     assert!(matches!(refuse(&[flow(0, 0, 1, Time::ZERO)]), SimulationError::Ends { .. }));
-    let workload = websearch(Pattern::OneWay, Load::Bottleneck(0.3), 1);
+    let workload = websearch(Pattern::ONE_WAY, Load::Bottleneck(0.3), 1);
     let beyond = Statistic::of_all(Quantity::Slowdown, Summary::Quantile(99.0));
     assert_eq!(
         surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[beyond]),

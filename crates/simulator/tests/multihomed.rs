@@ -77,8 +77,8 @@ fn a_flow_goes_on_by_the_other_link_when_its_own_fails() {
 fn the_capacity_of_a_host_is_that_of_its_links() {
     let workload = Workload {
         sizes: "fixed:1000B".parse().unwrap(),
-        arrivals: trialwise_simulator::Arrivals::Poisson,
-        pattern: Pattern::AllToAll,
+        arrivals: trialwise_simulator::Arrivals::POISSON,
+        pattern: Pattern::ALL_TO_ALL,
         load: Load::Host(0.5),
         duration: Duration::from_milliseconds(10),
     };

@@ -32,7 +32,7 @@ fn flow(congestion: &str, load: &str, seconds: u64) -> PathFlow {
     PathFlow {
         scheme: Scheme::named(congestion, 1500, IpVersion::Four, None).unwrap(),
         congestion: congestion.to_owned(),
-        load: Load::parse(load, &|_| Ok("start_ns,size_bytes\n0,30000\n500000000,60000\n".to_owned()))
+        load: Load::read(load, &|_| Ok("start_ns,size_bytes\n0,30000\n500000000,60000\n".to_owned()))
             .unwrap(),
         load_text: load.to_owned(),
         direction: Direction::Forward,

@@ -43,7 +43,7 @@ fn it_is_a_controller_of_the_udp_transport_over_simulated_paths() {
     let flow = PathFlow {
         scheme: Scheme::named("specimen", 1500, IpVersion::Four, None).unwrap(),
         congestion: "specimen".to_owned(),
-        load: Load::parse("bulk", &|_| Err("no file".to_owned())).unwrap(),
+        load: Load::read("bulk", &|_| Err("no file".to_owned())).unwrap(),
         load_text: "bulk".to_owned(),
         direction: Direction::Forward,
         start: Time::ZERO,

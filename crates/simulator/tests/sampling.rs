@@ -17,8 +17,8 @@ fn fabric() -> Fabric {
 fn workload() -> Workload {
     Workload {
         sizes: "websearch".parse().unwrap(),
-        arrivals: Arrivals::Poisson,
-        pattern: Pattern::OneWay,
+        arrivals: Arrivals::POISSON,
+        pattern: Pattern::ONE_WAY,
         load: Load::Bottleneck(0.3),
         duration: Duration::from_milliseconds(20),
     }
@@ -71,13 +71,13 @@ fn random_numbers_give_the_same_process_as_seeds() {
 
 #[test]
 fn only_poisson_arrivals_take_numbers() {
-    let arrivals = Arrivals::Bursty { mean_burst: 3.0 };
+    let arrivals: Arrivals = "bursty:mean=3".parse().unwrap();
     let workload = Workload { arrivals, ..workload() };
     let fabric = fabric();
     let generator = workload.prepare(&fabric).unwrap();
     let refusal =
         generator.fill_from(&mut Random::new(Seed::new(1)), Seed::new(1), &mut Vec::new()).unwrap_err();
-    assert_eq!(refusal, WorkloadError::NotPoisson(arrivals));
+    assert_eq!(refusal, WorkloadError::NotPoisson("bursty"));
 }
 
 #[test]

@@ -42,8 +42,8 @@ fn fabric() -> Fabric {
 fn flows(fabric: &Fabric) -> Vec<FlowSpecification> {
     let workload = Workload {
         sizes: "websearch".parse().unwrap(),
-        arrivals: Arrivals::Poisson,
-        pattern: Pattern::OneWay,
+        arrivals: Arrivals::POISSON,
+        pattern: Pattern::ONE_WAY,
         load: Load::Bottleneck(0.5),
         duration: Duration::from_milliseconds(4),
     };

@@ -120,8 +120,8 @@ fn processor_sharing(sizes: &str, load: f64, trials: u64) -> (f64, f64) {
     let fabric = fabric("dumbbell:40x40,100Gbit/s,10ns");
     let workload = Workload {
         sizes: sizes.parse().unwrap(),
-        arrivals: Arrivals::Poisson,
-        pattern: Pattern::OneWay,
+        arrivals: Arrivals::POISSON,
+        pattern: Pattern::ONE_WAY,
         load: Load::Bottleneck(load),
         duration: Duration::from_milliseconds(40),
     };

@@ -7,7 +7,7 @@ use trialwise_units::{Bytes, Duration};
 
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
-use trialwise_protocol::load::{GRAMMAR, Load};
+use trialwise_protocol::load::Load;
 use trialwise_protocol::scheme::{MIN_MTU, known};
 
 const MAX_MTU: u16 = 1500;
@@ -25,6 +25,7 @@ pub(crate) enum Request {
 /// The help text.
 pub(crate) fn help() -> String {
     let names = known();
+    let loads = Load::KIND.examples();
     format!(
         "Flows of real packets.
 
@@ -36,7 +37,7 @@ pub(crate) fn help() -> String {
 `receive` prints `ready` once it listens, and takes any number of connections until SIGTERM or SIGINT.
 
 Options of send:
-  --load LOAD       {GRAMMAR}   [bulk]
+  --load LOAD       {loads}   [bulk]
   --time TIME       end after this time                                  [none: at SIGTERM, or when the load is done]
   --report FILE     samples, completions and summary as JSON lines       [only the summary, on standard output]
   --interval TIME   between samples                                      [10ms]
@@ -148,7 +149,7 @@ fn send(arguments: &[&str], is_udp: bool) -> Result<SendSettings, Error> {
     Ok(SendSettings {
         peer: resolve(address, parse_port(port)?)?,
         congestion: congestion.to_owned(),
-        load: Load::parse(load_text, &read_file).map_err(|error| usage(error.to_string()))?,
+        load: Load::read(load_text, &read_file).map_err(|error| usage(error.to_string()))?,
         load_text: load_text.to_owned(),
         time: positive("time", options.value("time")?)?,
         report: options.text("report").map(Into::into),
@@ -204,6 +205,7 @@ mod tests {
     use trialwise_units::Rate;
 
     use super::*;
+    use trialwise_protocol::load::Steady;
 
     fn read(line: &str) -> Result<Request, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -220,7 +222,7 @@ mod tests {
             panic!();
         };
         assert_eq!(settings.peer, "100.64.0.2:5001".parse().unwrap());
-        assert_eq!(settings.load, Load::Rate(Rate::from_megabits_per_second(5)));
+        assert_eq!(settings.load, Load::Rate(Steady(Rate::from_megabits_per_second(5))));
         assert_eq!((settings.time, settings.mtu), (Some(Duration::from_milliseconds(10_000)), 1400));
         assert_eq!((settings.ecn, settings.congestion.as_str()), (Some(false), "copa"));
         assert_eq!(read("tcp send --help"), Ok(Request::Help));

@@ -13,7 +13,7 @@ use std::thread;
 use measuring::{until_undisturbed, within};
 use support::{Flow, trial};
 use trialwise_link::LinkSpec;
-use trialwise_protocol::load::Load;
+use trialwise_protocol::load::{Bulk, Load};
 use trialwise_protocol::scheme::{IpVersion, Scheme};
 use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 use trialwise_units::{Seed, Time};
@@ -64,7 +64,7 @@ fn simulated(pairs: Pairs, congestion: &str) -> Figures {
     let flow = PathFlow {
         scheme: Scheme::named(congestion, 1500, IpVersion::Four, None).unwrap(),
         congestion: congestion.to_owned(),
-        load: Load::Bulk,
+        load: Load::Bulk(Bulk),
         load_text: "bulk".to_owned(),
         direction: Direction::Forward,
         start: Time::ZERO,

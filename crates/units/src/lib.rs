@@ -3,6 +3,7 @@
 //! No clock, socket or file is touched here; a caller passes `now` in.
 
 mod decimal;
+pub mod element;
 mod parse;
 mod rate;
 mod seed;

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from trialwise.experiment.elements import element_examples
 from trialwise.experiment.file.sections import Key, Limits, Section, Written, key, table_of
 from trialwise.experiment.file.values import Duration, PositiveDuration, Text
 from trialwise.experiment.placeholders import level_text
@@ -57,9 +58,8 @@ class Workload(Section):
 
     sizes: Text = key(
         "",
-        "How large flows are: websearch, facebook_hadoop, alistorage, google_rpc, fixed:SIZE, "
-        "lognormal:mean=SIZE,sigma=NUMBER, pareto:mean=SIZE,shape=NUMBER, or a file with a size in bytes and the percentage of "
-        "flows up to it on each line.",
+        f"How large flows are: {element_examples('sizes')}, or a file with a size in bytes and the percentage of flows up to "
+        "it on each line.",
         "websearch",
         "lognormal:mean=100kB,sigma=2",
         "sizes.txt",
@@ -80,15 +80,14 @@ class Workload(Section):
     )
     pattern: Text = key(
         "",
-        "Who sends to whom: one-way, all-to-all, permutation or incast:SENDERS; default one-way where there is a "
-        "bottleneck, else all-to-all.",
+        f"Who sends to whom: {element_examples('pattern')}; default one-way where there is a bottleneck, else all-to-all.",
         "incast:8",
         derived=True,
         filled=True,
     )
     arrivals: Text = key(
         "poisson",
-        "When flows begin: poisson, lognormal:sigma=NUMBER, or bursty:mean=FLOWS.",
+        f"When flows begin: {element_examples('arrivals')}.",
         "bursty:mean=10",
         filled=True,
     )

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from trialwise.experiment.elements import element_forms
+
 End = Literal["sender", "receiver"]
-LOADS = ("bulk", "rate", "bytes", "requests", "flows")
-"""Kinds of load: unlimited, a maximum rate, a number of bytes, request and response, and many flows."""
+LOADS = tuple(element_forms("load"))
+"""Kinds of load."""
 
 
 @dataclass(frozen=True, slots=True)

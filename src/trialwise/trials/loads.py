@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError
+from trialwise.experiment.elements import element_forms, element_keys
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
 from trialwise.schemes.scheme import Scheme
@@ -16,14 +17,10 @@ from trialwise.trials.flow_lists import Arrivals, FlowList, flow_source
 from trialwise.trials.trial_counts import bits_per_second, whole_bytes
 
 GRAMMAR: Mapping[str, str] = {
-    "bulk": "bulk",
-    "rate": "rate:5Mbit/s",
-    "bytes": "bytes:10MB",
-    "requests": "requests:request=200B,response=10kB,think=100ms",
+    **element_forms("load"),
     "flows": "flows:poisson,load=50%,sizes=lognormal:mean=100kB,cv=2",
 }
 """Each kind of load with an example."""
-_REQUEST_KEYS = {"request", "response", "think", "count"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,9 @@ def load_words(scheme: Scheme, load: Load, values: Mapping[str, Level]) -> list[
 
 def _request_keys(text: str) -> set[str]:
     pairs = dict(re.findall(r"(?:^|,)\s*([^=,]*?)\s*=\s*([^,]*)", text))
-    if unknown := set(pairs) - _REQUEST_KEYS:
-        raise ValueError(
-            f"requests have no key {min(unknown)!r}; there are {', '.join(sorted(_REQUEST_KEYS))}"
-        )
+    known = element_keys("load", "requests")
+    if unknown := set(pairs) - known:
+        raise ValueError(f"requests have no key {min(unknown)!r}; there are {', '.join(sorted(known))}")
     for key in ("request", "response"):
         if key not in pairs:
             raise ValueError(f"{key} is missing")

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
+use trialwise_units::{Duration, Time, elements};
 
+use super::{Delay, OrderedDelay};
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 
@@ -72,5 +74,78 @@ impl<P: Packet> Stage<P> for Batches<P> {
 
     fn held(&self) -> Tally {
         self.held
+    }
+}
+
+/// `packets=10,wait=5ms` or `every=100ms`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchesSpec {
+    /// When so many are there, or the oldest has waited so long.
+    Full {
+        /// How many.
+        packets: u64,
+        /// How long.
+        wait: Duration,
+    },
+    /// At the multiples of a period.
+    Every(Duration),
+}
+
+elements! {
+    /// Release in batches as written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BatchSpec of "batches", batches! {
+        Batches(BatchesSpec),
+    }
+}
+
+impl Declared for BatchesSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "",
+        words: "Release packets together: periodically, or when enough packets wait or the oldest has waited long enough.",
+        head: None,
+        keys: &[
+            Key {
+                name: "every",
+                takes: Takes::Span,
+                words: "Release whatever waits at multiples of this time.",
+            },
+            Key {
+                name: "packets",
+                takes: Takes::Count,
+                words: "Release a batch when this many packets wait.",
+            },
+            Key {
+                name: "wait",
+                takes: Takes::Span,
+                words: "Release a smaller batch when its oldest packet has waited this long; required with packets.",
+            },
+        ],
+        example: "packets=10,wait=5ms",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        match (written.count("packets")?, written.span("wait")?, written.span("every")?) {
+            (Some(packets), Some(wait), None) => Ok(Self::Full { packets, wait }),
+            (None, None, Some(every)) => Ok(Self::Every(every)),
+            _ => Err(written.missing("either packets and wait, or every")),
+        }
+    }
+}
+
+impl BatchesSpec {
+    fn build<P: Packet>(self, start: Time) -> Box<dyn Stage<P>> {
+        match self {
+            Self::Full { packets, wait } => {
+                Box::new(Batches::new(usize::try_from(packets).unwrap_or(usize::MAX), wait))
+            }
+            Self::Every(period) => Box::new(OrderedDelay::new(Delay::until_multiple_of(period, start))),
+        }
+    }
+}
+
+impl BatchSpec {
+    pub(crate) fn build<P: Packet>(&self, start: Time) -> Box<dyn Stage<P>> {
+        batches!(self, spec => spec.build(start))
     }
 }

@@ -2,8 +2,10 @@
 
 mod batches;
 mod lines;
+mod register;
 mod source;
 
-pub use batches::Batches;
+pub use batches::{BatchSpec, Batches};
 pub use lines::{OrderedDelay, ReorderingDelay};
+pub use register::DelaySpec;
 pub use source::{Delay, Distribution};

@@ -1,7 +1,9 @@
 //! How long each packet is delayed.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
 use trialwise_units::{Duration, Seed, Time};
 
+use crate::delay::register::{DeclaredDelay, REORDER};
 use crate::random::Random;
 use crate::series::{Cursor, Series};
 
@@ -94,5 +96,114 @@ fn until_multiple(elapsed: Duration, period: Duration) -> Duration {
     match (elapsed.picoseconds(), period.picoseconds()) {
         (_, 0) => Duration::ZERO,
         (elapsed, period) => Duration::from_picoseconds((period - elapsed % period) % period),
+    }
+}
+
+/// `28ms` or `28ms,jitter=5ms,distribution=normal,reorder=yes`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedSpec {
+    pub(crate) base: Duration,
+    pub(crate) jitter: Option<Jitter>,
+}
+
+/// What is added to a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jitter {
+    /// How much, by the distribution.
+    pub(crate) jitter: Duration,
+    pub(crate) distribution: Distribution,
+    /// Whether later packets may overtake.
+    pub(crate) reorder: bool,
+}
+
+impl Declared for DelayedSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "",
+        words: "The same delay for every packet, optionally with jitter.",
+        head: Some(Key { name: "time", takes: Takes::Time, words: "Delay without jitter." }),
+        keys: &[
+            Key { name: "jitter", takes: Takes::Span, words: "Jitter, drawn for each packet; default none." },
+            Key {
+                name: "distribution",
+                takes: Takes::Word(&["uniform", "normal", "exponential"]),
+                words: "Distribution of the jitter: uniform or normal around the delay (jitter is the maximum distance or the \
+                        standard deviation), or exponential above it (jitter is the mean); default uniform.",
+            },
+            REORDER,
+        ],
+        example: "28ms,jitter=5ms",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let base = written.needed(written.time(HEAD)?, "a time")?;
+        let distributions = [Distribution::Uniform, Distribution::Normal, Distribution::Exponential];
+        let jitter = match written.span("jitter")? {
+            Some(jitter) => Some(Jitter {
+                jitter,
+                distribution: written.word("distribution", &distributions)?.unwrap_or_default(),
+                reorder: written.flag("reorder")?.unwrap_or(false),
+            }),
+            None if written.is_head_alone() => None,
+            None => return Err(written.missing("jitter")),
+        };
+        Ok(Self { base, jitter })
+    }
+}
+
+impl DeclaredDelay for DelayedSpec {
+    fn delay(&self, _start: Time, seed: Seed) -> Delay {
+        match self.jitter {
+            None => Delay::fixed(self.base),
+            Some(Jitter { jitter, distribution, .. }) => Delay::jitter(self.base, jitter, distribution, seed),
+        }
+    }
+
+    fn reorders(&self) -> bool {
+        self.jitter.is_some_and(|jitter| jitter.reorder)
+    }
+
+    fn base(&self) -> Duration {
+        self.base
+    }
+}
+
+/// `series:FILE,reorder=no`
+#[derive(Clone, Debug, PartialEq)]
+pub struct VaryingDelaySpec {
+    pub(crate) series: Series<Duration>,
+    /// Whether later packets may overtake.
+    pub(crate) reorder: bool,
+}
+
+impl Declared for VaryingDelaySpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "series",
+        words: "The delay that a recorded series gives for the time of arrival.",
+        head: Some(Key {
+            name: "FILE",
+            takes: Takes::File,
+            words: "Lines of a millisecond and a time, such as `0 10ms`.",
+        }),
+        keys: &[REORDER],
+        example: "series:FILE.delays",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let reorder = written.flag("reorder")?.unwrap_or(false);
+        Ok(Self { series: written.file(HEAD, Series::parse_delays)?, reorder })
+    }
+}
+
+impl DeclaredDelay for VaryingDelaySpec {
+    fn delay(&self, start: Time, _seed: Seed) -> Delay {
+        Delay::varying(&self.series, start)
+    }
+
+    fn reorders(&self) -> bool {
+        self.reorder
+    }
+
+    fn base(&self) -> Duration {
+        self.series.cursor().at(Duration::ZERO)
     }
 }

@@ -1,8 +1,10 @@
 //! Independent loss, at a constant or a recorded rate.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
 use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Gate, Verdict};
+use crate::loss::register::{DeclaredLoss, refuse_all};
 use crate::loss::verdict;
 use crate::random::Random;
 use crate::series::{Cursor, Series};
@@ -46,6 +48,65 @@ impl Gate for VaryingLoss {
     fn judge(&mut self, now: Time, _size: Bytes) -> Verdict {
         let probability = self.cursor.at(now.since(self.start));
         verdict(self.random.chance(probability))
+    }
+}
+
+/// `0.4%`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BernoulliSpec {
+    /// Of each packet.
+    pub(crate) probability: f64,
+}
+
+impl Declared for BernoulliSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "",
+        words: "Lose each packet independently of the others.",
+        head: Some(Key { name: "share", takes: Takes::Share, words: "Share of packets lost; below 100 %." }),
+        keys: &[],
+        example: "0.4%",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let probability = written.needed(written.share(HEAD)?, "a share")?;
+        refuse_all(written, probability)?;
+        Ok(Self { probability })
+    }
+}
+
+impl DeclaredLoss for BernoulliSpec {
+    fn build(&self, _start: Time, seed: Seed) -> Box<dyn Gate> {
+        Box::new(Bernoulli::new(self.probability, seed))
+    }
+}
+
+/// `series:FILE`
+#[derive(Clone, Debug, PartialEq)]
+pub struct VaryingLossSpec {
+    pub(crate) series: Series<f64>,
+}
+
+impl Declared for VaryingLossSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "series",
+        words: "Lose each packet with the probability that a recorded series gives for its time.",
+        head: Some(Key {
+            name: "FILE",
+            takes: Takes::File,
+            words: "Lines of a millisecond and a share, such as `0 1%`.",
+        }),
+        keys: &[],
+        example: "series:FILE.losses",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self { series: written.file(HEAD, Series::parse_fractions)? })
+    }
+}
+
+impl DeclaredLoss for VaryingLossSpec {
+    fn build(&self, start: Time, seed: Seed) -> Box<dyn Gate> {
+        Box::new(VaryingLoss::new(&self.series, start, seed))
     }
 }
 

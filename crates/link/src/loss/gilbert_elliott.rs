@@ -1,8 +1,10 @@
 //! Loss in bursts: the two-state chain of Gilbert (1960) and Elliott (1963).
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Gate, Verdict};
+use crate::loss::register::{DeclaredLoss, refuse_all};
 use crate::loss::verdict;
 use crate::random::Random;
 
@@ -59,6 +61,53 @@ impl Gate for GilbertElliott {
             self.bad = !self.bad;
         }
         verdict(lost)
+    }
+}
+
+impl Declared for GilbertElliottParameters {
+    const FORMS: &'static [Form] = &[Form {
+        name: "gilbert-elliott",
+        words: "Loss in bursts: a two-state Markov chain that steps with each packet (Gilbert 1960, Elliott 1963).",
+        head: None,
+        keys: &[
+            Key {
+                name: "to_bad",
+                takes: Takes::Share,
+                words: "Probability of a step from the good state to the bad one; required.",
+            },
+            Key {
+                name: "to_good",
+                takes: Takes::Share,
+                words: "Probability of a step from the bad state to the good one; required.",
+            },
+            Key {
+                name: "loss_bad",
+                takes: Takes::Share,
+                words: "Share lost in the bad state; default 100 %.",
+            },
+            Key { name: "loss_good", takes: Takes::Share, words: "Share lost in the good state; default 0." },
+        ],
+        example: "gilbert-elliott:to_bad=1%,to_good=10%",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let (Some(to_bad), Some(to_good)) = (written.share("to_bad")?, written.share("to_good")?) else {
+            return Err(written.missing("to_bad and to_good"));
+        };
+        let parameters = Self {
+            to_bad,
+            to_good,
+            loss_bad: written.share("loss_bad")?.unwrap_or(1.0),
+            loss_good: written.share("loss_good")?.unwrap_or(0.0),
+        };
+        refuse_all(written, parameters.mean_loss())?;
+        Ok(parameters)
+    }
+}
+
+impl DeclaredLoss for GilbertElliottParameters {
+    fn build(&self, _start: Time, seed: Seed) -> Box<dyn Gate> {
+        Box::new(GilbertElliott::new(*self, seed))
     }
 }
 

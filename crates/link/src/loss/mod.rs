@@ -2,11 +2,13 @@
 
 mod bernoulli;
 mod gilbert_elliott;
-mod pattern;
+pub(crate) mod pattern;
+mod register;
 
 pub use bernoulli::{Bernoulli, VaryingLoss};
 pub use gilbert_elliott::{GilbertElliott, GilbertElliottParameters};
 pub use pattern::{Pattern, PatternError, PatternLoss};
+pub use register::LossSpec;
 
 use crate::element::{Cause, Verdict};
 

@@ -4,9 +4,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use thiserror::Error;
-use trialwise_units::{Bytes, Time};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Gate, Verdict};
+use crate::loss::register::DeclaredLoss;
 use crate::loss::verdict;
 use crate::trace::Repeat;
 
@@ -85,6 +87,73 @@ impl Gate for PatternLoss {
             self.index = 0;
         }
         verdict(lost)
+    }
+}
+
+/// `pattern:0001`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternSpec {
+    pub(crate) pattern: Pattern,
+}
+
+impl Declared for PatternSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "pattern",
+        words: "A digit for each packet, repeated.",
+        head: Some(Key {
+            name: "digits",
+            takes: Takes::Other("digits 0 and 1"),
+            words: "0 for a packet that passes, 1 for one that is lost.",
+        }),
+        keys: &[],
+        example: "pattern:0001",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let text = written.with(HEAD, str::parse)?;
+        Ok(Self { pattern: written.needed(text, "a digit for each packet, 0 or, for one that is lost, 1")? })
+    }
+}
+
+impl DeclaredLoss for PatternSpec {
+    fn build(&self, _start: Time, _seed: Seed) -> Box<dyn Gate> {
+        Box::new(PatternLoss::new(self.pattern.clone(), Repeat::Forever))
+    }
+}
+
+/// `trace:FILE,repeat=no`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedLossSpec {
+    pub(crate) pattern: Pattern,
+    pub(crate) repeat: Repeat,
+}
+
+impl Declared for RecordedLossSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "trace",
+        words: "A recorded digit for each packet.",
+        head: Some(Key {
+            name: "FILE",
+            takes: Takes::File,
+            words: "Digits: 0 for a packet that passes, 1 for one that is lost.",
+        }),
+        keys: &[Key {
+            name: "repeat",
+            takes: Takes::Flag,
+            words: "Whether to start again after the end; default no.",
+        }],
+        example: "trace:FILE.pattern",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let repeat = Repeat::after(written.flag("repeat")?.unwrap_or(false));
+        Ok(Self { pattern: written.file(HEAD, str::parse)?, repeat })
+    }
+}
+
+impl DeclaredLoss for RecordedLossSpec {
+    fn build(&self, _start: Time, _seed: Seed) -> Box<dyn Gate> {
+        Box::new(PatternLoss::new(self.pattern.clone(), self.repeat))
     }
 }
 

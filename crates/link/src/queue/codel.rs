@@ -1,5 +1,6 @@
 //! CoDel (RFC 8289), and mm-link's variant of it.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Bytes, Duration, Time};
 
 use crate::element::{Cause, Drops};
@@ -7,8 +8,6 @@ use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// Which CoDel.
@@ -248,19 +247,22 @@ impl<P: Packet> Queue<P> for CoDel<P> {
 
 /// Keys of CoDel, wherever it stands.
 pub(super) const TARGET: Key =
-    Key { name: "target", takes: "a time", words: "The standing delay that is accepted; 5 ms." };
-pub(super) const INTERVAL: Key =
-    Key { name: "interval", takes: "a time", words: "How long the delay may stay above it; 100 ms." };
+    Key { name: "target", takes: Takes::Span, words: "Accepted standing delay; default 5 ms." };
+pub(super) const INTERVAL: Key = Key {
+    name: "interval",
+    takes: Takes::Span,
+    words: "How long the delay may stay above target; default 100 ms.",
+};
 /// Of every queue that marks.
 pub(super) const ECN: Key = Key {
     name: "ecn",
-    takes: "yes or no",
+    takes: Takes::Flag,
     words: "Mark packets that can be marked instead of dropping them.",
 };
 
 /// `codel:packets=1000,target=5ms,interval=100ms`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CoDelSpec {
+pub struct CoDelSpec {
     /// 1000 packets unless given.
     pub(crate) limit: LimitSpec,
     /// What it goes by.
@@ -268,12 +270,15 @@ pub(crate) struct CoDelSpec {
 }
 
 impl Declared for CoDelSpec {
-    const NAME: &'static str = "codel";
-    const WORDS: &'static str = "CoDel (RFC 8289); a limit of 1000 packets unless given.";
-    const KEYS: &'static [Key] =
-        &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL, ECN];
+    const FORMS: &'static [Form] = &[Form {
+        name: "codel",
+        words: "CoDel (RFC 8289); default limit 1000 packets.",
+        head: None,
+        keys: &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL, ECN],
+        example: "codel:packets=1000,target=5ms,interval=100ms",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let parameters = CoDelParameters::read(arguments, CoDelParameters::default())?;
         Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(1000), parameters })
     }
@@ -287,7 +292,7 @@ impl DeclaredQueue for CoDelSpec {
 
 impl CoDelParameters {
     /// What is set of CoDel, and the rest as in `default`.
-    pub(super) fn read(arguments: &Arguments<'_>, default: Self) -> Result<Self, SpecError> {
+    pub(super) fn read(arguments: &Arguments<'_>, default: Self) -> Result<Self, ElementError> {
         Ok(Self {
             target: arguments.span("target")?.unwrap_or(default.target),
             interval: arguments.span("interval")?.unwrap_or(default.interval),
@@ -299,7 +304,7 @@ impl CoDelParameters {
 
 /// `codel-mahimahi:packets=1000,target=5ms,interval=100ms`, as mm-link has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct MahimahiCoDelSpec {
+pub struct MahimahiCoDelSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
     /// What it goes by.
@@ -307,17 +312,21 @@ pub(crate) struct MahimahiCoDelSpec {
 }
 
 impl Declared for MahimahiCoDelSpec {
-    const NAME: &'static str = "codel-mahimahi";
-    const WORDS: &'static str = "CoDel as mm-link has it: a limit, target and interval, all given.";
-    const KEYS: &'static [Key] = &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL];
+    const FORMS: &'static [Form] = &[Form {
+        name: "codel-mahimahi",
+        words: "CoDel as in mm-link; needs a limit, target and interval.",
+        head: None,
+        keys: &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL],
+        example: "codel-mahimahi:packets=1000,target=5ms,interval=100ms",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let limit = LimitSpec::required(arguments)?;
         match (arguments.span("target")?, arguments.span("interval")?) {
             (Some(target), Some(interval)) => {
                 Ok(Self { limit, parameters: CoDelParameters::mahimahi(target, interval) })
             }
-            _ => Err(arguments.missing("target and interval", "packets=1000,target=5ms,interval=100ms")),
+            _ => Err(arguments.missing("target and interval")),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! First in, first out; an arrival beyond the limit pushes out the oldest.
 
 use trialwise_units::Time;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form};
 
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// A queue that takes every arrival and then drops from its head until it is within its limit.
@@ -47,17 +46,21 @@ impl<P: Send> Queue<P> for DropHead<P> {
 
 /// `drophead:packets=50`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct DropHeadSpec {
+pub struct DropHeadSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
 }
 
 impl Declared for DropHeadSpec {
-    const NAME: &'static str = "drophead";
-    const WORDS: &'static str = "An arrival beyond the limit pushes out the oldest.";
-    const KEYS: &'static [Key] = &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP];
+    const FORMS: &'static [Form] = &[Form {
+        name: "drophead",
+        words: "An arrival beyond the limit pushes out the oldest packet.",
+        head: None,
+        keys: &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP],
+        example: "drophead:packets=50",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         Ok(Self { limit: LimitSpec::required(arguments)? })
     }
 }

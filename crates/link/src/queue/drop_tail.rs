@@ -1,14 +1,13 @@
 //! First in, first out; an arrival beyond the limit is dropped, and one that finds more than a threshold may be marked.
 
 use trialwise_units::Time;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// A queue that drops what arrives when it is full; without a limit, mm-link's `infinite`.
@@ -62,14 +61,18 @@ impl<P: Packet> Queue<P> for DropTail<P> {
 
 /// `infinite`
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct InfiniteSpec;
+pub struct InfiniteSpec;
 
 impl Declared for InfiniteSpec {
-    const NAME: &'static str = "infinite";
-    const WORDS: &'static str = "Nothing is dropped.";
-    const KEYS: &'static [Key] = &[];
+    const FORMS: &'static [Form] = &[Form {
+        name: "infinite",
+        words: "No limit: nothing is dropped.",
+        head: None,
+        keys: &[],
+        example: "infinite",
+    }];
 
-    fn read(_arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(_arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         Ok(Self)
     }
 }
@@ -82,7 +85,7 @@ impl DeclaredQueue for InfiniteSpec {
 
 /// `droptail:packets=50,mark=20`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct DropTailSpec {
+pub struct DropTailSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
     /// Up to which nothing is marked.
@@ -90,20 +93,24 @@ pub(crate) struct DropTailSpec {
 }
 
 impl Declared for DropTailSpec {
-    const NAME: &'static str = "droptail";
-    const WORDS: &'static str = "An arrival beyond the limit is dropped.";
-    const KEYS: &'static [Key] = &[
-        LimitSpec::PACKETS,
-        LimitSpec::BYTES,
-        LimitSpec::BDP,
-        Key {
-            name: "mark",
-            takes: "packets or a size",
-            words: "Each ECN-capable packet that finds more than that waiting is marked, others pass: DCTCP's switch.",
-        },
-    ];
+    const FORMS: &'static [Form] = &[Form {
+        name: "droptail",
+        words: "An arrival beyond the limit is dropped.",
+        head: None,
+        keys: &[
+            LimitSpec::PACKETS,
+            LimitSpec::BYTES,
+            LimitSpec::BDP,
+            Key {
+                name: "mark",
+                takes: Takes::Other("packets or a size"),
+                words: "Mark ECN-capable packets that find more than this waiting, as DCTCP's switch does.",
+            },
+        ],
+        example: "droptail:packets=50",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let threshold = arguments.with("mark", parse_threshold)?.unwrap_or(Limit::NONE);
         Ok(Self { limit: LimitSpec::required(arguments)?, threshold })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Cause, Drops};
@@ -9,9 +10,7 @@ use crate::packet::{Packet, Tally};
 use crate::queue::codel::{CoDelParameters, Controller, ECN, INTERVAL, Source, TARGET};
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::{Arguments, MAX_BYTES};
-use crate::spec::declared::{Declared, Key};
-use crate::spec::{LimitSpec, SpecError, Surroundings};
+use crate::spec::{LimitSpec, MAX_BYTES, SpecError, Surroundings, bounded};
 
 /// No more packets are dropped at one overflow (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
@@ -238,7 +237,7 @@ const MAX_FLOWS: u32 = 65_536;
 
 /// `fq_codel:packets=10240,target=5ms,interval=100ms`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FqCoDelSpec {
+pub struct FqCoDelSpec {
     /// 10240 packets unless given.
     pub(crate) limit: LimitSpec,
     /// What it goes by.
@@ -246,34 +245,41 @@ pub(crate) struct FqCoDelSpec {
 }
 
 impl Declared for FqCoDelSpec {
-    const NAME: &'static str = "fq_codel";
-    const WORDS: &'static str =
-        "FQ-CoDel (RFC 8290), which marks unless told otherwise; a limit of 10240 packets unless given.";
-    const KEYS: &'static [Key] = &[
-        LimitSpec::PACKETS,
-        LimitSpec::BYTES,
-        LimitSpec::BDP,
-        TARGET,
-        INTERVAL,
-        ECN,
-        Key { name: "flows", takes: "a whole number", words: "How many queues flows are hashed to; 1024." },
-        Key { name: "quantum", takes: "bytes", words: "What a queue may send in its turn; 1514." },
-    ];
+    const FORMS: &'static [Form] = &[Form {
+        name: "fq_codel",
+        words: "FQ-CoDel (RFC 8290), with ecn = yes by default; default limit 10240 packets.",
+        head: None,
+        keys: &[
+            LimitSpec::PACKETS,
+            LimitSpec::BYTES,
+            LimitSpec::BDP,
+            TARGET,
+            INTERVAL,
+            ECN,
+            Key {
+                name: "flows",
+                takes: Takes::Count,
+                words: "Number of queues that flows are hashed to; default 1024.",
+            },
+            Key {
+                name: "quantum",
+                takes: Takes::Count,
+                words: "Bytes that a queue may send in its turn; default 1514.",
+            },
+        ],
+        example: "fq_codel:packets=10240,target=5ms,interval=100ms",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let default = FqCoDelParameters::default();
         let flows = arguments.count("flows")?.unwrap_or(default.flows.into());
+        let quantum = arguments.count("quantum")?.map(Bytes::new);
         let parameters = FqCoDelParameters {
             codel: CoDelParameters::read(arguments, default.codel)?,
             flows: u32::try_from(flows).ok().filter(|flows| *flows <= MAX_FLOWS).ok_or_else(|| {
                 arguments.bad("flows", format!("more than {MAX_FLOWS} queues are not kept; write 1024"))
             })?,
-            quantum: arguments
-                .bounded(
-                    "quantum",
-                    arguments.count("quantum")?.map(Bytes::new),
-                    "sent in one turn; write 1514",
-                )?
+            quantum: bounded(arguments, "quantum", quantum, "sent in one turn; write 1514")?
                 .unwrap_or(default.quantum),
         };
         Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(10_240), parameters })

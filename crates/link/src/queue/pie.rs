@@ -4,6 +4,7 @@
 //! Latency is that of the packet dequeued last (section 4.3, second way), and zero while the queue is empty.
 //! Switching itself on and off (5.3) is left out: it would need a limit to go by.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Bytes, Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
@@ -13,8 +14,6 @@ use crate::queue::codel::ECN;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// Weights of the controller, per second (RFC 8033 appendix A).
@@ -218,7 +217,7 @@ impl<P: Packet> Queue<P> for Pie<P> {
 
 /// `pie:packets=1000,target=15ms`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PieSpec {
+pub struct PieSpec {
     /// 1000 packets unless given.
     pub(crate) limit: LimitSpec,
     /// What it goes by.
@@ -226,24 +225,36 @@ pub(crate) struct PieSpec {
 }
 
 impl Declared for PieSpec {
-    const NAME: &'static str = "pie";
-    const WORDS: &'static str = "PIE (RFC 8033); a limit of 1000 packets unless given.";
-    const KEYS: &'static [Key] = &[
-        LimitSpec::PACKETS,
-        LimitSpec::BYTES,
-        LimitSpec::BDP,
-        Key { name: "target", takes: "a time", words: "The latency aimed at; 15 ms." },
-        Key { name: "update", takes: "a time", words: "How often the probability is computed; 15 ms." },
-        Key { name: "max_burst", takes: "a time", words: "How long a burst is let through; 150 ms." },
-        ECN,
-    ];
+    const FORMS: &'static [Form] = &[Form {
+        name: "pie",
+        words: "PIE (RFC 8033); default limit 1000 packets.",
+        head: None,
+        keys: &[
+            LimitSpec::PACKETS,
+            LimitSpec::BYTES,
+            LimitSpec::BDP,
+            Key { name: "target", takes: Takes::Span, words: "Target latency; default 15 ms." },
+            Key {
+                name: "update",
+                takes: Takes::Span,
+                words: "Interval at which the probability is updated; default 15 ms.",
+            },
+            Key {
+                name: "max_burst",
+                takes: Takes::Time,
+                words: "Length of a burst that passes; default 150 ms.",
+            },
+            ECN,
+        ],
+        example: "pie:packets=1000,target=15ms",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let default = PieParameters::default();
         let parameters = PieParameters {
             target: arguments.span("target")?.unwrap_or(default.target),
             update: arguments.span("update")?.unwrap_or(default.update),
-            max_burst: arguments.get("max_burst")?.unwrap_or(default.max_burst),
+            max_burst: arguments.time("max_burst")?.unwrap_or(default.max_burst),
             ecn: arguments.flag("ecn")?.unwrap_or(default.ecn),
             ..default
         };

@@ -11,6 +11,7 @@
 //!
 //! Source of these facts and constants: mahimahi's `pie_packet_queue.cc` at commit 2ac8d1c.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
@@ -19,8 +20,6 @@ use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 const UPDATE_MILLISECONDS: u64 = 30;
@@ -176,7 +175,7 @@ impl<P: Packet> Queue<P> for MahimahiPie<P> {
 
 /// `pie-mahimahi:packets=1000,target=20ms,max_burst=100ms`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct MahimahiPieSpec {
+pub struct MahimahiPieSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
     /// What it goes by.
@@ -184,23 +183,27 @@ pub(crate) struct MahimahiPieSpec {
 }
 
 impl Declared for MahimahiPieSpec {
-    const NAME: &'static str = "pie-mahimahi";
-    const WORDS: &'static str = "PIE as mm-link has it: a limit, target and max_burst, all given.";
-    const KEYS: &'static [Key] = &[
-        LimitSpec::PACKETS,
-        LimitSpec::BYTES,
-        LimitSpec::BDP,
-        Key { name: "target", takes: "a time", words: "The latency aimed at, mm-link's qdelay_ref." },
-        Key { name: "max_burst", takes: "a time", words: "How long a burst is let through." },
-    ];
+    const FORMS: &'static [Form] = &[Form {
+        name: "pie-mahimahi",
+        words: "PIE as in mm-link; needs a limit, target and max_burst.",
+        head: None,
+        keys: &[
+            LimitSpec::PACKETS,
+            LimitSpec::BYTES,
+            LimitSpec::BDP,
+            Key { name: "target", takes: Takes::Span, words: "Target latency, mm-link's qdelay_ref." },
+            Key { name: "max_burst", takes: Takes::Span, words: "Length of a burst that passes." },
+        ],
+        example: "pie-mahimahi:packets=1000,target=20ms,max_burst=100ms",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let limit = LimitSpec::required(arguments)?;
         match (arguments.span("target")?, arguments.span("max_burst")?) {
             (Some(target), Some(max_burst)) => {
                 Ok(Self { limit, parameters: MahimahiPieParameters { target, max_burst } })
             }
-            _ => Err(arguments.missing("target and max_burst", "packets=1000,target=20ms,max_burst=100ms")),
+            _ => Err(arguments.missing("target and max_burst")),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! RED: random early detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993), gentle
 //! if asked for.
 
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
 use trialwise_units::{Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
@@ -10,8 +11,6 @@ use crate::queue::codel::ECN;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
 use crate::spec::{FULL_PACKET, LimitSpec, SpecError, Surroundings};
 
 /// What RED goes by; the queue is measured in packets.
@@ -168,7 +167,7 @@ impl<P: Packet> Queue<P> for Red<P> {
 
 /// `red:packets=100,min=5,max=15`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RedSpec {
+pub struct RedSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
     /// What it goes by; the packet time is that of the link.
@@ -176,25 +175,45 @@ pub(crate) struct RedSpec {
 }
 
 impl Declared for RedSpec {
-    const NAME: &'static str = "red";
-    const WORDS: &'static str = "RED (Floyd and Jacobson 1993) on the average number of packets; with ecn it marks below max and drops above it.";
-    const KEYS: &'static [Key] = &[
-        LimitSpec::PACKETS,
-        LimitSpec::BYTES,
-        LimitSpec::BDP,
-        Key { name: "min", takes: "packets", words: "Below this average nothing is dropped; 5." },
-        Key {
-            name: "max",
-            takes: "packets",
-            words: "From this average on everything is, or, gentle, ever more; three times min.",
-        },
-        Key { name: "probability", takes: "a share", words: "Just below max; 0.1." },
-        Key { name: "weight", takes: "a share", words: "Of a new sample in the average; 0.002." },
-        Key { name: "gentle", takes: "yes or no", words: "Rise to 1 between max and twice that; yes." },
-        ECN,
-    ];
+    const FORMS: &'static [Form] = &[Form {
+        name: "red",
+        words: "RED (Floyd and Jacobson 1993) on the average number of packets; with ecn it marks below max and drops above it.",
+        head: None,
+        keys: &[
+            LimitSpec::PACKETS,
+            LimitSpec::BYTES,
+            LimitSpec::BDP,
+            Key {
+                name: "min",
+                takes: Takes::Number,
+                words: "Average below which nothing is dropped; default 5.",
+            },
+            Key {
+                name: "max",
+                takes: Takes::Number,
+                words: "Average from which all packets are dropped or, with gentle, ever more; default three times min.",
+            },
+            Key {
+                name: "probability",
+                takes: Takes::Share,
+                words: "Drop probability just below max; default 0.1.",
+            },
+            Key {
+                name: "weight",
+                takes: Takes::Share,
+                words: "Weight of a new sample in the average; default 0.002.",
+            },
+            Key {
+                name: "gentle",
+                takes: Takes::Flag,
+                words: "Raise the probability to 1 between max and twice max; default yes.",
+            },
+            ECN,
+        ],
+        example: "red:packets=100,min=20,max=60",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let minimum = arguments.number("min")?.unwrap_or(5.0);
         // Three times min_th and max_p of 0.1, as Floyd recommends ("RED: discussions of setting parameters",
         // 1997).
@@ -204,7 +223,7 @@ impl Declared for RedSpec {
                 arguments.bad("max", format!("{maximum} is below min ({minimum}); write at least that"))
             );
         }
-        let weight = arguments.fraction("weight")?.unwrap_or(0.002);
+        let weight = arguments.share("weight")?.unwrap_or(0.002);
         if weight == 0.0 {
             return Err(
                 arguments.bad("weight", "at 0 the average would never move; write one like 0.002".to_owned())
@@ -213,7 +232,7 @@ impl Declared for RedSpec {
         let parameters = RedParameters {
             minimum,
             maximum,
-            probability: arguments.fraction("probability")?.unwrap_or(0.1),
+            probability: arguments.share("probability")?.unwrap_or(0.1),
             weight,
             is_gentle: arguments.flag("gentle")?.unwrap_or(true),
             ecn: arguments.flag("ecn")?.unwrap_or(false),

@@ -1,7 +1,7 @@
 //! Which queues there are: a line for each, here and nowhere else. What is to be said of one stands beside its law.
 
-use std::str::FromStr;
-use std::sync::LazyLock;
+use trialwise_units::element::Declared;
+use trialwise_units::elements;
 
 use super::Queue;
 use super::codel::{CoDelSpec, MahimahiCoDelSpec};
@@ -12,11 +12,9 @@ use super::pie::PieSpec;
 use super::pie_mahimahi::MahimahiPieSpec;
 use super::red::RedSpec;
 use crate::packet::Packet;
-use crate::spec::arguments::{Arguments, split_name};
-use crate::spec::declared::{Declared, Listed};
-use crate::spec::{SpecError, Surroundings, words};
+use crate::spec::{SpecError, Surroundings};
 
-/// A queue that can be chosen by name. An implementation and a line below are all that a new one takes.
+/// A queue that can be chosen by name.
 pub(crate) trait DeclaredQueue: Declared {
     /// The queue, empty.
     ///
@@ -25,63 +23,28 @@ pub(crate) trait DeclaredQueue: Declared {
     fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError>;
 }
 
-/// A queue as written. Defaults are those of its RFC; where that has none, of Linux (limits of 1000 packets, fq_codel 10240).
-#[derive(Clone, Debug, PartialEq)]
-pub struct QueueSpec(pub(crate) Choice);
-
-macro_rules! register {
-    ($($(#[$attribute:meta])* $name:ident: $spec:ty),* $(,)?) => {
-        /// Those below, as written.
-        #[derive(Clone, Debug, PartialEq)]
-        pub(crate) enum Choice {
-            $($(#[$attribute])* $name($spec)),*
-        }
-
-        static ALL: &[Listed] = &[$($(#[$attribute])* Listed::of::<$spec>()),*];
-        const NAMES: &[&str] = &[$($(#[$attribute])* <$spec as Declared>::NAME),*];
-
-        impl FromStr for QueueSpec {
-            type Err = SpecError;
-
-            fn from_str(text: &str) -> Result<Self, SpecError> {
-                let (name, rest) = split_name(text);
-                $($(#[$attribute])* if name == <$spec as Declared>::NAME {
-                    static KEYS: LazyLock<Vec<&'static str>> =
-                        LazyLock::new(|| <$spec as Declared>::KEYS.iter().map(|key| key.name).collect());
-                    let arguments = Arguments::parse(format!("queue {name}"), rest, &KEYS)?;
-                    return <$spec as Declared>::read(&arguments).map(Choice::$name).map(Self);
-                })*
-                Err(words::unknown("queue", name, NAMES))
-            }
-        }
-
-        impl QueueSpec {
-            /// All queues that can be written.
-            pub const fn all() -> &'static [Listed] {
-                ALL
-            }
-
-            /// The queue, empty.
-            ///
-            /// # Errors
-            /// A limit in BDPs without a round-trip time.
-            pub fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
-                match &self.0 {
-                    $($(#[$attribute])* Choice::$name(spec) => spec.build(surroundings)),*
-                }
-            }
-        }
-    };
+elements! {
+    /// A queue as written. Defaults are those of its RFC; where that has none, of Linux (limits of 1000 packets, fq_codel 10240).
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum QueueSpec of "queue", queue! {
+        Infinite(InfiniteSpec),
+        DropTail(DropTailSpec),
+        DropHead(DropHeadSpec),
+        CoDel(CoDelSpec),
+        Pie(PieSpec),
+        FqCoDel(FqCoDelSpec),
+        Red(RedSpec),
+        MahimahiCoDel(MahimahiCoDelSpec),
+        MahimahiPie(MahimahiPieSpec),
+    }
 }
 
-register! {
-    Infinite: InfiniteSpec,
-    DropTail: DropTailSpec,
-    DropHead: DropHeadSpec,
-    CoDel: CoDelSpec,
-    Pie: PieSpec,
-    FqCoDel: FqCoDelSpec,
-    Red: RedSpec,
-    MahimahiCoDel: MahimahiCoDelSpec,
-    MahimahiPie: MahimahiPieSpec,
+impl QueueSpec {
+    /// The queue, empty.
+    ///
+    /// # Errors
+    /// A limit in BDPs without a round-trip time.
+    pub fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        queue!(self, spec => spec.build(surroundings))
+    }
 }

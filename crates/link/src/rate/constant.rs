@@ -1,11 +1,14 @@
 //! A bottleneck of constant rate.
 
-use trialwise_units::{Bytes, Rate, Time};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 use crate::queue::{Queue, Waiting};
-use crate::spec::arguments::MAX_BYTES;
+use crate::rate::register::{DeclaredRate, LENGTH, Server};
+use crate::spec::{MAX_BYTES, bounded};
+use crate::trace::{Trace, TraceError};
 
 const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
 
@@ -122,6 +125,55 @@ pub(super) fn held<P: Packet>(mut backlog: Tally, overhead: Bytes, sending: Opti
         backlog.add(packet.size());
     }
     backlog
+}
+
+/// `12Mbit/s` or `12Mbit/s,overhead=38`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConstantRateSpec {
+    pub(crate) rate: Rate,
+    /// What each packet takes beyond its size.
+    pub(crate) overhead: Bytes,
+}
+
+impl Declared for ConstantRateSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "",
+        words: "A constant rate.",
+        head: Some(Key { name: "rate", takes: Takes::Rate, words: "The rate." }),
+        keys: &[Key {
+            name: "overhead",
+            takes: Takes::Size,
+            words: "Bytes added to each packet; default 0.",
+        }],
+        example: "12Mbit/s",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let overhead = written.size("overhead")?;
+        let overhead = bounded(written, "overhead", overhead, "added to a packet; write 38")?;
+        let rate = written.needed(written.rate(HEAD)?, "a rate")?;
+        Ok(Self { rate, overhead: overhead.unwrap_or_default() })
+    }
+}
+
+impl DeclaredRate for ConstantRateSpec {
+    fn mean(&self) -> Rate {
+        self.rate
+    }
+
+    fn trace(&self, length: Option<Duration>, _seed: Seed) -> Result<Trace, TraceError> {
+        Trace::constant(self.rate, length.unwrap_or(LENGTH))
+    }
+
+    fn server(&self, _seed: Seed) -> Result<Server, TraceError> {
+        Ok(Server::Constant(*self))
+    }
+}
+
+impl ConstantRateSpec {
+    pub(super) fn serve<P: Packet>(self, queue: Box<dyn Queue<P>>) -> Box<dyn Stage<P>> {
+        Box::new(ConstantRate::new(self.rate, self.overhead, queue))
+    }
 }
 
 #[cfg(test)]

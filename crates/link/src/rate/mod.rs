@@ -1,7 +1,10 @@
 //! Bottlenecks: a queue and what serves it.
 
 mod constant;
-mod opportunities;
+mod generated;
+pub(crate) mod opportunities;
+mod register;
 
 pub use constant::ConstantRate;
 pub use opportunities::TraceRate;
+pub use register::RateSpec;

@@ -1,12 +1,14 @@
 //! A bottleneck that sends at the opportunities of a trace, as mm-link does.
 
-use trialwise_units::Time;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Duration, Rate, Seed, Time};
 
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 use crate::queue::{Queue, Waiting};
 use crate::rate::constant::held;
-use crate::trace::{ByteConvention, Schedule};
+use crate::rate::register::{DeclaredRate, Server};
+use crate::trace::{ByteConvention, Repeat, Schedule, Trace, TraceError};
 
 /// A queue served at the opportunities of a schedule, with mm-link's accounting, as observed of it:
 ///
@@ -116,5 +118,55 @@ impl<P: Packet, Q: Queue<P>> Stage<P> for TraceRate<P, Q> {
 
     fn marked(&self) -> u64 {
         self.queue.marked()
+    }
+}
+
+/// `trace:FILE,bytes=mahimahi,repeat=no`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceRateSpec {
+    pub(crate) trace: Trace,
+    pub(crate) convention: ByteConvention,
+    pub(crate) repeat: Repeat,
+}
+
+impl Declared for TraceRateSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "trace",
+        words: "A trace in mahimahi's format: each line gives a millisecond at which a full packet may leave.",
+        head: Some(Key { name: "FILE", takes: Takes::File, words: "The trace." }),
+        keys: &[
+            Key {
+                name: "bytes",
+                takes: Takes::Word(&["documented", "mahimahi"]),
+                words: "Whether an opportunity carries 1500 bytes, or 1504 with 4 bytes of overhead per packet; default documented.",
+            },
+            Key {
+                name: "repeat",
+                takes: Takes::Flag,
+                words: "Whether to start again after the end; with no, the link ends there; default yes.",
+            },
+        ],
+        example: "trace:FILE.trace",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let repeat = Repeat::after(written.flag("repeat")?.unwrap_or(true));
+        let trace = written.file(HEAD, str::parse)?;
+        let conventions = [ByteConvention::Documented, ByteConvention::Mahimahi];
+        Ok(Self { trace, convention: written.word("bytes", &conventions)?.unwrap_or_default(), repeat })
+    }
+}
+
+impl DeclaredRate for TraceRateSpec {
+    fn mean(&self) -> Rate {
+        self.trace.mean_rate(self.convention)
+    }
+
+    fn trace(&self, _length: Option<Duration>, _seed: Seed) -> Result<Trace, TraceError> {
+        Ok(self.trace.clone())
+    }
+
+    fn server(&self, _seed: Seed) -> Result<Server, TraceError> {
+        Ok(Server::Trace(self.trace.clone(), self.convention, self.repeat))
     }
 }

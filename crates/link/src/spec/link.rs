@@ -1,20 +1,28 @@
 //! Whole links as written.
 
+use trialwise_units::element::{ElementError, Kind, ReadFile, unknown};
 use trialwise_units::{Duration, Rate, Seed, Time};
 
+use crate::delay::{BatchSpec, DelaySpec};
 use crate::link::Link;
+use crate::loss::LossSpec;
+use crate::outage::OutageSpec;
 use crate::packet::Packet;
-use crate::queue::Queue;
-use crate::rate::{ConstantRate, TraceRate};
-use crate::spec::arguments::ReadFile;
-use crate::spec::rate::Resolved;
-use crate::spec::{
-    BatchSpec, DelaySpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec, RateSpec, SpecError, Surroundings,
-    words,
-};
-use crate::trace::Schedule;
+use crate::policer::PolicerSpec;
+use crate::queue::QueueSpec;
+use crate::rate::RateSpec;
+use crate::spec::{SpecError, Surroundings};
 
-const KEYS: &[&str] = &["policer", "rate", "queue", "outage", "loss", "delay", "batches"];
+/// What a link is made of, in the order in which [`LinkSpec::from_pairs`] has it.
+const KINDS: [&Kind; 7] = [
+    &PolicerSpec::KIND,
+    &RateSpec::KIND,
+    &QueueSpec::KIND,
+    &OutageSpec::KIND,
+    &LossSpec::KIND,
+    &DelaySpec::KIND,
+    &BatchSpec::KIND,
+];
 
 /// One element of a link as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +49,11 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// What a link is made of, by the keys of [`Self::from_pairs`].
+    pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+        KINDS.into_iter()
+    }
+
     /// A link from pairs such as `("rate", "12Mbit/s")`, `("delay", "28ms")`, `("queue",
     /// "droptail:packets=50")`, in any order.
     ///
@@ -54,24 +67,25 @@ impl LinkSpec {
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
         read_file: ReadFile<'_>,
     ) -> Result<Self, SpecError> {
-        let mut values = [None; KEYS.len()];
+        let mut values = [None; KINDS.len()];
         for (key, value) in pairs {
-            let known = KEYS.iter().position(|known| *known == key);
-            let slot = &mut values[known.ok_or_else(|| words::unknown("key of a link", key, KEYS))?];
+            let known = Self::kinds().position(|kind| kind.name == key);
+            let not_known = || unknown("key of a link", key, Self::kinds().map(|kind| kind.name).collect());
+            let slot = &mut values[known.ok_or_else(not_known)?];
             if slot.replace(value).is_some() {
-                return Err(SpecError::Twice { what: "link".to_owned(), key: key.to_owned() });
+                return Err(ElementError::Twice { what: "link".to_owned(), key: key.to_owned() }.into());
             }
         }
         let [policer, rate, queue, outage, loss, delay, batches] = values;
         let elements = [
-            policer.map(|text| text.parse().map(ElementSpec::Policer)),
+            policer.map(|text| PolicerSpec::read(text, read_file).map(ElementSpec::Policer)),
             bottleneck(rate, queue, read_file),
-            outage.map(|text| text.parse().map(ElementSpec::Outage)),
+            outage.map(|text| OutageSpec::read(text, read_file).map(ElementSpec::Outage)),
             loss.map(|text| LossSpec::read(text, read_file).map(ElementSpec::Loss)),
             delay.map(|text| DelaySpec::read(text, read_file).map(ElementSpec::Delay)),
-            batches.map(|text| text.parse().map(ElementSpec::Batches)),
+            batches.map(|text| BatchSpec::read(text, read_file).map(ElementSpec::Batches)),
         ];
-        Ok(Self { elements: elements.into_iter().flatten().collect::<Result<_, _>>()? })
+        Ok(Self { elements: elements.into_iter().flatten().collect::<Result<_, ElementError>>()? })
     }
 
     /// The same elements from the far end on, as mahimahi's nested shells have them from the outside in.
@@ -94,7 +108,7 @@ impl LinkSpec {
     pub fn capacity(&self) -> Option<Rate> {
         let rates = self.elements.iter().filter_map(|element| match element {
             ElementSpec::Bottleneck(rate, _) => Some(rate.mean()),
-            ElementSpec::Policer(policer) => Some(policer.rate),
+            ElementSpec::Policer(policer) => Some(policer.rate()),
             _ => None,
         });
         rates.min()
@@ -136,12 +150,12 @@ fn bottleneck(
     rate: Option<&str>,
     queue: Option<&str>,
     read_file: ReadFile<'_>,
-) -> Option<Result<ElementSpec, SpecError>> {
+) -> Option<Result<ElementSpec, ElementError>> {
     match (rate, queue) {
         (None, None) => None,
         (None, Some(_)) => {
             let what = "a queue".to_owned();
-            Some(Err(SpecError::Missing {
+            Some(Err(ElementError::Missing {
                 what,
                 missing: "a rate that it waits for",
                 example: "rate 12Mbit/s",
@@ -182,26 +196,11 @@ impl ElementSpec {
             Self::Delay(spec) => link.stage(name, spec.build(start, seed)),
             Self::Batches(spec) => link.stage(name, spec.build(start)),
             Self::Bottleneck(rate, queue) => {
-                let rate = rate.resolve(seed)?;
+                let server = rate.server(seed)?;
                 let seed = seed.named("queue");
-                let surroundings = Surroundings { rate: rate.mean_rate(), round_trip, start, seed };
-                add_bottleneck(link, name, rate, queue.build(&surroundings)?, start)
+                let surroundings = Surroundings { rate: server.mean_rate(), round_trip, start, seed };
+                link.stage(name, server.serve(queue.build(&surroundings)?, start))
             }
         })
-    }
-}
-
-fn add_bottleneck<P: Packet>(
-    link: Link<P>,
-    name: &str,
-    rate: Resolved,
-    queue: Box<dyn Queue<P>>,
-    start: Time,
-) -> Link<P> {
-    match rate {
-        Resolved::Constant(rate, overhead) => link.stage(name, ConstantRate::new(rate, overhead, queue)),
-        Resolved::Trace(trace, convention, repeat) => {
-            link.stage(name, TraceRate::new(Schedule::new(trace, repeat, start), convention, queue))
-        }
     }
 }

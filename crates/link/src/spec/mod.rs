@@ -1,97 +1,50 @@
 //! Links as people write them: `12Mbit/s`, `28ms`, `0.4%`, `codel:packets=1000,target=5ms,interval=100ms`.
 
-pub(crate) mod arguments;
-pub(crate) mod declared;
-mod delay;
-mod gates;
 mod link;
-mod loss;
 mod queue;
-mod rate;
-pub(crate) mod words;
 
-pub use arguments::ReadFile;
-pub use delay::{BatchSpec, DelaySpec};
-pub use gates::{OutageSpec, PolicerSpec};
 pub use link::{ElementSpec, LinkSpec};
-pub use loss::LossSpec;
-pub(crate) use queue::FULL_PACKET;
 pub use queue::{LimitSpec, Surroundings};
 
-pub use crate::queue::QueueSpec;
-pub use declared::{Key, Listed};
-pub use rate::RateSpec;
-
 use thiserror::Error;
+use trialwise_units::Bytes;
+use trialwise_units::element::{Arguments, ElementError};
 
-use crate::loss::PatternError;
 use crate::trace::TraceError;
 
-/// Text that is no specification of a link or of a part of one; the message says what is wrong and what to
-/// write.
+/// Text that is no specification of a link or of a part of one, or a link that cannot be made; the message says what is wrong and
+/// what to write.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// A word that is not known where it stands.
-    #[error("unknown {what} `{found}`{}; known: {}", words::suggestion(*nearest), allowed.join(", "))]
-    UnknownWord {
-        /// What the word should be.
-        what: String,
-        /// The word.
-        found: String,
-        /// The known word nearest to it, when one is near.
-        nearest: Option<&'static str>,
-        /// The known words.
-        allowed: &'static [&'static str],
-    },
-    /// Something else where key=value should be.
-    #[error("{what}: `{found}` is not key=value; keys: {}", allowed.join(", "))]
-    NotAPair {
-        /// What was being read.
-        what: String,
-        /// What was found.
-        found: String,
-        /// The known keys.
-        allowed: &'static [&'static str],
-    },
-    /// A key that is there already.
-    #[error("{what}: `{key}` is given twice; keep one")]
-    Twice {
-        /// What was being read.
-        what: String,
-        /// The key.
-        key: String,
-    },
-    /// Something that must be there is not.
-    #[error("{what} needs {missing}; write one like {example}")]
-    Missing {
-        /// What was being read.
-        what: String,
-        /// What it needs.
-        missing: &'static str,
-        /// A text that would do.
-        example: &'static str,
-    },
-    /// A value that is not of its kind, or that cannot be.
-    #[error("{what}: {key}: {problem}")]
-    BadValue {
-        /// What was being read.
-        what: String,
-        /// The key, or the place of the value.
-        key: String,
-        /// What is wrong with it and what to write.
-        problem: String,
-    },
+    /// The text of an element, or a limit that its link has no measure for.
+    #[error(transparent)]
+    Element(#[from] ElementError),
     /// A trace could not be made.
     #[error("{what}: {source}")]
     Trace {
-        /// What was being read.
-        what: String,
+        /// Of what.
+        what: &'static str,
         /// Why not.
         source: TraceError,
     },
-    /// A loss pattern could not be read.
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
+}
+
+/// An IP packet that fills a frame of Ethernet.
+pub(crate) const FULL_PACKET: Bytes = Bytes::new(1500);
+/// Of bytes that are added up again and again, this many at most.
+pub(crate) const MAX_BYTES: Bytes = Bytes::new(u32::MAX as u64);
+
+/// Bytes of a key that are added up again and again: at most 4 GiB, so that no sum of them overflows.
+pub(crate) fn bounded(
+    written: &Arguments<'_>,
+    key: &str,
+    given: Option<Bytes>,
+    what: &str,
+) -> Result<Option<Bytes>, ElementError> {
+    if given.is_some_and(|bytes| bytes > MAX_BYTES) {
+        return Err(written.bad(key, format!("more than {} bytes are not {what}", MAX_BYTES.get())));
+    }
+    Ok(given)
 }
 
 #[cfg(test)]

@@ -1,15 +1,25 @@
 use proptest::prelude::*;
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
+use trialwise_units::element::Form;
+
 use super::*;
+use crate::delay::{BatchSpec, DelaySpec};
+use crate::loss::LossSpec;
+use crate::loss::pattern::RecordedLossSpec;
+use crate::outage::{OutageSpec, PhasesSpec};
+use crate::policer::PolicerSpec;
 use crate::queue::codel::{CoDelSpec, MahimahiCoDelSpec};
 use crate::queue::drop_head::DropHeadSpec;
 use crate::queue::drop_tail::{DropTailSpec, InfiniteSpec};
 use crate::queue::fq_codel::FqCoDelSpec;
 use crate::queue::pie::PieSpec;
 use crate::queue::red::RedSpec;
-use crate::queue::register::Choice;
-use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, RedParameters};
+use crate::queue::{
+    CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, QueueSpec, RedParameters,
+};
+use crate::rate::RateSpec;
+use crate::rate::opportunities::TraceRateSpec;
 use crate::trace::{ByteConvention, Phases, Repeat};
 use crate::{Exit, Fate, Packet};
 
@@ -33,37 +43,37 @@ fn files(path: &str) -> Result<String, String> {
     }
 }
 
-fn queue(text: &str) -> Choice {
-    text.parse::<QueueSpec>().unwrap().0
+fn queue(text: &str) -> QueueSpec {
+    text.parse().unwrap()
 }
 
-fn message<T: std::str::FromStr<Err = SpecError>>(text: &str) -> String {
+fn message<T: std::str::FromStr<Err = ElementError>>(text: &str) -> String {
     text.parse::<T>().err().expect("it is refused").to_string()
 }
 
 #[test]
 fn queues_read_as_written() {
     let packets = |packets| LimitSpec { packets: Some(packets), ..LimitSpec::default() };
-    assert_eq!(queue("infinite"), Choice::Infinite(InfiniteSpec));
+    assert_eq!(queue("infinite"), QueueSpec::Infinite(InfiniteSpec));
     assert_eq!(
         queue("droptail:packets=50"),
-        Choice::DropTail(DropTailSpec { limit: packets(50), threshold: Limit::NONE })
+        QueueSpec::DropTail(DropTailSpec { limit: packets(50), threshold: Limit::NONE })
     );
     for (mark, threshold) in [("20", Limit::packets(20)), ("30kB", Limit::bytes(Bytes::new(30_000)))] {
         let found = queue(&format!("droptail:packets=50,mark={mark}"));
-        assert_eq!(found, Choice::DropTail(DropTailSpec { limit: packets(50), threshold }));
+        assert_eq!(found, QueueSpec::DropTail(DropTailSpec { limit: packets(50), threshold }));
     }
     let both = LimitSpec { packets: Some(50), bytes: Some(Bytes::new(75_000)), bdp: None };
-    assert_eq!(queue("drophead: packets=50, bytes=75kB"), Choice::DropHead(DropHeadSpec { limit: both }));
+    assert_eq!(queue("drophead: packets=50, bytes=75kB"), QueueSpec::DropHead(DropHeadSpec { limit: both }));
     assert_eq!(
         queue("codel:packets=1000,target=5ms,interval=100ms"),
-        Choice::CoDel(CoDelSpec { limit: packets(1000), parameters: CoDelParameters::default() })
+        QueueSpec::CoDel(CoDelSpec { limit: packets(1000), parameters: CoDelParameters::default() })
     );
     assert_eq!(
         queue("fq_codel"),
-        Choice::FqCoDel(FqCoDelSpec { limit: packets(10_240), parameters: FqCoDelParameters::default() })
+        QueueSpec::FqCoDel(FqCoDelSpec { limit: packets(10_240), parameters: FqCoDelParameters::default() })
     );
-    let Choice::Red(RedSpec { limit, parameters: red }) = queue("red:packets=100,min=10,ecn=yes") else {
+    let QueueSpec::Red(RedSpec { limit, parameters: red }) = queue("red:packets=100,min=10,ecn=yes") else {
         panic!("not red")
     };
     assert_eq!((limit, red.minimum, red.maximum, red.ecn), (packets(100), 10.0, 30.0, true));
@@ -81,7 +91,7 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
     };
     assert_eq!(
         queue("codel:bytes=90kB,target=3ms,interval=70ms,ecn=yes"),
-        Choice::CoDel(CoDelSpec { limit, parameters: codel })
+        QueueSpec::CoDel(CoDelSpec { limit, parameters: codel })
     );
     let arguments = "bytes=90kB,target=3ms,interval=70ms,ecn=no,flows=8,quantum=300";
     let fair = FqCoDelParameters {
@@ -91,7 +101,7 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
     };
     assert_eq!(
         queue(&format!("fq_codel:{arguments}")),
-        Choice::FqCoDel(FqCoDelSpec { limit, parameters: fair })
+        QueueSpec::FqCoDel(FqCoDelSpec { limit, parameters: fair })
     );
     let pie = PieParameters {
         target: milliseconds(11),
@@ -101,9 +111,12 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
         ..PieParameters::default()
     };
     let arguments = "bytes=90kB,target=11ms,update=12ms,max_burst=130ms,ecn=yes";
-    assert_eq!(queue(&format!("pie:{arguments}")), Choice::Pie(PieSpec { limit, parameters: pie }));
+    assert_eq!(queue(&format!("pie:{arguments}")), QueueSpec::Pie(PieSpec { limit, parameters: pie }));
     let thousand = LimitSpec { packets: Some(1000), ..LimitSpec::default() };
-    assert_eq!(queue("pie"), Choice::Pie(PieSpec { limit: thousand, parameters: PieParameters::default() }));
+    assert_eq!(
+        queue("pie"),
+        QueueSpec::Pie(PieSpec { limit: thousand, parameters: PieParameters::default() })
+    );
     let red = RedParameters {
         minimum: 4.0,
         maximum: 9.0,
@@ -114,29 +127,31 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
         packet_time: Duration::ZERO,
     };
     let arguments = "bytes=90kB,min=4,max=9,probability=2%,weight=0.001,gentle=no,ecn=yes";
-    assert_eq!(queue(&format!("red:{arguments}")), Choice::Red(RedSpec { limit, parameters: red }));
+    assert_eq!(queue(&format!("red:{arguments}")), QueueSpec::Red(RedSpec { limit, parameters: red }));
     // Floyd (1997) recommends min_th 5, max_th three times that, max_p 0.1 and w_q 0.002.
     let plain = RedParameters { minimum: 5.0, maximum: 15.0, probability: 0.1, weight: 0.002, ..red };
     let plain = RedParameters { is_gentle: true, ecn: false, ..plain };
-    assert_eq!(queue("red:bytes=90kB"), Choice::Red(RedSpec { limit, parameters: plain }));
+    assert_eq!(queue("red:bytes=90kB"), QueueSpec::Red(RedSpec { limit, parameters: plain }));
 }
 
 #[test]
 fn queues_of_mm_link_read_as_its_arguments() {
-    let codel = QueueSpec::from_mahimahi("codel", "packets=100, target=50, interval=100").unwrap().0;
-    let Choice::MahimahiCoDel(MahimahiCoDelSpec { limit, parameters }) = codel else { panic!("not codel") };
+    let codel = QueueSpec::from_mahimahi("codel", "packets=100, target=50, interval=100").unwrap();
+    let QueueSpec::MahimahiCoDel(MahimahiCoDelSpec { limit, parameters }) = codel else {
+        panic!("not codel")
+    };
     assert_eq!((limit.packets, parameters.variant), (Some(100), CoDelVariant::Mahimahi));
     assert_eq!(parameters.target, Duration::from_milliseconds(50));
     let pie = QueueSpec::from_mahimahi("pie", "bytes=90000, qdelay_ref=20, max_burst=100");
-    assert_eq!(pie.unwrap().0, queue("pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms"));
-    assert_eq!(QueueSpec::from_mahimahi("infinite", "").unwrap().0, Choice::Infinite(InfiniteSpec));
+    assert_eq!(pie.unwrap(), queue("pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms"));
+    assert_eq!(QueueSpec::from_mahimahi("infinite", "").unwrap(), QueueSpec::Infinite(InfiniteSpec));
     assert!(QueueSpec::from_mahimahi("infinite", "packets=1").is_err());
     assert!(QueueSpec::from_mahimahi("droptail", "").is_err());
 }
 
 #[test]
 fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
-    let known: Vec<&str> = QueueSpec::all().iter().map(|queue| queue.name).collect();
+    let known: Vec<&str> = QueueSpec::KIND.forms().map(|queue| queue.name).collect();
     assert_eq!(
         message::<QueueSpec>("drptail:packets=50"),
         format!("unknown queue `drptail`, did you mean `droptail`?; known: {}", known.join(", "))
@@ -148,7 +163,7 @@ fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
     );
     assert_eq!(
         message::<QueueSpec>("droptail"),
-        "queue droptail needs a limit (packets, bytes or bdp); write one like packets=50"
+        "queue droptail needs a limit (packets, bytes or bdp); write one like droptail:packets=50"
     );
     assert_eq!(
         message::<QueueSpec>("droptail:packets=0"),
@@ -200,12 +215,12 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
         start: Time::ZERO,
         seed: Seed::new(1),
     };
-    let Choice::DropTail(DropTailSpec { limit, .. }) = queue("droptail:bdp=1") else {
+    let QueueSpec::DropTail(DropTailSpec { limit, .. }) = queue("droptail:bdp=1") else {
         panic!("not droptail")
     };
     let sixty = surroundings(Some(Duration::from_milliseconds(60)));
     assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
-    let Choice::DropTail(DropTailSpec { limit: small, .. }) = queue("droptail:bdp=0.001") else {
+    let QueueSpec::DropTail(DropTailSpec { limit: small, .. }) = queue("droptail:bdp=0.001") else {
         panic!("not droptail")
     };
     assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
@@ -264,6 +279,48 @@ fn a_link_is_built_in_the_order_of_its_elements() {
     assert_eq!(names, ["rate", "outage", "loss", "delay"]);
 }
 
+/// The texts of a form that sets this key to something that nothing takes.
+fn nonsense(form: &Form, key: &str) -> String {
+    let (name, rest) = form.example.split_once(':').unwrap_or(("", form.example));
+    let kept = rest.split(',').filter(|pair| !pair.is_empty() && pair.split('=').next() != Some(key));
+    let wrong = format!("{key}=?!");
+    let text = kept.chain([wrong.as_str()]).collect::<Vec<_>>().join(",");
+    if name.is_empty() && !form.example.contains(':') && !form.name.is_empty() {
+        return format!("{}:{key}=?!", form.name);
+    }
+    if name.is_empty() { text } else { format!("{name}:{text}") }
+}
+
+#[test]
+fn every_example_is_read_and_no_key_takes_nonsense() {
+    let by_ending = |path: &str| match path {
+        "FILE.trace" => Ok("1\n5\n".to_owned()),
+        "FILE.delays" => Ok("0 10ms\n".to_owned()),
+        "FILE.losses" => Ok("0 1%\n".to_owned()),
+        _ => Ok("0001\n".to_owned()),
+    };
+    for kind in LinkSpec::kinds() {
+        for form in kind.forms() {
+            let read = |text: &str| {
+                let rate = ("rate", "1Mbit/s");
+                let pairs = if kind.name == "queue" {
+                    vec![rate, (kind.name, text)]
+                } else {
+                    vec![(kind.name, text)]
+                };
+                LinkSpec::from_pairs(pairs, &by_ending)
+            };
+            assert!(form.example.starts_with(form.name), "{}", form.example);
+            assert!(read(form.example).is_ok(), "{} {}", kind.name, form.example);
+            for key in form.keys {
+                let text = nonsense(form, key.name);
+                let refusal = read(&text).unwrap_err().to_string();
+                assert!(refusal.contains(key.name) && refusal.contains("?!"), "{text}: {refusal}");
+            }
+        }
+    }
+}
+
 #[test]
 fn files_are_read_by_the_caller() {
     let refusal = |text: &str| RateSpec::read(text, &files).unwrap_err().to_string();
@@ -274,7 +331,7 @@ fn files_are_read_by_the_caller() {
     );
     assert!(refusal("trace:12mbps.trace,bytes=mahi").contains("known: documented, mahimahi"));
     assert!(message::<RateSpec>("trace:12mbps.trace").ends_with("hand in a reader of files"));
-    let RateSpec::Trace { convention, repeat, .. } =
+    let RateSpec::Trace(TraceRateSpec { convention, repeat, .. }) =
         RateSpec::read("trace:12mbps.trace,bytes=mahimahi,repeat=no", &files).unwrap()
     else {
         panic!("no trace")
@@ -282,7 +339,10 @@ fn files_are_read_by_the_caller() {
     assert_eq!((convention, repeat), (ByteConvention::Mahimahi, Repeat::Once));
     let delay = DelaySpec::read("series:delays,reorder=yes", &files).unwrap();
     assert_eq!(delay.base(), Duration::from_milliseconds(10));
-    assert!(matches!(LossSpec::read("trace:packets.loss", &files), Ok(LossSpec::Pattern(_, Repeat::Once))));
+    assert!(matches!(
+        LossSpec::read("trace:packets.loss", &files),
+        Ok(LossSpec::Recorded(RecordedLossSpec { repeat: Repeat::Once, .. }))
+    ));
     assert!(matches!(LossSpec::read("series:rates.loss", &files), Ok(LossSpec::Varying(_))));
 }
 
@@ -307,7 +367,8 @@ fn every_kind_of_element_can_be_written_and_built() {
         let link = spec.build::<Full>(Time::ZERO, Seed::new(1), Some(Duration::from_milliseconds(56)));
         assert!(link.is_ok());
     }
-    assert_eq!("fixed:on=1s,off=2s".parse::<OutageSpec>().unwrap().phases, Phases::Fixed);
+    let OutageSpec::Phases(PhasesSpec { phases, .. }) = "fixed:on=1s,off=2s".parse().unwrap();
+    assert_eq!(phases, Phases::Fixed);
 }
 
 proptest! {

@@ -14,6 +14,13 @@ pub enum Repeat {
     Once,
 }
 
+impl Repeat {
+    /// By whether the trace starts again after its end.
+    pub(crate) const fn after(repeats: bool) -> Self {
+        if repeats { Self::Forever } else { Self::Once }
+    }
+}
+
 /// The instants of the opportunities, in order: an iterator that can look ahead and skip.
 #[derive(Clone, Debug)]
 pub struct Schedule {

@@ -1,6 +1,5 @@
 //! What holds of any datagrams and loads: for the targets in `fuzz/`, and for the replay of their corpus.
 
-use trialwise_protocol::application::jobs;
 use trialwise_protocol::frame::{Frame, write_answer, write_close, write_data};
 use trialwise_protocol::load::Load;
 use trialwise_protocol::opening::Task;
@@ -65,6 +64,6 @@ fn read_and_written(datagram: &[u8]) -> Option<Frame> {
 pub(crate) fn loads(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let (load, list) = text.split_once('\n').unwrap_or((text, ""));
-    let Ok(load) = Load::parse(load, &|_| Ok(list.to_owned())) else { return };
-    assert!(!jobs(&load).is_empty());
+    let Ok(load) = Load::read(load, &|_| Ok(list.to_owned())) else { return };
+    assert!(!load.jobs().is_empty());
 }

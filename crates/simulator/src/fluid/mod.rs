@@ -115,8 +115,8 @@ mod tests {
         let fabric = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse().unwrap()).unwrap();
         let workload = Workload {
             sizes: "websearch".parse().unwrap(),
-            arrivals: Arrivals::Poisson,
-            pattern: Pattern::OneWay,
+            arrivals: Arrivals::POISSON,
+            pattern: Pattern::ONE_WAY,
             load: Load::Bottleneck(0.7),
             duration: Duration::from_milliseconds(50),
         };

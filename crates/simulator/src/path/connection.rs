@@ -1,8 +1,9 @@
 //! A connection over a simulated path: both its ends.
 
 use trialwise_link::Ecn;
-use trialwise_protocol::application::{Application, Completion, Job};
+use trialwise_protocol::application::{Application, Completion};
 use trialwise_protocol::frame::{Answer, Data, Frame, Way};
+use trialwise_protocol::load::Job;
 use trialwise_protocol::opening::{OPENING_BYTES, Task};
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::scheme::{IpVersion, Scheme, SchemeError, UDP_HEADER};

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use serde_json::to_writer;
-use trialwise_protocol::application::{Completion, Job, jobs};
+use trialwise_protocol::application::Completion;
+use trialwise_protocol::load::Job;
 use trialwise_protocol::report::{Completed, Ending, LastLine, Sample, Subject, Summary, Totals};
 use trialwise_units::{Duration, Time};
 
@@ -24,7 +25,7 @@ pub(super) struct RunningFlow<'a> {
 
 impl<'a> RunningFlow<'a> {
     pub(super) fn new(flow: &'a PathFlow) -> Self {
-        let jobs = VecDeque::from(jobs(&flow.load));
+        let jobs = VecDeque::from(flow.load.jobs());
         let totals = Totals::of_udp(jobs.len());
         Self { flow, jobs, active: Vec::new(), totals, completed: 0, report: Vec::new(), ended: None }
     }

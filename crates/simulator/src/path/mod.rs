@@ -19,7 +19,7 @@
 //! let flow = PathFlow {
 //!     scheme: Scheme::named("cubic", 1500, IpVersion::Four, None)?,
 //!     congestion: "cubic".to_owned(),
-//!     load: Load::Bulk,
+//!     load: Load::Bulk(Bulk),
 //!     load_text: "bulk".to_owned(),
 //!     direction: Direction::Forward,
 //!     start: Time::ZERO,

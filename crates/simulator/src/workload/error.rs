@@ -1,6 +1,5 @@
 //! What is wrong with a workload.
 
-use super::Arrivals;
 use crate::event::INDEX_LIMIT;
 use crate::index::NodeId;
 
@@ -46,21 +45,12 @@ pub enum WorkloadError {
         /// The load that fills the link, rounded down.
         most: f64,
     },
-    /// There is no pattern of this name.
-    #[error("no pattern is called {0:?}: write one-way, all-to-all, permutation or incast:8")]
-    Pattern(String),
-    /// There are no arrivals of this name.
-    #[error("no arrivals are called {0:?}: write poisson, lognormal:sigma=2 or bursty:mean=10")]
-    UnknownArrivals(String),
     /// Points can only drive arrivals that are independent of one another.
     #[error("{0} arrivals cannot be driven by given numbers: choose Poisson arrivals")]
-    NotPoisson(Arrivals),
+    NotPoisson(&'static str),
     /// A density is none.
     #[error(
         "a density over 0 to 1 needs edges that rise from 0 to 1 and one positive height for each part between"
     )]
     Density,
-    /// A parameter of the arrivals is out of range.
-    #[error("arrivals {0}: sigma is from 0 and below 10, the mean burst from 1 and below a million")]
-    Arrivals(Arrivals),
 }

@@ -2,26 +2,11 @@
 
 use trialwise_units::{Duration, Seed};
 
-use super::{Arrivals, Generator, Load, SizeDistribution, WorkloadError};
+use super::{Arrivals, Generator, Load, Pattern, SizeDistribution, WorkloadError};
+use crate::crossings::Ends;
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
-
-/// Who sends to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// A sender of the topology to a receiver, each uniformly.
-    OneWay,
-    /// Any host to any other, uniformly.
-    AllToAll,
-    /// This many different hosts to one at one instant.
-    Incast {
-        /// How many senders.
-        senders: usize,
-    },
-    /// Each host to one other, the same for the whole trial; every host receives from one.
-    Permutation,
-}
 
 /// A random flow list.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +43,8 @@ impl Workload {
     }
 
     /// Flows of one arrival.
-    const fn together(&self) -> usize {
-        if let Pattern::Incast { senders } = self.pattern { senders } else { 1 }
+    fn together(&self) -> usize {
+        self.pattern.together()
     }
 
     /// Checks everything; gives the mean gap between arrivals in seconds.
@@ -67,9 +52,6 @@ impl Workload {
         let (fraction, name) = self.fraction();
         if !(fraction > 0.0 && fraction <= 1.0) {
             return Err(WorkloadError::Load(fraction, name));
-        }
-        if !self.arrivals.is_sound() {
-            return Err(WorkloadError::Arrivals(self.arrivals));
         }
         self.check_pattern(fabric)?;
         self.check_links(fabric)?;
@@ -83,14 +65,12 @@ impl Workload {
 
     fn check_pattern(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
         let topology = fabric.topology();
-        let needed = match self.pattern {
-            Pattern::OneWay if topology.senders.is_empty() || topology.receivers.is_empty() => {
-                return Err(WorkloadError::NoSides);
-            }
-            Pattern::OneWay | Pattern::AllToAll | Pattern::Permutation => 2,
-            Pattern::Incast { senders } => senders.max(1) + 1,
-        };
-        let there = fabric.host_count();
+        if self.pattern.ends() == Ends::Sides
+            && (topology.senders.is_empty() || topology.receivers.is_empty())
+        {
+            return Err(WorkloadError::NoSides);
+        }
+        let (needed, there) = (self.pattern.hosts(), fabric.host_count());
         if there < needed { Err(WorkloadError::Hosts { needed, there }) } else { Ok(()) }
     }
 }
@@ -108,7 +88,7 @@ mod tests {
     fn workload(pattern: Pattern, load: Load) -> Workload {
         Workload {
             sizes: "fixed:100kB".parse().unwrap(),
-            arrivals: Arrivals::Poisson,
+            arrivals: Arrivals::POISSON,
             pattern,
             load,
             duration: Duration::from_milliseconds(100),
@@ -122,7 +102,7 @@ mod tests {
     #[test]
     fn the_load_is_of_what_is_said() {
         let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
-        let generate = |load| workload(Pattern::OneWay, load).generate(&fabric, Seed::new(4)).unwrap();
+        let generate = |load| workload(Pattern::ONE_WAY, load).generate(&fabric, Seed::new(4)).unwrap();
         let (bottleneck, host) = (generate(Load::Bottleneck(0.3)), generate(Load::Host(0.03)));
         assert!((offered(&bottleneck) / 30e9 - 1.0).abs() < 0.1);
         assert!((offered(&host) / 30e9 - 1.0).abs() < 0.1);
@@ -133,7 +113,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_list_and_sizes_have_their_own_stream() {
         let fabric = fabric("fat-tree:4,100Gbit/s,1us");
-        let fixed = workload(Pattern::AllToAll, Load::Host(0.2));
+        let fixed = workload(Pattern::ALL_TO_ALL, Load::Host(0.2));
         let first = fixed.generate(&fabric, Seed::new(4)).unwrap();
         assert_eq!(first, fixed.generate(&fabric, Seed::new(4)).unwrap());
         let larger = Workload { sizes: "fixed:200kB".parse().unwrap(), load: Load::Host(0.4), ..fixed };
@@ -147,9 +127,8 @@ mod tests {
     #[test]
     fn incast_has_different_senders_at_one_instant() {
         let fabric = fabric("leaf-spine:4x2x8,100Gbit/s,1us");
-        let flows = workload(Pattern::Incast { senders: 8 }, Load::Host(0.1))
-            .generate(&fabric, Seed::new(4))
-            .unwrap();
+        let flows =
+            workload("incast:8".parse().unwrap(), Load::Host(0.1)).generate(&fabric, Seed::new(4)).unwrap();
         for burst in flows.chunks(8) {
             let senders: BTreeSet<_> = burst.iter().map(|flow| flow.source).collect();
             assert!(senders.len() == 8 && !senders.contains(&burst[0].destination));
@@ -164,7 +143,7 @@ mod tests {
     #[test]
     fn a_permutation_gives_every_host_one_partner() {
         let fabric = fabric("fat-tree:4,100Gbit/s,1us");
-        let flows = workload(Pattern::Permutation, Load::Host(0.5)).generate(&fabric, Seed::new(4)).unwrap();
+        let flows = workload(Pattern::PERMUTATION, Load::Host(0.5)).generate(&fabric, Seed::new(4)).unwrap();
         let partners: BTreeMap<_, _> = flows.iter().map(|flow| (flow.source, flow.destination)).collect();
         assert_eq!(partners.values().collect::<BTreeSet<_>>().len(), 16);
         assert!(
@@ -192,11 +171,11 @@ mod tests {
         let (dumbbell, tree) = (fabric("dumbbell:2x2,100Gbit/s,1us"), fabric("fat-tree:4,100Gbit/s,1us"));
         let refuse =
             |pattern, load, fabric| workload(pattern, load).generate(fabric, Seed::new(4)).unwrap_err();
-        assert!(refuse(Pattern::OneWay, Load::Bottleneck(1.5), &dumbbell).to_string().contains("at most 1"));
-        assert!(refuse(Pattern::OneWay, Load::Host(0.8), &dumbbell).to_string().contains("at most 0.5000"));
-        assert_eq!(refuse(Pattern::OneWay, Load::Host(0.5), &tree), WorkloadError::NoSides);
-        assert_eq!(refuse(Pattern::AllToAll, Load::Bottleneck(0.5), &tree), WorkloadError::NoBottleneck);
-        let incast = refuse(Pattern::Incast { senders: 4 }, Load::Host(0.5), &dumbbell);
+        assert!(refuse(Pattern::ONE_WAY, Load::Bottleneck(1.5), &dumbbell).to_string().contains("at most 1"));
+        assert!(refuse(Pattern::ONE_WAY, Load::Host(0.8), &dumbbell).to_string().contains("at most 0.5000"));
+        assert_eq!(refuse(Pattern::ONE_WAY, Load::Host(0.5), &tree), WorkloadError::NoSides);
+        assert_eq!(refuse(Pattern::ALL_TO_ALL, Load::Bottleneck(0.5), &tree), WorkloadError::NoBottleneck);
+        let incast = refuse("incast:4".parse().unwrap(), Load::Host(0.5), &dumbbell);
         assert_eq!(incast, WorkloadError::Hosts { needed: 5, there: 4 });
     }
 
@@ -206,23 +185,23 @@ mod tests {
             workload(pattern, load).generate(&fabric(text), Seed::new(4)).unwrap_err().to_string()
         };
         // A leaf has 8 hosts and 2 uplinks; 24 of 31 flows leave it: 0.6 * 8 * 24 / 31 / 2 of each uplink.
-        let spine = refusal("leaf-spine:4x2x8,100Gbit/s,1us", Pattern::AllToAll, Load::Host(0.6));
+        let spine = refusal("leaf-spine:4x2x8,100Gbit/s,1us", Pattern::ALL_TO_ALL, Load::Host(0.6));
         assert!(spine.contains("is 1.86 of the capacity of the link from node 32 to node 36"), "{spine}");
         assert!(spine.ends_with("give at most 0.3229"), "{spine}");
         // 4 of 7 flows of the hosts of each side cross: 0.9 * 4 * 4 / 7.
-        let middle = refusal("dumbbell:4x4,10Gbit/s,1us", Pattern::AllToAll, Load::Host(0.9));
+        let middle = refusal("dumbbell:4x4,10Gbit/s,1us", Pattern::ALL_TO_ALL, Load::Host(0.9));
         assert!(middle.contains("is 2.06") && middle.contains("node 8 to node 9"), "{middle}");
         // One sender cannot fill a middle link that is ten times its own.
-        let sender = refusal("dumbbell:1x10,10Gbit/s,1us,100Gbit/s", Pattern::OneWay, Load::Bottleneck(0.2));
+        let sender = refusal("dumbbell:1x10,10Gbit/s,1us,100Gbit/s", Pattern::ONE_WAY, Load::Bottleneck(0.2));
         assert!(sender.contains("is 2.00") && sender.contains("node 0 to node 11"), "{sender}");
-        let full = workload(Pattern::AllToAll, Load::Host(0.3229));
+        let full = workload(Pattern::ALL_TO_ALL, Load::Host(0.3229));
         assert!(full.generate(&fabric("leaf-spine:4x2x8,100Gbit/s,1us"), Seed::new(4)).is_ok());
     }
 
     #[test]
     fn the_load_of_a_bottleneck_is_of_the_flows_that_cross_it() {
         let fabric = fabric("dumbbell:4x4,10Gbit/s,1us");
-        let all = workload(Pattern::AllToAll, Load::Bottleneck(0.3));
+        let all = workload(Pattern::ALL_TO_ALL, Load::Bottleneck(0.3));
         let flows = all.generate(&fabric, Seed::new(4)).unwrap();
         let crossing: Vec<_> = flows
             .iter()
@@ -232,16 +211,5 @@ mod tests {
         assert!((offered(&crossing) / 3e9 - 1.0).abs() < 0.1, "{}", offered(&crossing));
         let fullest = all.fullest(&fabric).unwrap();
         assert!((fullest.load - 0.3).abs() < 1e-9 && fullest.link == (NodeId::new(8), NodeId::new(9)));
-    }
-
-    #[test]
-    fn arrivals_are_refused_in_the_words_in_which_they_are_written() {
-        let fabric = fabric("dumbbell:4x4,10Gbit/s,1us");
-        let bursty = Workload {
-            arrivals: Arrivals::Bursty { mean_burst: 0.0 },
-            ..workload(Pattern::OneWay, Load::Bottleneck(0.3))
-        };
-        let message = bursty.generate(&fabric, Seed::new(4)).unwrap_err().to_string();
-        assert!(message.starts_with("arrivals bursty:mean=0: "), "{message}");
     }
 }

@@ -74,8 +74,8 @@ impl<'a> Generator<'a> {
         seed: Seed,
         flows: &mut Vec<FlowSpecification>,
     ) -> Result<(), WorkloadError> {
-        if self.workload.arrivals != Arrivals::Poisson {
-            return Err(WorkloadError::NotPoisson(self.workload.arrivals));
+        if self.workload.arrivals != Arrivals::POISSON {
+            return Err(WorkloadError::NotPoisson(self.workload.arrivals.name()));
         }
         flows.clear();
         let mut random = Random::new(seed.named("pairs"));

@@ -1,6 +1,6 @@
 //! How much flows ask of links, and of which capacity that is a part.
 
-use super::{Pattern, Workload, WorkloadError};
+use super::{Workload, WorkloadError};
 use crate::crossings::Ends;
 use crate::fabric::Fabric;
 use crate::index::NodeId;
@@ -41,18 +41,10 @@ impl Workload {
         }
     }
 
-    /// Between whom flows go. All patterns but one draw every pair of hosts equally often, seed by seed.
-    const fn ends(&self) -> Ends {
-        match self.pattern {
-            Pattern::OneWay => Ends::Sides,
-            Pattern::AllToAll | Pattern::Incast { .. } | Pattern::Permutation => Ends::Hosts,
-        }
-    }
-
     fn offered(&self, fabric: &Fabric) -> Result<Fullest, WorkloadError> {
         let demand = self.fraction().0 * self.capacity(fabric)?;
         let needed = WorkloadError::Hosts { needed: 2, there: fabric.host_count() };
-        let (port, seconds_per_bit) = fabric.fullest(self.ends()).ok_or(needed)?;
+        let (port, seconds_per_bit) = fabric.fullest(self.pattern.ends()).ok_or(needed)?;
         let (link, load) = (fabric.link(port), demand * seconds_per_bit);
         let forth = port.get().is_multiple_of(2);
         let link = if forth { (link.first, link.second) } else { (link.second, link.first) };
@@ -75,7 +67,7 @@ impl Workload {
         let topology = fabric.topology();
         let rate = |host: &NodeId| u128::from(fabric.host(*host).map_or(0, |host| fabric.capacity(host)));
         let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u128>() as f64;
-        match (self.load, self.ends()) {
+        match (self.load, self.pattern.ends()) {
             (Load::Bottleneck(_), ends) => {
                 let bottleneck = topology.bottleneck.ok_or(WorkloadError::NoBottleneck)?;
                 Ok(bottleneck.bits_per_second() as f64 / bottleneck_part(fabric, ends))

@@ -1,6 +1,9 @@
-//! Who sends to whom.
+//! Who sends to whom: a line for each pattern, here and nowhere else.
 
-use super::Pattern;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::elements;
+
+use crate::crossings::Ends;
 use crate::fabric::Fabric;
 use crate::index::{HostId, NodeId};
 use crate::random::Random;
@@ -8,59 +11,249 @@ use crate::random::Random;
 /// A source and a destination.
 pub(super) type Pair = (NodeId, NodeId);
 
+elements! {
+    /// Who sends to whom.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Pattern of "pattern", pattern! {
+        OneWay(OneWay),
+        AllToAll(AllToAll),
+        Permutation(Permutation),
+        Incast(Incast),
+    }
+}
+
+/// A pattern that can be chosen by name.
+trait DeclaredPattern: Declared {
+    /// Between whom flows go. All patterns but one draw every pair of hosts equally often, seed by seed.
+    fn ends(&self) -> Ends {
+        Ends::Hosts
+    }
+
+    /// Flows of one arrival.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// How many hosts it needs.
+    fn hosts(&self) -> usize {
+        self.together() + 1
+    }
+
+    /// What is drawn once for a trial: of each host a number.
+    fn prepare(&self, _fabric: &Fabric, _random: &mut Random) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Adds the pairs of one arrival; `drawn` is what was prepared.
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        drawn: &mut Vec<usize>,
+        random: &mut Random,
+        pairs: &mut impl Extend<Pair>,
+    );
+}
+
+impl Pattern {
+    /// A sender of the topology to a receiver, each uniformly.
+    pub const ONE_WAY: Self = Self::OneWay(OneWay);
+    /// Any host to any other, uniformly.
+    pub const ALL_TO_ALL: Self = Self::AllToAll(AllToAll);
+    /// Each host to one other, the same for the whole trial; every host receives from one.
+    pub const PERMUTATION: Self = Self::Permutation(Permutation);
+
+    pub(super) fn ends(&self) -> Ends {
+        pattern!(self, pattern => pattern.ends())
+    }
+
+    pub(super) fn together(&self) -> usize {
+        pattern!(self, pattern => pattern.together())
+    }
+
+    pub(super) fn hosts(&self) -> usize {
+        pattern!(self, pattern => pattern.hosts())
+    }
+}
+
 /// Draws pairs.
 pub(super) struct Chooser<'a> {
     pattern: Pattern,
     fabric: &'a Fabric,
-    /// The partner of each host (permutation), or memory to shuffle hosts in (incast).
-    hosts: Vec<usize>,
+    drawn: Vec<usize>,
 }
 
 impl<'a> Chooser<'a> {
     pub(super) fn new(pattern: Pattern, fabric: &'a Fabric, random: &mut Random) -> Self {
-        let mut hosts = Vec::new();
-        if pattern == Pattern::Permutation {
-            hosts.extend(0..fabric.host_count());
-            // Sattolo's algorithm: one cycle, so nobody is its own partner.
-            for last in (1..hosts.len()).rev() {
-                hosts.swap(last, random.below(last as u64) as usize);
-            }
-        }
-        Self { pattern, fabric, hosts }
+        let drawn = pattern!(&pattern, pattern => pattern.prepare(fabric, random));
+        Self { pattern, fabric, drawn }
     }
 
     /// Adds the pairs of one arrival.
     pub(super) fn choose(&mut self, random: &mut Random, pairs: &mut impl Extend<Pair>) {
-        let count = self.fabric.host_count();
-        let fabric = self.fabric;
-        let node = |host: usize| fabric.node(HostId::new(host as u32));
-        match self.pattern {
-            Pattern::OneWay => {
-                let topology = fabric.topology();
-                pairs.extend([(pick(&topology.senders, random), pick(&topology.receivers, random))]);
-            }
-            Pattern::AllToAll => {
-                let (source, other) =
-                    (random.below(count as u64) as usize, random.below(count as u64 - 1) as usize);
-                pairs.extend([(node(source), node(other + usize::from(other >= source)))]);
-            }
-            Pattern::Permutation => {
-                let source = random.below(count as u64) as usize;
-                pairs.extend([(node(source), node(self.hosts[source]))]);
-            }
-            Pattern::Incast { senders } => {
-                // The first of a partial shuffle receives, the next ones send.
-                self.hosts.clear();
-                self.hosts.extend(0..count);
-                for place in 0..=senders {
-                    let other = place + random.below((count - place) as u64) as usize;
-                    self.hosts.swap(place, other);
-                }
-                let receiver = node(self.hosts[0]);
-                pairs.extend(self.hosts[1..=senders].iter().map(|sender| (node(*sender), receiver)));
-            }
-        }
+        let Self { pattern, fabric, drawn } = self;
+        pattern!(pattern, pattern => pattern.choose(fabric, drawn, random, pairs));
     }
+}
+
+/// A sender of the topology to a receiver, each uniformly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneWay;
+
+impl Declared for OneWay {
+    const FORMS: &'static [Form] = &[Form {
+        name: "one-way",
+        words: "A sender of the topology sends to a receiver, each drawn uniformly.",
+        head: None,
+        keys: &[],
+        example: "one-way",
+    }];
+
+    fn read(_written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self)
+    }
+}
+
+impl DeclaredPattern for OneWay {
+    fn ends(&self) -> Ends {
+        Ends::Sides
+    }
+
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        _drawn: &mut Vec<usize>,
+        random: &mut Random,
+        pairs: &mut impl Extend<Pair>,
+    ) {
+        let topology = fabric.topology();
+        pairs.extend([(pick(&topology.senders, random), pick(&topology.receivers, random))]);
+    }
+}
+
+/// Any host to any other, uniformly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllToAll;
+
+impl Declared for AllToAll {
+    const FORMS: &'static [Form] = &[Form {
+        name: "all-to-all",
+        words: "Any host sends to any other, uniformly.",
+        head: None,
+        keys: &[],
+        example: "all-to-all",
+    }];
+
+    fn read(_written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self)
+    }
+}
+
+impl DeclaredPattern for AllToAll {
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        _drawn: &mut Vec<usize>,
+        random: &mut Random,
+        pairs: &mut impl Extend<Pair>,
+    ) {
+        let count = fabric.host_count();
+        let (source, other) = (random.below(count as u64) as usize, random.below(count as u64 - 1) as usize);
+        pairs.extend([(node(fabric, source), node(fabric, other + usize::from(other >= source)))]);
+    }
+}
+
+/// Each host to one other, the same for the whole trial; every host receives from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permutation;
+
+impl Declared for Permutation {
+    const FORMS: &'static [Form] = &[Form {
+        name: "permutation",
+        words: "Each host sends to one other, the same for the whole trial; every host receives from one.",
+        head: None,
+        keys: &[],
+        example: "permutation",
+    }];
+
+    fn read(_written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self)
+    }
+}
+
+impl DeclaredPattern for Permutation {
+    /// The partner of each host, by Sattolo's algorithm: one cycle, so nobody is its own partner.
+    fn prepare(&self, fabric: &Fabric, random: &mut Random) -> Vec<usize> {
+        let mut partners: Vec<_> = (0..fabric.host_count()).collect();
+        for last in (1..partners.len()).rev() {
+            partners.swap(last, random.below(last as u64) as usize);
+        }
+        partners
+    }
+
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        drawn: &mut Vec<usize>,
+        random: &mut Random,
+        pairs: &mut impl Extend<Pair>,
+    ) {
+        let source = random.below(fabric.host_count() as u64) as usize;
+        pairs.extend([(node(fabric, source), node(fabric, drawn[source]))]);
+    }
+}
+
+/// Several different hosts to one at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incast {
+    senders: usize,
+}
+
+impl Declared for Incast {
+    const FORMS: &'static [Form] = &[Form {
+        name: "incast",
+        words: "Several different hosts send to one host at the same time.",
+        head: Some(Key { name: "senders", takes: Takes::Count, words: "Number of senders." }),
+        keys: &[],
+        example: "incast:8",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let senders = written.needed(written.count(HEAD)?, "a number of senders")?;
+        Ok(Self { senders: usize::try_from(senders).unwrap_or(usize::MAX) })
+    }
+}
+
+impl DeclaredPattern for Incast {
+    fn together(&self) -> usize {
+        self.senders
+    }
+
+    fn hosts(&self) -> usize {
+        self.senders.saturating_add(1)
+    }
+
+    /// The first of a partial shuffle receives, the next ones send.
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        drawn: &mut Vec<usize>,
+        random: &mut Random,
+        pairs: &mut impl Extend<Pair>,
+    ) {
+        let count = fabric.host_count();
+        drawn.clear();
+        drawn.extend(0..count);
+        for place in 0..=self.senders {
+            let other = place + random.below((count - place) as u64) as usize;
+            drawn.swap(place, other);
+        }
+        let receiver = node(fabric, drawn[0]);
+        pairs.extend(drawn[1..=self.senders].iter().map(|sender| (node(fabric, *sender), receiver)));
+    }
+}
+
+fn node(fabric: &Fabric, host: usize) -> NodeId {
+    fabric.node(HostId::new(host as u32))
 }
 
 fn pick(nodes: &[NodeId], random: &mut Random) -> NodeId {

@@ -1,229 +1,189 @@
-//! How large flows are.
+//! How large flows are: a line for each distribution, here and nowhere else.
 
-use std::str::FromStr;
+use std::num::NonZeroU64;
 
-use trialwise_units::Bytes;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Bytes, elements};
 
 use super::normal::normal_quantile;
-use crate::quantity::parse_bytes;
+use super::size_table::SizeTable;
 
-/// The tables that come with the crate: name and knots.
-const TABLES: [(&str, &str); 4] = [
-    ("websearch", include_str!("../../data/websearch.csv")),
-    ("facebook_hadoop", include_str!("../../data/facebook_hadoop.csv")),
-    ("alistorage", include_str!("../../data/alistorage.csv")),
-    ("google_rpc", include_str!("../../data/google_rpc.csv")),
-];
-
-const FIXED: &str = "a size above zero, as in fixed:1000B";
-const LOGNORMAL: &str = "a mean above zero and a sigma of 0 or more, as in lognormal:mean=100kB,sigma=2";
-const PARETO: &str = "a mean above zero and a shape above 1, as in pareto:mean=100kB,shape=1.5";
-
-/// A distribution function given by knots, with straight lines between them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SizeTable {
-    /// Size in bytes and probability of at most that size, both rising, the last probability 1.
-    knots: Vec<(f64, f64)>,
+elements! {
+    /// The distribution of flow sizes.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum SizeDistribution of "sizes", sizes! {
+        Table(SizeTable),
+        Fixed(FixedSize),
+        Lognormal(LognormalSizes),
+        Pareto(ParetoSizes),
+    }
 }
 
-/// The distribution of flow sizes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SizeDistribution {
-    /// Given by knots.
-    Table(SizeTable),
-    /// The logarithm of the size is normal with this mean and standard deviation (natural logarithm of
-    /// bytes).
-    Lognormal {
-        /// Mean of the logarithm.
-        mu: f64,
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-    },
-    /// `P(size > s) = (minimum / s)^shape`.
-    Pareto {
-        /// The smallest size in bytes.
-        minimum: f64,
-        /// The exponent, above 1 so that there is a mean.
-        shape: f64,
-    },
-    /// Always the same.
-    Fixed(Bytes),
-}
+/// Sizes that can be chosen by name.
+pub(super) trait DeclaredSizes: Declared {
+    /// The size in bytes below which a flow is with probability `u`, 0 <= u < 1.
+    fn exact_quantile(&self, u: f64) -> f64;
 
-/// Why there is no distribution.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SizeError {
-    /// No distribution has this name.
-    #[error(
-        "no flow sizes are called {0:?}: write websearch, facebook_hadoop, alistorage, google_rpc, fixed:1000B, \
-         lognormal:mean=100kB,sigma=2 or pareto:mean=100kB,shape=1.5"
-    )]
-    Unknown(String),
-    /// The parameters of a distribution are wrong.
-    #[error("{text:?}: write {wanted}")]
-    Parameters {
-        /// What was written.
-        text: String,
-        /// What this distribution takes.
-        wanted: &'static str,
-    },
-    /// Sizes so uneven that those of a trial have nothing to do with their mean.
-    #[error(
-        "{0:?}: half of the flows would be smaller than a byte, and hardly a trial has one of those that make up the mean: \
-         write a smaller sigma, a larger shape or a larger mean"
-    )]
-    Uneven(String),
-    /// A table is wrong.
-    #[error("line {line}: {problem}")]
-    Line {
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong.
-        problem: &'static str,
-    },
-    /// Flows have a byte at least, so that these have another mean.
-    #[error("half of the flows of this table would be smaller than a byte: give sizes in bytes")]
-    Small,
-    /// A table lacks its begin or its end.
-    #[error("a table of sizes begins at 0 percent and ends at 100")]
-    Incomplete,
-}
-
-impl SizeTable {
-    /// The tables that come with the crate, by name.
-    ///
-    /// # Errors
-    /// A table that is wrong.
-    pub fn shipped() -> Result<Vec<(&'static str, Self)>, SizeError> {
-        TABLES.iter().map(|(name, text)| Ok((*name, Self::parse(text)?))).collect()
+    /// The same as whole bytes, at least one.
+    fn quantile(&self, u: f64) -> Bytes {
+        Bytes::new((self.exact_quantile(u) as u64).max(1))
     }
 
-    /// Sizes in bytes and the probability of at most that size, both rising, from 0 to 1.
-    pub fn knots(&self) -> &[(f64, f64)] {
-        &self.knots
-    }
+    /// The mean in bytes, before sizes are cut to whole bytes.
+    fn mean(&self) -> f64;
 
-    /// Reads lines of a size in bytes and the percentage of flows up to it, separated by a comma or blanks;
-    /// `#` begins a comment, and a line of names may come first. (The format of the usual files of this field
-    /// is one of these.)
-    pub fn parse(text: &str) -> Result<Self, SizeError> {
-        let mut knots: Vec<(f64, f64)> = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            let header = knots.is_empty() && line.starts_with(|first: char| first.is_alphabetic());
-            if line.is_empty() || header {
-                continue;
-            }
-            let wrong = |problem| SizeError::Line { line: number + 1, problem };
-            let knot = read_knot(line).ok_or_else(|| wrong("here stand a size and a percentage"))?;
-            if knots.last().is_some_and(|last| knot.0 < last.0 || knot.1 < last.1) {
-                return Err(wrong("sizes and percentages must not fall"));
-            }
-            knots.push(knot);
+    /// Refuses sizes so uneven that those of a trial have nothing to do with their mean.
+    fn checked(self, written: &Arguments<'_>) -> Result<Self, ElementError> {
+        if self.exact_quantile(0.5) >= 1.0 {
+            return Ok(self);
         }
-        match (knots.first(), knots.last()) {
-            (Some((_, 0.0)), Some((_, 1.0))) => Self { knots }.checked(),
-            _ => Err(SizeError::Incomplete),
-        }
+        Err(written.bad(
+            HEAD,
+            "half of the flows would be smaller than a byte, and hardly a trial has one of those that make up the mean: \
+             write a smaller sigma, a larger shape or a larger mean",
+        ))
     }
-
-    /// Refuses sizes that are cut to whole bytes up to several times what they are.
-    fn checked(self) -> Result<Self, SizeError> {
-        if self.quantile(0.5) < 1.0 { Err(SizeError::Small) } else { Ok(self) }
-    }
-
-    /// The mean in bytes.
-    pub fn mean(&self) -> f64 {
-        let pairs = self.knots.windows(2);
-        pairs.map(|pair| (pair[0].0 + pair[1].0) / 2.0 * (pair[1].1 - pair[0].1)).sum()
-    }
-
-    fn quantile(&self, u: f64) -> f64 {
-        let above = self.knots.partition_point(|knot| knot.1 <= u).clamp(1, self.knots.len() - 1);
-        let ((low, from), (high, to)) = (self.knots[above - 1], self.knots[above]);
-        if to > from { low + (u - from) / (to - from) * (high - low) } else { high }
-    }
-}
-
-fn read_knot(line: &str) -> Option<(f64, f64)> {
-    let mut fields =
-        line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).map(|field| field.parse::<f64>().ok());
-    let (size, percent) = (fields.next()??, fields.next()??);
-    let sound =
-        size >= 0.0 && size.is_finite() && (0.0..=100.0).contains(&percent) && fields.next().is_none();
-    sound.then_some((size, percent / 100.0))
 }
 
 impl SizeDistribution {
     /// The size below which a flow is with probability `u`, 0 <= u < 1: whole bytes, at least one.
     pub fn quantile(&self, u: f64) -> Bytes {
-        match self {
-            Self::Fixed(size) => *size,
-            _ => Bytes::new((self.exact_quantile(u) as u64).max(1)),
-        }
-    }
-
-    /// The same before it is cut to whole bytes.
-    fn exact_quantile(&self, u: f64) -> f64 {
-        match self {
-            Self::Table(table) => table.quantile(u),
-            Self::Lognormal { mu, sigma } => {
-                libm::exp(mu + sigma * normal_quantile(u.max(f64::MIN_POSITIVE)))
-            }
-            Self::Pareto { minimum, shape } => minimum * libm::pow(1.0 - u, -1.0 / shape),
-            Self::Fixed(size) => size.get() as f64,
-        }
+        sizes!(self, sizes => sizes.quantile(u))
     }
 
     /// The mean in bytes, before sizes are cut to whole bytes.
     pub fn mean(&self) -> f64 {
-        match self {
-            Self::Table(table) => table.mean(),
-            Self::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma / 2.0),
-            Self::Pareto { minimum, shape } => minimum * shape / (shape - 1.0),
-            Self::Fixed(size) => size.get() as f64,
-        }
+        sizes!(self, sizes => sizes.mean())
     }
 }
 
-/// The name of a table that comes with the crate, or `fixed:`, `lognormal:` or `pareto:` with parameters.
-impl FromStr for SizeDistribution {
-    type Err = SizeError;
+/// Always the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedSize {
+    size: NonZeroU64,
+}
 
-    fn from_str(text: &str) -> Result<Self, SizeError> {
-        if let Some((_, knots)) = TABLES.iter().find(|(name, _)| *name == text) {
-            return Ok(Self::Table(SizeTable::parse(knots)?));
-        }
-        let (kind, rest) = text.split_once(':').ok_or_else(|| SizeError::Unknown(text.to_owned()))?;
-        let wrong = |wanted| SizeError::Parameters { text: text.to_owned(), wanted };
-        let sizes = match kind {
-            "fixed" => {
-                let size = parse_bytes(rest).ok().filter(|size| *size > Bytes::ZERO);
-                Self::Fixed(size.ok_or_else(|| wrong(FIXED))?)
-            }
-            "lognormal" => {
-                let (mean, sigma) = mean_and(rest, "sigma")
-                    .filter(|(_, sigma)| *sigma >= 0.0)
-                    .ok_or_else(|| wrong(LOGNORMAL))?;
-                Self::Lognormal { mu: libm::log(mean) - sigma * sigma / 2.0, sigma }
-            }
-            "pareto" => {
-                let (mean, shape) =
-                    mean_and(rest, "shape").filter(|(_, shape)| *shape > 1.0).ok_or_else(|| wrong(PARETO))?;
-                Self::Pareto { minimum: mean * (shape - 1.0) / shape, shape }
-            }
-            _ => return Err(SizeError::Unknown(text.to_owned())),
-        };
-        if sizes.exact_quantile(0.5) < 1.0 { Err(SizeError::Uneven(text.to_owned())) } else { Ok(sizes) }
+impl Declared for FixedSize {
+    const FORMS: &'static [Form] = &[Form {
+        name: "fixed",
+        words: "Every flow has this size.",
+        head: Some(Key { name: "size", takes: Takes::Amount, words: "Size of every flow." }),
+        keys: &[],
+        example: "fixed:1000B",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        Ok(Self { size: written.needed(written.amount(HEAD)?, "a size")? })
     }
 }
 
-/// `mean=SIZE,KEY=NUMBER`.
-fn mean_and(text: &str, key: &str) -> Option<(f64, f64)> {
-    let (first, second) = text.split_once(',')?;
-    let mean = parse_bytes(first.trim().strip_prefix("mean=")?).ok().filter(|mean| *mean > Bytes::ZERO)?;
-    let value = second.trim().strip_prefix(key)?.strip_prefix('=')?.parse::<f64>().ok()?;
-    value.is_finite().then_some((mean.get() as f64, value))
+impl DeclaredSizes for FixedSize {
+    fn exact_quantile(&self, _u: f64) -> f64 {
+        self.size.get() as f64
+    }
+
+    fn quantile(&self, _u: f64) -> Bytes {
+        Bytes::new(self.size.get())
+    }
+
+    fn mean(&self) -> f64 {
+        self.size.get() as f64
+    }
+}
+
+const MEAN: Key = Key { name: "mean", takes: Takes::Amount, words: "Mean size; required." };
+
+/// The mean in bytes.
+fn read_mean(written: &Arguments<'_>) -> Result<f64, ElementError> {
+    Ok(written.needed(written.amount("mean")?, "a mean")?.get() as f64)
+}
+
+/// The logarithm of the size is normal with this mean and standard deviation (natural logarithm of bytes).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LognormalSizes {
+    mu: f64,
+    sigma: f64,
+}
+
+impl Declared for LognormalSizes {
+    const FORMS: &'static [Form] = &[Form {
+        name: "lognormal",
+        words: "The logarithm of the size is normal.",
+        head: None,
+        keys: &[
+            MEAN,
+            Key {
+                name: "sigma",
+                takes: Takes::Other("a number from 0"),
+                words: "Standard deviation of the logarithm; required.",
+            },
+        ],
+        example: "lognormal:mean=100kB,sigma=2",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let mean = read_mean(written)?;
+        let sigma = written.with("sigma", |text| match text.parse::<f64>() {
+            Ok(sigma) if sigma >= 0.0 && sigma.is_finite() => Ok(sigma),
+            _ => Err(format!("`{text}` is not a number from 0; write one like 2")),
+        })?;
+        let sigma = written.needed(sigma, "sigma")?;
+        Self { mu: libm::log(mean) - sigma * sigma / 2.0, sigma }.checked(written)
+    }
+}
+
+impl DeclaredSizes for LognormalSizes {
+    fn exact_quantile(&self, u: f64) -> f64 {
+        libm::exp(self.mu + self.sigma * normal_quantile(u.max(f64::MIN_POSITIVE)))
+    }
+
+    fn mean(&self) -> f64 {
+        libm::exp(self.mu + self.sigma * self.sigma / 2.0)
+    }
+}
+
+/// `P(size > s) = (minimum / s)^shape`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParetoSizes {
+    minimum: f64,
+    shape: f64,
+}
+
+impl Declared for ParetoSizes {
+    const FORMS: &'static [Form] = &[Form {
+        name: "pareto",
+        words: "Pareto sizes: P(size > s) = (minimum / s)^shape.",
+        head: None,
+        keys: &[
+            MEAN,
+            Key {
+                name: "shape",
+                takes: Takes::Other("a number above 1"),
+                words: "Exponent; the mean exists only above 1; required.",
+            },
+        ],
+        example: "pareto:mean=100kB,shape=1.5",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let mean = read_mean(written)?;
+        let shape = written.with("shape", |text| match text.parse::<f64>() {
+            Ok(shape) if shape > 1.0 && shape.is_finite() => Ok(shape),
+            _ => Err(format!("`{text}` is not a number above 1; write one like 1.5")),
+        })?;
+        let shape = written.needed(shape, "a shape")?;
+        Self { minimum: mean * (shape - 1.0) / shape, shape }.checked(written)
+    }
+}
+
+impl DeclaredSizes for ParetoSizes {
+    fn exact_quantile(&self, u: f64) -> f64 {
+        self.minimum * libm::pow(1.0 - u, -1.0 / self.shape)
+    }
+
+    fn mean(&self) -> f64 {
+        self.minimum * self.shape / (self.shape - 1.0)
+    }
 }
 
 #[cfg(test)]
@@ -271,10 +231,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let message = |text: &str| text.parse::<SizeDistribution>().unwrap_err().to_string();
-        assert!(message("web").contains("websearch"));
+        assert!(message("web").contains("websearch, facebook_hadoop"));
         assert!(message("pareto:mean=1kB,shape=1").contains("above 1"));
-        assert_eq!(message("fixed:0B"), "\"fixed:0B\": write a size above zero, as in fixed:1000B");
-        assert!(message("lognormal:mean=100kB,sigma=-1").ends_with("sigma=2"));
+        assert_eq!(message("fixed:0B"), "sizes fixed: 0B: the size must be above zero; write one like 75kB");
+        assert!(message("lognormal:mean=100kB,sigma=-1").ends_with("write one like 2"));
         for uneven in [
             "lognormal:mean=100kB,sigma=200",
             "lognormal:mean=100kB,sigma=4.9",

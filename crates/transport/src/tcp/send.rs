@@ -11,7 +11,7 @@ use crate::session::{Ticks, finish};
 use crate::settings::SendSettings;
 use crate::tcp::stream::Stream;
 use crate::wait::Waiter;
-use trialwise_protocol::application::{Job, jobs};
+use trialwise_protocol::load::Job;
 use trialwise_protocol::report::{Ending, Totals};
 
 /// Bytes handed to the kernel at once.
@@ -32,7 +32,7 @@ struct Sender<'a> {
 /// Sends until the load is done, its time is over, or a signal comes, and reports.
 pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
     let clock = Clock::start();
-    let jobs = VecDeque::from(jobs(&settings.load));
+    let jobs = VecDeque::from(settings.load.jobs());
     let mut sender = Sender {
         settings,
         report: Report::create(settings.report.as_deref(), clock)?,

@@ -11,7 +11,8 @@ use crate::settings::SendSettings;
 use crate::system::{check, connect, get_option, set_buffer, set_option, socket};
 use crate::tcp::info::Info;
 use crate::tcp::{read, set_congestion, write};
-use trialwise_protocol::application::{Application, Completion, Job, Supply};
+use trialwise_protocol::application::{Application, Completion};
+use trialwise_protocol::load::{Job, Supply};
 use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 
 /// What an application that sets the rate writes at once: a full packet of 1500 bytes with time stamps.

@@ -15,8 +15,9 @@ use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Family, Inbox, Socket};
 use crate::wait::{Waiter, gather};
-use trialwise_protocol::application::{Application, Job, jobs};
+use trialwise_protocol::application::Application;
 use trialwise_protocol::frame::{Frame, Name, Way, write_close};
+use trialwise_protocol::load::Job;
 use trialwise_protocol::opening::Opening;
 use trialwise_protocol::report::{Ending, Sample, Totals};
 use trialwise_protocol::scheme::{Scheme, SchemeError};
@@ -60,7 +61,7 @@ pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
         .map_err(usage)?;
     scheme.sender(Time::ZERO, true).map_err(usage)?;
     let clock = Clock::start();
-    let jobs = VecDeque::from(jobs(&settings.load));
+    let jobs = VecDeque::from(settings.load.jobs());
     let totals = Totals::of_udp(jobs.len());
     let mut sender = Sender {
         settings,

@@ -1,14 +1,14 @@
 //! First in, first out; an arrival beyond the limit pushes out one that waits, each with the same probability.
 
 use trialwise_units::Time;
+use trialwise_units::element::{Arguments, Declared, ElementError, Form};
 
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally};
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::{Declared, Key};
-use crate::spec::{LimitSpec, SpecError, Surroundings};
+use crate::error::SpecError;
+use crate::queue::{LimitSpec, Surroundings};
 
 /// Multiplier and increment of a linear congruential generator (Knuth, MMIX).
 const STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
@@ -62,17 +62,21 @@ impl<P: Send> Queue<P> for DropRandom<P> {
 
 /// `droprandom:packets=50`
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct DropRandomSpec {
+pub struct DropRandomSpec {
     /// At least one limit.
     pub(crate) limit: LimitSpec,
 }
 
 impl Declared for DropRandomSpec {
-    const NAME: &'static str = "droprandom";
-    const WORDS: &'static str = "An arrival beyond the limit pushes out one that waits, at random.";
-    const KEYS: &'static [Key] = &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP];
+    const FORMS: &'static [Form] = &[Form {
+        name: "droprandom",
+        words: "An arrival beyond the limit pushes out a waiting packet, chosen at random.",
+        head: None,
+        keys: &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP],
+        example: "droprandom:packets=50",
+    }];
 
-    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         Ok(Self { limit: LimitSpec::required(arguments)? })
     }
 }

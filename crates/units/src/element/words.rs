@@ -1,6 +1,6 @@
 //! Known words, and the nearest of them to one that is not known.
 
-use crate::spec::SpecError;
+use super::ElementError;
 
 /// `, did you mean …`, when a word is near.
 pub(super) fn suggestion(nearest: Option<&str>) -> String {
@@ -8,17 +8,13 @@ pub(super) fn suggestion(nearest: Option<&str>) -> String {
 }
 
 /// The error that says a word is unknown.
-pub(crate) fn unknown(what: impl Into<String>, found: &str, allowed: &'static [&'static str]) -> SpecError {
-    SpecError::UnknownWord {
-        what: what.into(),
-        found: found.to_owned(),
-        nearest: nearest(found, allowed),
-        allowed,
-    }
+pub fn unknown(what: impl Into<String>, found: &str, known: Vec<&'static str>) -> ElementError {
+    let nearest = nearest(found, &known);
+    ElementError::UnknownWord { what: what.into(), found: found.to_owned(), nearest, known }
 }
 
 /// The known word with the smallest edit distance, at most a third of its length.
-fn nearest(found: &str, known: &'static [&'static str]) -> Option<&'static str> {
+fn nearest(found: &str, known: &[&'static str]) -> Option<&'static str> {
     let near = known.iter().map(|word| (edit_distance(found, word), *word));
     let near = near.filter(|(distance, word)| *distance <= word.len().div_ceil(3));
     near.min_by_key(|(distance, _)| *distance).map(|(_, word)| word)

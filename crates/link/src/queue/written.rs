@@ -1,13 +1,10 @@
 //! What queues are written with: limits, and the link around them.
 
+use trialwise_units::element::{Arguments, ElementError, Key, Takes};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::queue::{Limit, QueueSpec};
-use crate::spec::SpecError;
-use crate::spec::arguments::Arguments;
-use crate::spec::declared::Key;
-
-pub(crate) const FULL_PACKET: Bytes = Bytes::new(1500);
+use crate::spec::{FULL_PACKET, SpecError};
 
 /// Limits as written; all that are given hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,30 +32,28 @@ pub struct Surroundings {
 
 impl LimitSpec {
     pub(crate) const PACKETS: Key =
-        Key { name: "packets", takes: "a whole number", words: "At most so many packets." };
-    pub(crate) const BYTES: Key = Key { name: "bytes", takes: "a size", words: "At most so many bytes." };
+        Key { name: "packets", takes: Takes::Count, words: "Maximum number of packets." };
+    pub(crate) const BYTES: Key =
+        Key { name: "bytes", takes: Takes::Amount, words: "Maximum number of bytes." };
     pub(crate) const BDP: Key = Key {
         name: "bdp",
-        takes: "a number",
-        words: "At most so many bandwidth-delay products, of rate and round trip.",
+        takes: Takes::Number,
+        words: "Maximum length in bandwidth-delay products (rate times round trip).",
     };
 
     /// Those that are given.
-    pub(crate) fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
-        let bytes = arguments.get("bytes")?;
-        if bytes == Some(Bytes::ZERO) {
-            return Err(arguments.bad("bytes", "0 would let nothing pass; write one like 75kB".to_owned()));
-        }
+    pub(crate) fn read(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
+        let bytes = arguments.amount("bytes")?.map(|bytes| Bytes::new(bytes.get()));
         Ok(Self { packets: arguments.count("packets")?, bytes, bdp: arguments.number("bdp")? })
     }
 
     /// Those that are given, at least one.
-    pub(crate) fn required(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+    pub(crate) fn required(arguments: &Arguments<'_>) -> Result<Self, ElementError> {
         let limits = Self::read(arguments)?;
         if limits.is_given() {
             return Ok(limits);
         }
-        Err(arguments.missing("a limit (packets, bytes or bdp)", "packets=50"))
+        Err(arguments.missing("a limit (packets, bytes or bdp)"))
     }
 
     /// These, or so many packets where none is given.
@@ -83,7 +78,7 @@ impl LimitSpec {
 }
 
 fn bdp_bytes(factor: f64, surroundings: &Surroundings) -> Result<Bytes, SpecError> {
-    let round_trip = surroundings.round_trip.ok_or_else(|| SpecError::Missing {
+    let round_trip = surroundings.round_trip.ok_or_else(|| ElementError::Missing {
         what: "a limit in bdp".to_owned(),
         missing: "a delay, from which the round-trip time follows",
         example: "packets=50",
@@ -98,7 +93,7 @@ impl QueueSpec {
     ///
     /// # Errors
     /// What the queue with that name of ours would refuse.
-    pub fn from_mahimahi(name: &str, arguments: &str) -> Result<Self, SpecError> {
+    pub fn from_mahimahi(name: &str, arguments: &str) -> Result<Self, ElementError> {
         let name = match name {
             "codel" => "codel-mahimahi",
             "pie" => "pie-mahimahi",
