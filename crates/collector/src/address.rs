@@ -12,7 +12,7 @@ const ROOTS: &str = ".postgresql/root.crt";
 
 /// `sslmode`: whether to speak inside TLS, and what the server must prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// In the open.
     Disable,
     /// In the open, and inside TLS where that is refused.
@@ -41,7 +41,7 @@ impl Mode {
     }
 
     /// Whether to connect inside TLS, at each attempt.
-    pub(super) const fn attempts(self) -> &'static [bool] {
+    pub(crate) const fn attempts(self) -> &'static [bool] {
         match self {
             Self::Disable => &[false],
             Self::Allow => &[false, true],
@@ -51,7 +51,7 @@ impl Mode {
     }
 
     /// Whether there must be certificates to trust.
-    pub(super) const fn needs_roots(self) -> bool {
+    pub(crate) const fn needs_roots(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
     }
 }
@@ -59,10 +59,10 @@ impl Mode {
 /// A URL that was read.
 #[derive(Clone)]
 pub(crate) struct Address {
-    pub(super) config: Config,
-    pub(super) mode: Mode,
+    pub(crate) config: Config,
+    pub(crate) mode: Mode,
     /// The certificates that are trusted, a file in PEM.
-    pub(super) roots: Option<PathBuf>,
+    pub(crate) roots: Option<PathBuf>,
 }
 
 impl Address {

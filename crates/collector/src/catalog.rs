@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use trialwise_streams::protocol::{Field, METADATA_NAME, Schema};
 
-use crate::loader::store::TableId;
+use crate::store::TableId;
 
 /// Columns that every table has (OML.md section 8); no field's column has such a name.
 pub(crate) const OWN_COLUMNS: [&str; 5] =

@@ -12,10 +12,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 
 use crate::clock::now_micros;
-use crate::config::{Config, Store};
+use crate::config::{Config, Stop, Stopping, Store};
 use crate::counters::{Counters, Counting};
 use crate::descriptors::Shares;
-use crate::loader::{self, Source, Stop, Stopping};
+use crate::loader::{self, Source};
 use crate::server::{self, Context, Lobby};
 use crate::spool::{Spool, SpoolError};
 use crate::status::{Status, Watch};

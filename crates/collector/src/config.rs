@@ -5,15 +5,28 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use trialwise_streams::protocol::Limits;
 use trialwise_streams::tls::Identity;
 
-use crate::postgresql::Address;
+use crate::address::Address;
 
 /// OML's port.
 pub const DEFAULT_PORT: u16 = 3003;
+
+/// Whether what empties the spool goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It does.
+    Never,
+    /// It ends when the spool is empty, or at this time.
+    By(Instant),
+}
+
+/// Told from outside to what empties the spool.
+pub(crate) type Stopping = Arc<Mutex<Stop>>;
 
 /// Everything that a collector needs to know.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use trialwise_streams::native::RowDecoder;
 use trialwise_streams::protocol::{Advance, Content, Damage, Decoder, Event, Header, Limits, Row, Schema};
 
-use super::store::TableId;
 use crate::status::Watched;
+use crate::store::TableId;
 
 /// Reads rows and says what they are.
 enum Reader {
@@ -16,38 +16,38 @@ enum Reader {
 }
 
 /// A live connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     reader: Reader,
     header: Header,
-    pub(super) place: Place,
+    pub(crate) place: Place,
     /// Changed since it was last kept.
-    pub(super) changed: bool,
+    pub(crate) changed: bool,
     /// A text row longer than the limit is being passed over.
     inside_line: bool,
 }
 
 /// Where a connection's rows go.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) sender: i64,
+pub(crate) struct Place {
+    pub(crate) sender: i64,
     /// What is added to a row's time stamp (OML.md section 7).
-    pub(super) offset: f64,
+    pub(crate) offset: f64,
     /// Tables by stream; nothing where the store cannot have the table.
-    pub(super) tables: BTreeMap<u32, Option<Target>>,
+    pub(crate) tables: BTreeMap<u32, Option<Target>>,
     /// What is seen of it besides.
-    pub(super) watched: Watched,
+    pub(crate) watched: Watched,
 }
 
 /// The table of a stream.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) table: TableId,
+pub(crate) struct Target {
+    pub(crate) table: TableId,
     /// Where the values of its columns are in a row, when that is not in their order.
-    pub(super) order: Option<Vec<usize>>,
+    pub(crate) order: Option<Vec<usize>>,
 }
 
 /// Takes what a connection says.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     type Error;
 
     fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Self::Error>;
@@ -66,14 +66,14 @@ fn unbounded_header(limits: Limits) -> Limits {
 
 impl Connection {
     /// Reads the header of an OML connection.
-    pub(super) fn oml(text: &[u8], bounds: Limits) -> Option<Self> {
+    pub(crate) fn oml(text: &[u8], bounds: Limits) -> Option<Self> {
         let decoder = read_header(text, unbounded_header(bounds))?;
         let header = decoder.header().clone();
         Some(Self::new(Reader::Oml(Box::new(decoder), Vec::new()), header))
     }
 
     /// Reads the header of a native connection.
-    pub(super) fn native(text: &[u8], bounds: Limits) -> Option<Self> {
+    pub(crate) fn native(text: &[u8], bounds: Limits) -> Option<Self> {
         let header = read_header(text, unbounded_header(bounds))?.header().clone();
         let decoder = RowDecoder::new(header.clone()).ok()?;
         Some(Self::new(Reader::Native(Box::new(decoder)), header))
@@ -85,12 +85,12 @@ impl Connection {
         Self { reader, header, place, changed: true, inside_line: false }
     }
 
-    pub(super) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
     /// Takes what came next.
-    pub(super) fn take<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), S::Error> {
+    pub(crate) fn take<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), S::Error> {
         self.changed = true;
         let mut late = Vec::new();
         match &mut self.reader {
@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// Nothing more will come: what is unfinished is damaged.
-    pub(super) fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+    pub(crate) fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         if let Reader::Oml(decoder, kept) = &mut self.reader {
             decoder.finish();
             decode(decoder, kept, &mut self.place, sink, &mut Vec::new())?;
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     /// What [`Self::restore`] needs, between two pieces.
-    pub(super) fn state(&self) -> Vec<u8> {
+    pub(crate) fn state(&self) -> Vec<u8> {
         let (kind, kept): (_, &[u8]) = match &self.reader {
             Reader::Native(_) => (NATIVE, &[]),
             Reader::Oml(decoder, kept) if self.inside_line || cut_inside_line(decoder) => {
@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// A connection as it was when its state was kept; its tables have to be looked up again.
-    pub(super) fn restore(state: &[u8], bounds: Limits) -> Option<Self> {
+    pub(crate) fn restore(state: &[u8], bounds: Limits) -> Option<Self> {
         let (&kind, rest) = state.split_first()?;
         let (sender, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;

@@ -19,10 +19,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod address;
 mod catalog;
 mod clock;
 mod collector;
 mod config;
+mod connection;
 mod counters;
 mod descriptors;
 mod forward;
@@ -30,10 +32,12 @@ mod loader;
 mod parquet;
 mod postgresql;
 mod reason;
+mod scan;
 mod server;
 mod spool;
 mod sqlite;
 mod status;
+mod store;
 mod values;
 mod wire;
 

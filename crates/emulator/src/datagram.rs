@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(segments.iter().map(|segment| segment.last).collect::<Vec<_>>(), [false, false, true]);
         let buffer = segments[0].buffer;
         assert!(segments.iter().all(|segment| segment.buffer == buffer));
-        segments.iter().for_each(|segment| pool.release_one(segment));
+        segments.iter().for_each(|segment| pool.release(segment.buffer, 1));
         assert_eq!(pool.keep(VNET + 2_540, 1), buffer, "the buffer is used again");
     }
 
@@ -154,7 +154,7 @@ mod tests {
                 pool.reading()[..length].fill(byte);
                 let packets: Vec<Datagram> = split(&mut pool, length, Time::ZERO).collect();
                 assert!(!packets.is_empty());
-                packets.iter().for_each(|packet| pool.release_one(packet));
+                packets.iter().for_each(|packet| pool.release(packet.buffer, 1));
             }
         }
     }

@@ -192,13 +192,13 @@ impl Way {
                 self.delivered.add(size);
                 self.lateness.record(now - exit.time);
                 if self.gate.as_ref().is_some_and(|gate| gate.takes(&exit.packet, pool)) {
-                    return pool.release_one(&exit.packet);
+                    return pool.release(exit.packet.buffer, 1);
                 }
                 self.joiner.add(exit.packet, pool, device);
             }
             Fate::Dropped { .. } => {
                 self.dropped.add(size);
-                pool.release_one(&exit.packet);
+                pool.release(exit.packet.buffer, 1);
             }
         }
     }
@@ -339,7 +339,7 @@ impl Engine {
                     let delivered = record_of(way.direction, &exit.packet, Fate::Delivered, now, now);
                     log.add(&Record { event: Event::Held, ..delivered });
                 }
-                self.pool.release_one(&exit.packet);
+                self.pool.release(exit.packet.buffer, 1);
             }
             let left = way.link.held();
             way.held += left;

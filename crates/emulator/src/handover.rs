@@ -9,9 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use crate::device::DeviceKind;
+use crate::end::End;
 use crate::error::{Error, Stage};
 use crate::helper;
-use crate::namespaces::End;
 
 /// Where the helper has its side of the socket.
 const SOCKET: RawFd = 3;

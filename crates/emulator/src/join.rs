@@ -62,7 +62,7 @@ impl Joiner {
         }
         if datagram.kind == Kind::Whole {
             self.refused += u64::from(write_whole(&datagram, pool, device).is_err());
-            return pool.release_one(&datagram);
+            return pool.release(datagram.buffer, 1);
         }
         if self.open.len() == STREAMS {
             self.write(0, pool, device);

@@ -2,11 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command};
 
 use crate::device::{Device, DeviceKind};
+use crate::end::End;
 use crate::error::{Error, Stage};
 use crate::handover::{Block, Handover, Made};
 use crate::helper;
@@ -22,36 +22,6 @@ const DEVICE_QUEUE: u32 = 4096;
 const DEVICE: &str = "path0";
 /// What making namespaces and devices takes: CAP_NET_ADMIN and CAP_SYS_ADMIN (capabilities(7)).
 const CAPABILITIES: u64 = 1 << 12 | 1 << 21;
-
-/// One end of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
-    /// Where the sender runs.
-    Sender,
-    /// Where the receiver runs.
-    Receiver,
-}
-
-impl End {
-    /// The end's IPv4 address (in RFC 6598's shared space).
-    pub const fn address(self) -> Ipv4Addr {
-        Ipv4Addr::new(100, 64, 0, 1 + self as u8)
-    }
-
-    /// The end's IPv6 address (unique local, RFC 4193).
-    pub const fn address6(self) -> Ipv6Addr {
-        Ipv6Addr::new(0xfd74, 0x7269, 0x616c, 0, 0, 0, 0, 1 + self as u16)
-    }
-
-    /// The end at the other side.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-}
 
 /// Which devices the ends have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use crate::device::Device;
 use crate::emulator::Emulator;
+use crate::end::End;
 use crate::error::{Error, Stage};
 use crate::log::PacketLog;
-use crate::namespaces::{End, Namespaces, Shape};
+use crate::namespaces::{Namespaces, Shape};
 use crate::path::{PathError, PathSettings};
 use crate::relay::Relay;
 use crate::report::Report;

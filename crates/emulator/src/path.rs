@@ -8,9 +8,10 @@ use trialwise_units::{Seed, Time};
 
 use crate::datagram::Datagram;
 use crate::emulator::Emulator;
+use crate::end::End;
 use crate::error::Error;
 use crate::log::PacketLog;
-use crate::namespaces::{End, NamespaceSettings, Namespaces};
+use crate::namespaces::{NamespaceSettings, Namespaces};
 use crate::report::Report;
 
 /// What a path is like.

@@ -1,7 +1,5 @@
 //! Buffers of frames, used again and again.
 
-use crate::datagram::Datagram;
-
 /// Most frames fit the first size; what is in flight at a gigabit fits memory because a small packet takes a small buffer.
 const SIZES: [usize; 3] = [2048, 8192, 66_048];
 const LARGE: usize = SIZES.len() - 1;
@@ -64,10 +62,6 @@ impl Pool {
         if kept.references == 0 {
             self.free[kept.size].push(buffer);
         }
-    }
-
-    pub(crate) fn release_one(&mut self, datagram: &Datagram) {
-        self.release(datagram.buffer, 1);
     }
 
     /// Buffers of which something is inside.

@@ -32,6 +32,7 @@
 
 mod delay;
 mod element;
+mod error;
 mod link;
 pub mod log;
 mod loss;
@@ -47,6 +48,7 @@ mod trace;
 
 pub use delay::{BatchSpec, Batches, Delay, DelaySpec, Distribution, OrderedDelay, ReorderingDelay};
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
+pub use error::SpecError;
 pub use link::{Counters, Exit, Fate, Link};
 pub use loss::{
     Bernoulli, GilbertElliott, GilbertElliottParameters, LossSpec, Pattern, PatternError, PatternLoss,
@@ -56,12 +58,13 @@ pub use outage::{Outage, OutageSpec};
 pub use packet::{Ecn, Packet, Tally};
 pub use policer::{Policer, PolicerSpec};
 pub use queue::{
-    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, MahimahiPie,
-    MahimahiPieParameters, Pie, PieParameters, Queue, QueueSpec, Red, RedParameters, Waiting,
+    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, LimitSpec,
+    MahimahiPie, MahimahiPieParameters, Pie, PieParameters, Queue, QueueSpec, Red, RedParameters,
+    Surroundings, Waiting,
 };
 pub use rate::{ConstantRate, RateSpec, TraceRate};
 pub use series::{Series, SeriesError};
-pub use spec::{ElementSpec, LimitSpec, LinkSpec, SpecError, Surroundings};
+pub use spec::{ElementSpec, LinkSpec};
 pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
     Trace, TraceError,

@@ -3,6 +3,25 @@
 use std::ops::{AddAssign, Sub};
 
 use trialwise_units::Bytes;
+use trialwise_units::element::{Arguments, ElementError};
+
+/// An IP packet that fills a frame of Ethernet.
+pub(crate) const FULL_PACKET: Bytes = Bytes::new(1500);
+/// Of bytes that are added up again and again, this many at most.
+pub(crate) const MAX_BYTES: Bytes = Bytes::new(u32::MAX as u64);
+
+/// Bytes of a key that are added up again and again: at most 4 GiB, so that no sum of them overflows.
+pub(crate) fn bounded(
+    written: &Arguments<'_>,
+    key: &str,
+    given: Option<Bytes>,
+    what: &str,
+) -> Result<Option<Bytes>, ElementError> {
+    if given.is_some_and(|bytes| bytes > MAX_BYTES) {
+        return Err(written.bad(key, format!("more than {} bytes are not {what}", MAX_BYTES.get())));
+    }
+    Ok(given)
+}
 
 /// A packet as a link sees it: its size, its ECN field and its flow.
 ///

@@ -4,7 +4,7 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Ke
 use trialwise_units::{Bytes, Rate, Time, elements};
 
 use crate::element::{Cause, Gate, Verdict};
-use crate::spec::FULL_PACKET;
+use crate::packet::FULL_PACKET;
 
 /// Tokens are counted in bytes / (8 · 10¹²), so that a rate in bits per second fills whole ones in each
 /// picosecond.

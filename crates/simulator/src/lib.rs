@@ -49,7 +49,6 @@ mod link_kind;
 mod marking;
 mod metrics;
 mod network;
-mod observer;
 mod packet;
 mod parameters;
 pub mod path;
@@ -86,8 +85,7 @@ pub use fluid::{
 pub use framing::Framing;
 pub use index::{FlowId, HostId, NodeId, PortId};
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
-pub use network::Snapshot;
-pub use observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
+pub use network::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, controller_parameters, set_controller};
 pub use port::PortStatistics;
 pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};

@@ -3,8 +3,7 @@
 use trialwise_units::Time;
 
 use crate::index::{FlowId, PortId};
-use crate::network::Snapshot;
-use crate::observer::Observer;
+use crate::network::{Observer, Snapshot};
 
 /// Samples of chosen ports and flows at every look; tables have a row for each look and a column for each port
 /// or flow.

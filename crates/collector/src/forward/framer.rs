@@ -3,7 +3,7 @@
 use trialwise_streams::native::{Relayed, RowDecoder};
 use trialwise_streams::protocol::{Advance, DamageKind, Decoder, Event, Header, Limits, Schema};
 
-use crate::loader::connection::read_header;
+use crate::connection::read_header;
 use crate::status::Watched;
 
 /// Longest row that is passed on; with it a frame stays below what the native protocol takes.

@@ -9,7 +9,6 @@
 mod domain;
 mod domains;
 mod framer;
-mod handle;
 mod note;
 mod session;
 
@@ -25,14 +24,13 @@ use tokio::task::LocalSet;
 use trialwise_streams::protocol::Limits;
 use trialwise_streams::tls::Trust;
 
-use crate::config::{Access, Upstream as Settings};
+use crate::config::{Access, Stop, Upstream as Settings};
 use crate::counters::Counting;
-use crate::loader::Stop;
-use crate::loader::scan::Scan;
+use crate::scan::Scan;
 use crate::spool::Spool;
 use crate::spool::segment::Next;
+use crate::status::Forwarding;
 use domains::{Domains, Place};
-pub(crate) use handle::Forwarding;
 
 /// Bytes of frames that may wait for acknowledgement.
 const WINDOW: usize = 16 << 20;

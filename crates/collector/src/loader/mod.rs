@@ -4,27 +4,25 @@
 //! loader may so begin anywhere before: what a database has, it passes over. A database that cannot be written is
 //! put off while the others go on; later the loader goes back for it.
 
-pub(crate) mod connection;
-pub(crate) mod scan;
-pub(crate) mod store;
 mod tables;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Stop, Stopping};
 use crate::counters::Counting;
-use crate::forward::{Forwarder, Forwarding};
+use crate::forward::Forwarder;
 use crate::parquet::Parquet;
 use crate::postgresql::PostgreSql;
+use crate::scan::Scan;
 use crate::spool::Spool;
 use crate::spool::record::{Body, Record};
 use crate::spool::segment::Next;
 use crate::sqlite::Sqlite;
-use scan::Scan;
-use store::{Databases, Domain, Store, StoreError};
+use crate::status::Forwarding;
+use crate::store::{Databases, Domain, Store, StoreError};
 use tables::Tables;
 
 /// Bytes of the spool that go into one transaction, about.
@@ -37,18 +35,6 @@ const IDLE: Duration = Duration::from_secs(2);
 const PUT_OFF: Duration = Duration::from_secs(1);
 /// A stop is noticed after so long.
 const NOTICE: Duration = Duration::from_millis(50);
-
-/// When the loader ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// Not yet.
-    Never,
-    /// When everything is loaded, or at a time.
-    By(Instant),
-}
-
-/// Told to the loader from outside.
-pub(crate) type Stopping = Arc<Mutex<Stop>>;
 
 /// What the loader works on besides its store.
 pub(crate) struct Source {

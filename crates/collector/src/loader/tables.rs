@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use trialwise_streams::protocol::{Damage, DamageKind, Limits, Row, Schema, Value};
 
-use super::connection::{Connection, Place, Sink, Target};
-use super::store::{Damaged, Database, Databases, Domain, Origin, Store, StoreError, Stored};
 use crate::catalog::order_of;
+use crate::connection::{Connection, Place, Sink, Target};
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
 use crate::status::{Gaps, Watched};
+use crate::store::{Damaged, Database, Databases, Domain, Origin, Store, StoreError, Stored};
 
 /// Keys of metadata about the experiment that only a header may say (OML.md section 6).
 const HEADER_KEYS: [&[u8]; 7] =

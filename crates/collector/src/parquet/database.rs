@@ -15,9 +15,9 @@ use super::layout::{Kind, Layout};
 use super::manifest::{DamagedEntry, Manifest, SpoolEntry, TableEntry, new_path, part_name};
 use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
-use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::spool::lock_file;
 use crate::status::{Gap, Streams};
+use crate::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::values::{has_text, is_utf8, metadata_texts, replaced, replacements};
 
 /// Rows are committed when the oldest has waited for so long while connections live.

@@ -14,7 +14,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, Serial
 
 use super::columns::{Column, Columns, Values, byte_arrays};
 use super::layout::Layout;
-use crate::loader::store::StoreError;
+use crate::store::StoreError;
 
 /// How large a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

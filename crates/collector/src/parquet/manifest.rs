@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::loader::store::StoreError;
 use crate::status::Streams;
+use crate::store::StoreError;
 
 const NAME: &str = ".manifest.json";
 const VERSION: u32 = 1;

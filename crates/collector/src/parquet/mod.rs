@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::counters::Counting;
-use crate::loader::store::{Databases, StoreError};
+use crate::store::{Databases, StoreError};
 use database::ParquetDatabase;
 
 /// A folder of domains.

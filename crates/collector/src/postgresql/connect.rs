@@ -5,9 +5,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Address;
 use super::tls;
-use crate::loader::store::StoreError;
+use crate::address::Address;
+use crate::store::StoreError;
 
 /// Why there is no connection.
 pub(super) enum Away {

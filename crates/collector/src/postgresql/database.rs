@@ -16,8 +16,8 @@ use super::names::{companions, copy, create, fit, fits, schema_name, table};
 use super::server::Server;
 use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
-use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::status::{Gap, Streams};
+use crate::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::values::{is_text_without_nul, metadata_texts, replaced, replacements};
 
 /// Bytes that COPY is given at a time.

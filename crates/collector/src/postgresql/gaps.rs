@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tokio_postgres::Transaction;
 
 use super::names::table;
-use crate::loader::store::StoreError;
 use crate::status::{Gap, Streams};
+use crate::store::StoreError;
 
 const TABLE: &str = "_trialwise_gaps";
 

@@ -1,6 +1,5 @@
 //! PostgreSQL: a schema for each domain in one database (`docs/reference/collector-stores.md`).
 
-mod address;
 mod connect;
 mod database;
 mod encode;
@@ -11,10 +10,9 @@ mod tls;
 
 use std::sync::{Arc, Mutex};
 
+use crate::config::Stopping;
 use crate::counters::Counting;
-use crate::loader::Stopping;
-use crate::loader::store::{Databases, StoreError};
-pub(crate) use address::Address;
+use crate::store::{Databases, StoreError};
 use database::PostgreSqlDatabase;
 use server::Server;
 

@@ -9,11 +9,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Client;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Address;
 use super::connect::{Away, connect};
 use super::tls;
-use crate::loader::store::StoreError;
-use crate::loader::{Stop, Stopping};
+use crate::address::Address;
+use crate::config::{Stop, Stopping};
+use crate::store::StoreError;
 
 /// A connection is made in so long, or not.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -14,8 +14,8 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use tokio_postgres_rustls::MakeRustlsConnect;
 use trialwise_streams::tls::certificates;
 
-use super::address::{Address, Mode};
-use crate::loader::store::StoreError;
+use crate::address::{Address, Mode};
+use crate::store::StoreError;
 
 /// What a server must be asked for where the two begin with TLS at once (`sslnegotiation=direct`).
 const PROTOCOL: &[u8] = b"postgresql";

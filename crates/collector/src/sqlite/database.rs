@@ -10,8 +10,8 @@ use trialwise_streams::protocol::{Field, METADATA_NAME, Row, Schema, Value};
 use super::statement::Statement;
 use super::table::{self, Table};
 use crate::catalog::{are_same, table_name};
-use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::status::{Gap, Streams};
+use crate::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 
 /// Pages of the write-ahead log after which it is moved to the database.
 const CHECKPOINT: u32 = 4000;

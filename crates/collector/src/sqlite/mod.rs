@@ -12,7 +12,7 @@ mod text;
 use std::io;
 use std::path::PathBuf;
 
-use crate::loader::store::{Databases, StoreError};
+use crate::store::{Databases, StoreError};
 use database::SqliteDatabase;
 
 /// A folder of databases.

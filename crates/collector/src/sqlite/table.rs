@@ -8,7 +8,7 @@ use trialwise_streams::protocol::{Field, FieldType, Row, Schema, Value};
 use super::statement::Statement;
 use super::text::write_vector;
 use crate::catalog::{OWN_COLUMNS, columns};
-use crate::loader::store::Origin;
+use crate::store::Origin;
 
 /// Columns that every table has (OML.md section 8).
 const OWN_DEFINITIONS: &str = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL";

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::{ForwardStatus, Trouble};
 use crate::clock::now_micros;
-use crate::status::{ForwardStatus, Trouble};
 
 /// Shared by the forwarder and those who watch it.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! What a running collector says of itself, to people and to programs that watch it.
 
+mod forwarding;
 mod gaps;
 mod openmetrics;
 mod rate;
@@ -19,6 +20,7 @@ pub(crate) use watch::Watch;
 pub(crate) use watched::Watched;
 
 use crate::counters::Counters;
+pub(crate) use forwarding::Forwarding;
 
 /// The format of [`Status`] as JSON.
 const FORMAT: &str = "trialwise.collector/1";

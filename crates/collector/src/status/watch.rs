@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::Forwarding;
 use super::{FORMAT, Status};
 use crate::clock::now_micros;
 use crate::counters::Counting;
-use crate::forward::Forwarding;
 use crate::spool::Spool;
 
 /// Looks at a running collector.

@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::end::End;
 use crate::error::Error;
 use crate::handover::Handover;
-use crate::namespaces::{End, Namespaces};
+use crate::namespaces::Namespaces;
 use crate::sockets::{address_for, any_address, bind, connect_socket, listen, set_tcp};
 
 const PORT: u16 = 5001;

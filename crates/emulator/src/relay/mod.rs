@@ -19,9 +19,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::device::Writer;
+use crate::end::End;
 use crate::error::Error;
 use crate::handover::Handover;
-use crate::namespaces::End;
 use datagrams::Datagrams;
 pub(crate) use gate::Gate;
 use gate::Ports;

@@ -10,9 +10,9 @@ use super::poll::{Kind, Poll};
 use super::pump::{Pipes, Pump};
 use crate::destination::ends_of_connection;
 use crate::device::Writer;
+use crate::end::End;
 use crate::handover::Handover;
 use crate::headers::VNET;
-use crate::namespaces::End;
 use crate::sockets::{connect, descriptors, is_connected, listen, loopback, plain, reset_when_closed};
 
 /// Connections at a time, made or not; who asks for more is not answered and asks again. Fewer where this process may not

@@ -4,11 +4,12 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Tak
 use trialwise_units::{Bytes, Duration, Time};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::{LimitSpec, SpecError, Surroundings};
+use crate::queue::{LimitSpec, Surroundings};
 
 /// Which CoDel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

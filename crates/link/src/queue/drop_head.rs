@@ -4,11 +4,12 @@ use trialwise_units::Time;
 use trialwise_units::element::{Arguments, Declared, ElementError, Form};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
 use crate::packet::{Packet, Tally};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::{LimitSpec, SpecError, Surroundings};
+use crate::queue::{LimitSpec, Surroundings};
 
 /// A queue that takes every arrival and then drops from its head until it is within its limit.
 #[derive(Debug)]

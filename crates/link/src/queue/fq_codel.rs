@@ -6,11 +6,13 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Tak
 use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
+use crate::packet::{MAX_BYTES, bounded};
 use crate::packet::{Packet, Tally};
 use crate::queue::codel::{CoDelParameters, Controller, ECN, INTERVAL, Source, TARGET};
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::{LimitSpec, MAX_BYTES, SpecError, Surroundings, bounded};
+use crate::queue::{LimitSpec, Surroundings};
 
 /// No more packets are dropped at one overflow (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;

@@ -12,6 +12,7 @@ pub(crate) mod red;
 pub(crate) mod register;
 #[cfg(test)]
 mod testing;
+mod written;
 
 pub use codel::{CoDel, CoDelParameters, CoDelVariant};
 pub use drop_head::DropHead;
@@ -22,6 +23,7 @@ pub use pie::{Pie, PieParameters};
 pub use pie_mahimahi::{MahimahiPie, MahimahiPieParameters};
 pub use red::{Red, RedParameters};
 pub use register::QueueSpec;
+pub use written::{LimitSpec, Surroundings};
 
 use trialwise_units::{Bytes, Time};
 

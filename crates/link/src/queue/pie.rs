@@ -8,13 +8,14 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Tak
 use trialwise_units::{Bytes, Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
 use crate::queue::codel::ECN;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::queue::{LimitSpec, Surroundings};
 use crate::random::Random;
-use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// Weights of the controller, per second (RFC 8033 appendix A).
 const ALPHA: f64 = 0.125;

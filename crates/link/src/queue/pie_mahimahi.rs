@@ -15,12 +15,13 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Tak
 use trialwise_units::{Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
 use crate::packet::{Packet, Tally};
 use crate::queue::buffer::Buffer;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::queue::{LimitSpec, Surroundings};
 use crate::random::Random;
-use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 const UPDATE_MILLISECONDS: u64 = 30;
 const MEASURED_BYTES: u64 = 16_384;

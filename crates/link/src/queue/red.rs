@@ -5,13 +5,15 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Tak
 use trialwise_units::{Duration, Seed, Time};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
+use crate::packet::FULL_PACKET;
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
 use crate::queue::codel::ECN;
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::queue::{LimitSpec, Surroundings};
 use crate::random::Random;
-use crate::spec::{FULL_PACKET, LimitSpec, SpecError, Surroundings};
 
 /// What RED goes by; the queue is measured in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,8 +11,9 @@ use super::fq_codel::FqCoDelSpec;
 use super::pie::PieSpec;
 use super::pie_mahimahi::MahimahiPieSpec;
 use super::red::RedSpec;
+use crate::error::SpecError;
 use crate::packet::Packet;
-use crate::spec::{SpecError, Surroundings};
+use crate::queue::Surroundings;
 
 /// A queue that can be chosen by name.
 pub(crate) trait DeclaredQueue: Declared {

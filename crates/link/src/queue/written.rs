@@ -3,8 +3,9 @@
 use trialwise_units::element::{Arguments, ElementError, Key, Takes};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
+use crate::error::SpecError;
+use crate::packet::FULL_PACKET;
 use crate::queue::{Limit, QueueSpec};
-use crate::spec::{FULL_PACKET, SpecError};
 
 /// Limits as written; all that are given hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,10 +4,10 @@ use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Ke
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::element::{Drops, Stage};
+use crate::packet::{MAX_BYTES, bounded};
 use crate::packet::{Packet, Tally};
 use crate::queue::{Queue, Waiting};
 use crate::rate::register::{DeclaredRate, LENGTH, Server};
-use crate::spec::{MAX_BYTES, bounded};
 use crate::trace::{Trace, TraceError};
 
 const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;

@@ -7,9 +7,9 @@ use super::constant::ConstantRateSpec;
 use super::generated::{CellularSpec, OnOffSpec, PoissonSpec};
 use super::opportunities::{TraceRate, TraceRateSpec};
 use crate::element::Stage;
+use crate::error::SpecError;
 use crate::packet::Packet;
 use crate::queue::Queue;
-use crate::spec::SpecError;
 use crate::trace::{ByteConvention, Repeat, Schedule, Trace, TraceError};
 
 /// A rate that can be chosen by name.

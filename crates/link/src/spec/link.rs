@@ -4,14 +4,15 @@ use trialwise_units::element::{ElementError, Kind, ReadFile, unknown};
 use trialwise_units::{Duration, Rate, Seed, Time};
 
 use crate::delay::{BatchSpec, DelaySpec};
+use crate::error::SpecError;
 use crate::link::Link;
 use crate::loss::LossSpec;
 use crate::outage::OutageSpec;
 use crate::packet::Packet;
 use crate::policer::PolicerSpec;
 use crate::queue::QueueSpec;
+use crate::queue::Surroundings;
 use crate::rate::RateSpec;
-use crate::spec::{SpecError, Surroundings};
 
 /// What a link is made of, in the order in which [`LinkSpec::from_pairs`] has it.
 const KINDS: [&Kind; 7] = [

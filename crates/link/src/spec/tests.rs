@@ -3,6 +3,8 @@ use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use trialwise_units::element::Form;
 
+use trialwise_units::element::ElementError;
+
 use super::*;
 use crate::delay::{BatchSpec, DelaySpec};
 use crate::loss::LossSpec;
@@ -18,6 +20,7 @@ use crate::queue::red::RedSpec;
 use crate::queue::{
     CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, QueueSpec, RedParameters,
 };
+use crate::queue::{LimitSpec, Surroundings};
 use crate::rate::RateSpec;
 use crate::rate::opportunities::TraceRateSpec;
 use crate::trace::{ByteConvention, Phases, Repeat};

@@ -11,6 +11,7 @@ mod ending;
 mod faults;
 mod flows;
 mod launch;
+mod observer;
 mod packets;
 mod snapshot;
 mod switches;
@@ -23,6 +24,7 @@ mod wires;
 use trialwise_congestion::Factory;
 use trialwise_units::{Bytes, Duration, Time};
 
+pub use self::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
 pub use self::snapshot::Snapshot;
 
 use self::cards::Cards;
@@ -40,7 +42,6 @@ use crate::fabric::Fabric;
 use crate::flow::{Flow, FlowSpecification, Stage};
 use crate::index::{PacketId, PortId};
 use crate::metrics::{FlowRecord, Outcome, Totals};
-use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
 use crate::port::Side;
 use crate::refusal::SimulationError;
 use crate::settings::Settings;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use trialwise_units::Time;
 
-use crate::network::Snapshot;
+use super::Snapshot;
 
 /// How far a trial has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
