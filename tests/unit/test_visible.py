@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.cli.console import result_console
+from trialwise.cli.console import message_console
 from trialwise.cli.output import print_json
 from trialwise.cli.text import echo, say_document, show_document, whole_words
 from trialwise.exchange.csv_text import csv_text
@@ -47,10 +47,10 @@ def test_letters_numbers_and_signs_of_all_scripts_stay(text: str) -> None:
 def test_each_way_to_a_reader_shows_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = Document("x", Verdict("plain", (_HOSTILE,)))
     say_document(hostile)
-    show_document(result_console(), hostile)
+    show_document(message_console(), hostile)
     echo(_HOSTILE)
-    result_console().print(_HOSTILE, markup=False)
-    printed = capsys.readouterr().out
+    message_console().print(_HOSTILE, markup=False)
+    printed = "".join(capsys.readouterr())
     assert _acts(printed) == []
     assert printed.count("\\x1b[2J") == 4
     assert _acts(csv_text(["x"], [[_HOSTILE]])) == []

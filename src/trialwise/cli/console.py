@@ -1,21 +1,14 @@
-"""The consoles of results and of messages, in a separate module because importing rich takes as long as a whole short command."""
+"""The console of messages, in a separate module because importing rich takes as long as a whole short command."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from trialwise.cli.defaults import BROKEN_PIPE
 from trialwise.visible import visible_lines
-
-
-def result_console() -> Console:
-    """Return the console for results; without colour if `NO_COLOR` is set or the output is not a terminal."""
-    return _Harmless(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def message_console() -> Console:
@@ -23,7 +16,7 @@ def message_console() -> Console:
     return _Messages(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
-class _Harmless(Console):
+class _Messages(Console):
     """A console that passes its own styles to the terminal, but no control characters of its input."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -34,13 +27,6 @@ class _Harmless(Console):
             else:
                 yield Segment(visible_lines(segment.text), segment.style)
 
-    def on_broken_pipe(self) -> None:
-        """Exit like other programs if the reader has gone (`trialwise … | head`); exit code 1 would mean a difference."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(BROKEN_PIPE)
-
-
-class _Messages(_Harmless):
     def on_broken_pipe(self) -> None:
         """Stay silent from now on."""
         self.quiet = True

@@ -18,13 +18,6 @@ _PIECES = 10_000
 """Number of JSON pieces written at once; those of an analysis of 100,000 trials, all at once, take gigabytes."""
 
 
-def results() -> Console:
-    """Return the console for results."""
-    from trialwise.cli.console import result_console
-
-    return result_console()
-
-
 def stderr_console() -> Console:
     """Return the console for progress and remarks."""
     from trialwise.cli.console import message_console

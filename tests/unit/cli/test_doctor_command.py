@@ -49,7 +49,7 @@ def test_ns_3_that_is_not_there_comes_with_what_to_do(
     assert said in str(found["found"])
     assert "TRIALWISE_NS3_PYTHON" in str(found["change"])
     assert doctor() == 0
-    assert "change  " in capsys.readouterr().out.partition("ns-3: ")[2]
+    assert "change: " in capsys.readouterr().out.partition("ns-3: ")[2]
 
 
 def test_dask_that_is_not_there_comes_with_the_extra_to_install(
