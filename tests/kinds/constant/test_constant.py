@@ -84,6 +84,7 @@ def test_the_analysis_has_the_sums(shell: Shell) -> None:
     assert {(each["treatment"], each["value"]) for each in size["trials"]} == {("a=1", 1.5), ("a=2", 2.5)}
     assert {(each["treatment"], each["value"]) for each in area["trials"]} == {("a=1", 2.25), ("a=2", 6.25)}
     assert (size["metric"]["unit"], size["metric"]["better"]) == ("m", "lower")
+    assert any("nothing in them is random" in note for note in analysis["notes"])
     assert analysis["spread"] == {"lowest": 1.5, "highest": 6.25}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flow_records import advice_on, alike, from_empty, records_of
+from trialwise.analysis.estimation.size_classes import stable
 
 
 def test_trials_without_a_transient_need_no_more_than_their_tolerance() -> None:
@@ -88,3 +89,10 @@ def test_shares_of_the_phases_are_of_all_flows() -> None:
     assert found.cooldown_share is not None
     assert found.warmup_share + found.stable_share + found.cooldown_share == pytest.approx(1.0)
     assert found.cooldown_share == pytest.approx(found.cooldown, rel=0.2)
+
+
+def test_sizes_leave_out_the_flows_that_are_set_apart() -> None:
+    flows = records_of([np.array([0.0, 1.0, 2.0, 3.0, 4.0])], [np.ones(5)])
+    assert stable((0.0, 0.0), flows).tolist() == [True] * 5
+    assert stable((1.0, 0.0), flows).tolist() == [False, True, True, True, True]
+    assert stable((1.0, 1.0), flows).tolist() == [False, True, True, False, False]
