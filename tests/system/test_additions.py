@@ -87,6 +87,10 @@ def test_an_addition_in_rust_works(name: str, crate: str, uses: list[str], guard
     assert tests.returncode == 0, tests.stdout[-4000:] + tests.stderr[-4000:]
     built(copy)
     assert run(copy, sys.executable, "docs/generate_reference.py").returncode == 0
+    messages = ("tests/unit/experiment/test_wrong_files.py", "-k", "test_update")
+    assert (
+        run(copy, "pytest", "-q", "-p", "no:cacheprovider", *messages, TRIALWISE_UPDATE="1").returncode == 0
+    )
     first, *rest = uses
     used = run(copy, *first.split(), *rest)
     assert (used.returncode, "works with load bulk" in used.stdout) == (0, True), used

@@ -4,11 +4,10 @@ use trialwise_units::Time;
 use trialwise_units::element::{Arguments, Declared, ElementError, Form};
 
 use crate::element::{Cause, Drops};
+use crate::error::SpecError;
 use crate::packet::{Packet, Tally};
 use crate::queue::register::DeclaredQueue;
-use crate::queue::{Limit, Queue, Waiting};
-use crate::error::SpecError;
-use crate::queue::{LimitSpec, Surroundings};
+use crate::queue::{Limit, LimitSpec, Queue, Surroundings, Waiting};
 
 /// Multiplier and increment of a linear congruential generator (Knuth, MMIX).
 const STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
@@ -70,7 +69,7 @@ pub struct DropRandomSpec {
 impl Declared for DropRandomSpec {
     const FORMS: &'static [Form] = &[Form {
         name: "droprandom",
-        words: "An arrival beyond the limit pushes out a waiting packet, chosen at random.",
+        words: "An arrival beyond the limit pushes out a packet that waits, at random.",
         head: None,
         keys: &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP],
         example: "droprandom:packets=50",
