@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trialwise.cli.output import print_json
-from trialwise.cli.text import say
+from trialwise.cli.text import echo
 
 
 def treatments(experiment: Path, /, *, json: bool = False) -> int:
@@ -33,5 +33,5 @@ def treatments(experiment: Path, /, *, json: bool = False) -> int:
     if json:
         print_json({"format": "trialwise.treatments/1", "treatments": names})
     else:
-        say(names)
+        echo("\n".join(names))
     return 0
