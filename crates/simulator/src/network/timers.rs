@@ -53,7 +53,7 @@ impl Network<'_> {
         match timer.deadline {
             None => {}
             Some(deadline) if (deadline, timer.order) == (self.clock.now(), self.clock.running()) => {
-                self.fire(flow_id, slot)
+                self.fire(flow_id, slot);
             }
             Some(deadline) => {
                 timer.queued_at = Some((deadline, timer.order));
