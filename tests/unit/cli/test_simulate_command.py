@@ -72,7 +72,10 @@ def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_p
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([*DRAWN[:3], "fixed:0B", *DRAWN[4:]], '"fixed:0B": write a size above zero, as in fixed:1000B'),
+        (
+            [*DRAWN[:3], "fixed:0B", *DRAWN[4:]],
+            "sizes fixed: 0B: the size must be above zero; write one like",
+        ),
         ([*DRAWN[:3], "lognormal:mean=100kB,sigma=200", *DRAWN[4:]], "half of the flows would be smaller"),
         (["--flows", "x.csv", "--load", "30%"], "--load: --flows has the flows already"),
         (["--load", "30%"], "--sizes is missing"),
@@ -81,7 +84,10 @@ def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_p
         ([*DRAWN, "--set", "kmn=1kB"], "write --set kmin="),
         ([*DRAWN, "--set", "bogus=1"], "nor has the network: it has segment"),
         ([*DRAWN, "--set", "faults=8-5 down 1ms"], "no link joins node 8 and node 5; node 8 has 0-8, 1-8"),
-        ([*DRAWN, "--arrivals", "bursty:mean=0"], "arrivals bursty:mean=0: sigma"),
+        (
+            [*DRAWN, "--arrivals", "bursty:mean=0"],
+            "arrivals bursty: mean: `0` is not from 1 and below 1000000; write one like 10",
+        ),
         ([*DRAWN, "--set", "kmin=lots"], "write one like 75kB"),
         ([*DRAWN, "--load-of", "host"], "at most 0.250"),
         (
