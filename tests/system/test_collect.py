@@ -265,8 +265,8 @@ def test_what_cannot_start_says_why(tmp_path: Path):
             (["--store", "postgresql://me:sesame@/d", "--listen", "127.0.0.1:0"], 2, "no host"),
             (["--store", store, "--spool-capacity", "many"], 2, "bytes"),
             (["--status", "127.0.0.1:1"], 6, "no collector answers"),
-            (["--status", "host:port"], 2, "is no address"),
-            (["--status", "127.0.0.1:99999"], 2, "is no address"),
+            (["--status", "host:port"], 2, "is not a valid address"),
+            (["--status", "127.0.0.1:99999"], 2, "is not a valid address"),
         ]:
             done = told("collect", *words)
             assert (done.returncode, said in done.stderr) == (code, True), (words, done)

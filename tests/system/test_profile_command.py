@@ -55,7 +55,7 @@ def test_the_documents_follow_their_schemas(tmp_path):
         (["profile", "p.csv"], 2, "--value trial"),
         (["runtime", "p.csv"], 2, "several columns hold numbers: trial, throughput"),
         (["runtime", "p.csv", "--metric", "x"], 2, "--metric is for experiment directories"),
-        (["runtime", ".", "--value", "x"], 5, "the folder is no experiment directory"),
+        (["runtime", ".", "--value", "x"], 5, "the folder is not an experiment directory"),
         (["runtime", "."], 5, "no ledger here"),
         (["runtime", "p.csv", "--value", "throughput", "--tolerance", "0"], 2, "percentage above 0"),
     ],

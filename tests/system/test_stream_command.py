@@ -140,7 +140,7 @@ def test_a_reader_that_leaves_ends_the_command_as_it_would_alone(tmp_path: Path)
     ("words", "message"),
     [
         (["--point", "p", "--", "cat"], b"what does cat print?"),
-        (["--point", "p q", "--format", "csv", "--", "cat"], b"is no name"),
+        (["--point", "p q", "--format", "csv", "--", "cat"], b"is not a valid name"),
         (["--point", "p", "--format", "csv", "--", "no-such-program"], b"no such program"),
         (["--point", "p", "--format", "csv"], b"no command"),
         (["--point", "p", "--format", "csv", "--oml-nonsense", "1", "--", "cat"], b"--oml-nonsense"),
@@ -163,7 +163,7 @@ def test_without_a_destination_nothing_is_run(tmp_path: Path):
         [*TRIALWISE, "stream", *words], env=environment, capture_output=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 2
-    assert b"nobody says where samples go" in done.stderr
+    assert b"no destination for samples was given" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 

@@ -49,7 +49,7 @@ def directions(texts: Sequence[str]) -> Better | None:
     for text in texts:
         if text not in ("higher", "lower"):
             raise TrialwiseError(
-                f"--better {text}: higher or lower is wanted", hint="write --better time=lower"
+                f"--better {text}: expected higher or lower", hint="write --better time=lower"
             )
         found = text
     return found

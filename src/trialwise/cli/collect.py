@@ -391,5 +391,5 @@ def _bytes(text: str) -> int:
     digits = text.rstrip("BKMGTik")
     unit = text[len(digits) :]
     if not digits.strip().isdecimal() or unit not in _UNITS:
-        raise TrialwiseError(f"{text!r} is no number of bytes", hint="write one such as 500MiB or 64GiB")
+        raise TrialwiseError(f"{text!r} is not a number of bytes", hint="write one such as 500MiB or 64GiB")
     return int(digits) * _UNITS[unit]

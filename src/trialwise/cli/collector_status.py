@@ -53,7 +53,9 @@ def _place(address: str) -> tuple[str, int]:
     if not colon or address.endswith("]"):
         host, port = address, _PORT
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise TrialwiseError(f"{address!r} is no address", hint="write HOST:PORT, such as 127.0.0.1:3003")
+        raise TrialwiseError(
+            f"{address!r} is not a valid address", hint="write HOST:PORT, such as 127.0.0.1:3003"
+        )
     return host.strip("[]"), int(port)
 
 

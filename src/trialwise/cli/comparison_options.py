@@ -48,7 +48,7 @@ def _extent(size: str, text: str) -> Extent:
         value = 0.0
     if not 0 < value < float("inf"):
         raise TrialwiseError(
-            f"--margin {text}: a percentage, or a number above 0 in the unit of the metric is wanted",
+            f"--margin {text}: expected a percentage, or a number above 0 in the unit of the metric",
             hint="write --margin 3%, or --margin delay=0.5",
         )
     return Extent(value, relative)
@@ -66,9 +66,7 @@ def selection(texts: Sequence[str], option: str) -> dict[str, list[str]]:
     for text in texts:
         factor, equals, level = text.partition("=")
         if not equals or not factor:
-            raise TrialwiseError(
-                f"{option} {text}: FACTOR=LEVEL is wanted", hint=f"write {option} scheme=bbr"
-            )
+            raise TrialwiseError(f"{option} {text}: expected FACTOR=LEVEL", hint=f"write {option} scheme=bbr")
         found.setdefault(factor, []).append(level)
     return found
 

@@ -31,7 +31,7 @@ def read(kind: type, tokens: Sequence[Token]) -> object:
     if int in (kind, *get_args(kind)):
         for token in tokens:
             if "." in token.value:
-                raise ValueError(f"{token.value} is no whole number")
+                raise ValueError(f"{token.value} is not an integer")
     return cast("object", convert(kind, tokens))
 
 

@@ -195,9 +195,9 @@ def _check(
     if resample and method != "paper":
         raise TrialwiseError("--resample is a step of the paper's procedure", hint="add --method paper")
     if not 1 <= permutations <= 1_000_000:
-        raise TrialwiseError(f"--permutations {permutations}: a whole number from 1 to 1000000 is wanted")
+        raise TrialwiseError(f"--permutations {permutations}: expected an integer from 1 to 1000000")
     if not 0 <= seed < 2**63:
-        raise TrialwiseError(f"--seed {seed}: a whole number from 0 is wanted")
+        raise TrialwiseError(f"--seed {seed}: expected an integer ≥ 0")
     if interactions is not None and interactions < 1:
         raise TrialwiseError(
             f"--interactions {interactions}: how many factors interact at most, from 1",
@@ -219,7 +219,7 @@ def _margins(texts: tuple[str, ...]) -> dict[str | None, Extent]:
         parsed = _MARGIN.fullmatch(text.strip())
         if parsed is None or not float(parsed["size"]) > 0:
             raise TrialwiseError(
-                f"--margin {text}: a percentage or a number above 0 is wanted",
+                f"--margin {text}: expected a percentage or a number above 0",
                 hint="write 3%, 0.5 or METRIC=3%",
             )
         found[parsed["metric"]] = Extent(float(parsed["size"]), bool(parsed["percent"]))
@@ -240,7 +240,7 @@ def _bases(texts: tuple[str, ...]) -> dict[str, str]:
         name, equals, one = text.partition("=")
         if not equals or not name or not one:
             raise TrialwiseError(
-                f"--base {text}: a factor and its level are wanted", hint="write --base flavour=none"
+                f"--base {text}: expected a factor and its level", hint="write --base flavour=none"
             )
         found[name] = one
     return found

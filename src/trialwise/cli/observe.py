@@ -209,7 +209,9 @@ def _made(
     chosen = [metric_of(*pair) for pair in (_pairs("--metric", metrics) or {"time": "wall"}).items()]
     unknown = set(options.margins) | set(options.errors)
     for one in sorted(unknown - {metric.name for metric in chosen}):
-        raise PlanError(f"{one!r} is no metric", hint=f"there are: {', '.join(one.name for one in chosen)}")
+        raise PlanError(
+            f"{one!r} is not a metric", hint=f"there are: {', '.join(one.name for one in chosen)}"
+        )
     judged = [replace(one, margin=options.margins.get(one.name) or options.margin) for one in chosen]
     experiment, rounds = observer_experiment(
         name,

@@ -161,7 +161,7 @@ def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
         key, equals, value = word.partition("=")
         if not equals or key not in _LINK_KEYS:
             raise PlanError(
-                f"--{option} {word}: is no key=value of a link",
+                f"--{option} {word}: is not a key=value of a link",
                 hint=f"write one like --{option} rate=1Mbit/s; keys: {', '.join(_LINK_KEYS)}",
             )
         pairs[key] = value

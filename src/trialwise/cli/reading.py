@@ -147,6 +147,6 @@ def _delimiter(text: str | None) -> str | None:
     mark = _DELIMITERS.get(text.lower(), text)
     if len(mark) != 1 or mark in '"\n\r\0' or not mark.isascii():
         raise TrialwiseError(
-            f"--delimiter {text}: is no character that divides columns", hint="write --delimiter ';' or tab"
+            f"--delimiter {text}: is not a single delimiter character", hint="write --delimiter ';' or tab"
         )
     return mark

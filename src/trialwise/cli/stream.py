@@ -234,7 +234,8 @@ def _checked_name(option: str, name: str) -> str:
 
     if (name,) != field_names([name]):
         raise PlanError(
-            f"{option} {name!r} is no name", hint="letters, digits and _ make one, the first no digit"
+            f"{option} {name!r} is not a valid name",
+            hint="letters, digits and _ make one, the first no digit",
         )
     return name
 

@@ -57,7 +57,7 @@ def client_of(program: str, oml: Sequence[str]) -> Client:
 
     if not says_where(oml):
         raise PlanError(
-            "nobody says where samples go",
+            "no destination for samples was given",
             hint="give --oml-collect native:HOST:PORT or file:PATH, or set OML_COLLECT; inside a trial, [measurement] does",
         )
     words = [sys.argv[0], *oml]

@@ -125,7 +125,7 @@ def analysis_of(
     reading = reading or ReadingOptions()
     if is_pantheon(path):
         if reading.given():
-            raise AnalysisError(f"{path}: is no table", hint="leave out how a table is to be read")
+            raise AnalysisError(f"{path}: is not a table", hint="leave out how a table is to be read")
         return pantheon_analysis(path, options, method)
     if path.is_dir():
         refuse_table_options(path, given=options.given() or reading.given())
@@ -203,7 +203,7 @@ def _limits(text: str | None) -> tuple[float, float] | None:
         low, high = 1.0, 0.0
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise AnalysisError(
-            f"--limits {text}: the smallest and the largest value are wanted", hint="write --limits 0,120"
+            f"--limits {text}: expected the smallest and the largest value", hint="write --limits 0,120"
         )
     return low, high
 
@@ -221,7 +221,7 @@ def measure_named(text: str) -> Measure:
 def _pair(text: str, option: str) -> tuple[float, float]:
     parts = text.split(",")
     if len(parts) != 2:
-        raise AnalysisError(f"--{option} {text}: two numbers are wanted, as 50,75")
+        raise AnalysisError(f"--{option} {text}: expected two numbers, such as 50,75")
     return _percentage(parts[0], f"--{option} {text}"), _percentage(parts[1], f"--{option} {text}")
 
 

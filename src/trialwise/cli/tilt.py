@@ -111,7 +111,7 @@ def _check(
 ) -> None:
     for name, number, least in (("epochs", epochs, 1), ("cycles", cycles, 1), ("seed", seed, 0)):
         if number is not None and number < least:
-            raise TrialwiseError(f"--{name} {number}: a whole number from {least} is wanted")
+            raise TrialwiseError(f"--{name} {number}: expected an integer ≥ {least}")
     for path in (out, plot):
         if path is not None and str(path) != "-":
             check_out(path, force=force)

@@ -92,7 +92,7 @@ def make(
     """
     check_out(out, force=force)
     if (rate is None) == (rates is None):
-        raise TrialwiseError("either a rate or --rates FILE is wanted", hint="trialwise trace make 12Mbit/s")
+        raise TrialwiseError("expected either a rate or --rates FILE", hint="trialwise trace make 12Mbit/s")
     if rate is not None:
         made = _made(rate, length, seed)
     else:
@@ -106,7 +106,7 @@ def _made(rate: str, length: str | None, seed: int) -> Trace:
     if rate.startswith("trace:"):
         raise TrialwiseError(f"{rate}: this is a trace already", hint="use `trialwise trace cut` or `scale`")
     if seed < 0:
-        raise TrialwiseError(f"--seed {seed}: a number of at least 0 is wanted")
+        raise TrialwiseError(f"--seed {seed}: expected a number ≥ 0")
     try:
         return _core.make_trace(rate, length=length, seed=seed)
     except ValueError as error:
@@ -220,7 +220,7 @@ def scale(
     check_out(out, force=force)
     if (factor is None) == (to is None):
         raise TrialwiseError(
-            "either a factor or --to RATE is wanted", hint=f"trialwise trace scale {trace} 0.5"
+            "expected either a factor or --to RATE", hint=f"trialwise trace scale {trace} 0.5"
         )
     read = _read(trace)
     if to is not None:
@@ -422,5 +422,5 @@ def _milliseconds(text: str, option: str) -> int:
 def _bin(text: str) -> int:
     width = _milliseconds(text, "--bin")
     if width < 1:
-        raise TrialwiseError(f"--bin {text}: at least 1ms is wanted")
+        raise TrialwiseError(f"--bin {text}: expected at least 1ms")
     return width

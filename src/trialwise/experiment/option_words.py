@@ -79,7 +79,8 @@ def extent_of(text: str) -> Extent:
         return adapter(Width).validate_python(value)
     except ValidationError as error:
         raise PlanError(
-            f"{text!r} is no margin", hint="a percentage as 5%, or a number above 0 in the metric's unit"
+            f"{text!r} is not a valid margin",
+            hint="a percentage as 5%, or a number above 0 in the metric's unit",
         ) from error
 
 

@@ -28,7 +28,7 @@ def simulation_trial(table: SimulationTable, document: doc.Document, problems: P
     if not names_in(engine) and engine not in SIMULATION_ENGINES:
         problems.add(
             ("trial", "engine"),
-            f'"{engine}" is no engine of kind = "simulation"',
+            f'"{engine}" is not an engine of kind = "simulation"',
             f"it has {', '.join(SIMULATION_ENGINES)}",
         )
     if table.timeout is not None and engine == SIMULATION_ENGINES[0]:
@@ -146,7 +146,7 @@ def _check_metric(metric: model.Metric, problems: Problems) -> None:
     if metric.percentile is None or metric.percentile <= _HALF:
         problems.add(
             (*key, "measure"),
-            "is no tail quantile, and the workload is tilted",
+            "is not a tail quantile, and the workload is tilted",
             f'as in measure = "p99"; or {lifts}',
         )
     if source.sizes:

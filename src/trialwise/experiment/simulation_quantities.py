@@ -62,7 +62,7 @@ def size_class(text: str) -> SizeClass:
     low, dots, high = (part.strip() for part in text.partition(".."))
     if not dots or not (low or high):
         raise ValueError(
-            f'{text!r} is no class of sizes: write two ends, as in "0B..100kB", or one, as in "1MB.."'
+            f'{text!r} is not a size class: write two ends, as in "0B..100kB", or one, as in "1MB.."'
         )
     found = SizeClass(parse_size(low) if low else 0, parse_size(high) if high else None)
     if found.high is not None and found.low >= found.high:

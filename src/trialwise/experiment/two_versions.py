@@ -117,5 +117,5 @@ def margin_of(text: str) -> Extent:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise ValueError('a percentage as "3%", or a number above 0 in the unit of the metric, is wanted')
+        raise ValueError('expected a percentage such as "3%", or a number above 0 in the unit of the metric')
     return Extent(value, relative=text.endswith("%"))

@@ -82,13 +82,13 @@ def _as_doubles(values: ArrayLike, name: str) -> Array:
     if raw.dtype.kind not in "biufO":
         raise StatisticsError(f"{name} holds {raw.dtype}, not numbers")
     if raw.ndim != 1:
-        raise StatisticsError(f"{name} has {raw.ndim} dimensions; one is wanted")
+        raise StatisticsError(f"{name} has {raw.ndim} dimensions; expected one")
     try:
         with np.errstate(over="ignore"):
             return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise StatisticsError(
-            f"{name} holds something that is no number within the range of a double: {error}"
+            f"{name} has an entry that is not a number within the range of a double: {error}"
         ) from error
 
 
@@ -116,9 +116,7 @@ def seconds(times: ArrayLike | Iterable[datetime]) -> Array:
 
 def _seconds_of_dates(dates: NDArray[Any]) -> Array:
     if dates.ndim != 1 or dates.size == 0:
-        raise StatisticsError(
-            f"times have the shape {dates.shape}; at least one, in one dimension, is wanted"
-        )
+        raise StatisticsError(f"times have the shape {dates.shape}; expected at least one, in one dimension")
     if np.isnat(dates).any():
         raise StatisticsError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
     # Take differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
@@ -136,7 +134,7 @@ def as_percent(value: float, name: str) -> Fraction:
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
-        raise StatisticsError(f"the {name} is {value!r}; a number between 0 and 100 is wanted") from error
+        raise StatisticsError(f"the {name} is {value!r}; expected a number between 0 and 100") from error
     if not 0.0 < number < 100.0:
         raise StatisticsError(f"the {name} is {value!r}; it must lie between 0 and 100, both excluded")
     return _share(number)
@@ -160,7 +158,7 @@ def as_robustness(value: int) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise StatisticsError(f"robustness is {value!r}; a whole number from 0 is wanted")
+        raise StatisticsError(f"robustness is {value!r}; expected an integer ≥ 0")
     return number
 
 
@@ -176,7 +174,7 @@ def as_limits(limits: Limits) -> Limits:
         return None
     pair = as_values(limits, "limits").tolist()
     if len(pair) != 2 or not pair[0] < pair[1]:
-        raise StatisticsError(f"limits are {limits!r}; two numbers are wanted, the lower first")
+        raise StatisticsError(f"limits are {limits!r}; expected two numbers, the lower first")
     return pair[0], pair[1]
 
 
@@ -253,7 +251,7 @@ def as_tolerance(tolerance: float) -> float:
     try:
         share = float(tolerance) / 100
     except (TypeError, ValueError) as error:
-        raise StatisticsError(f"the tolerance is {tolerance!r}; a number above 0 is wanted") from error
+        raise StatisticsError(f"the tolerance is {tolerance!r}; expected a number above 0") from error
     if not 0.0 < share < float("inf"):
         raise StatisticsError(f"the tolerance is {tolerance!r}; it must be above 0")
     return share

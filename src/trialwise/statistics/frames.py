@@ -49,7 +49,7 @@ def _names(table: Table) -> list[str]:
     if hasattr(table, "columns") and hasattr(table, "__getitem__"):
         return [str(name) for name in cast("Iterable[object]", table.columns)]
     raise StatisticsError(
-        f"the table is of type {type(table).__name__}; a mapping of columns, a pandas or a polars frame is wanted"
+        f"the table is of type {type(table).__name__}; expected a mapping of columns, a pandas or a polars frame"
     )
 
 
@@ -75,7 +75,7 @@ def labels(table: Table, name: str, count: int) -> tuple[Indices, tuple[Hashable
     entries = _array(column(table, name))
     if entries.ndim != 1 or entries.size != count:
         raise StatisticsError(
-            f"{name} has the shape {entries.shape}; {count} rows are wanted, one for each response"
+            f"{name} has the shape {entries.shape}; expected {count} rows, one for each response"
         )
     places: dict[Hashable, int] = {}
     codes = np.empty(count, dtype=np.int64)
@@ -104,7 +104,7 @@ def _array(entries: object) -> NDArray[Any]:
     if isinstance(entries, np.ndarray):
         return cast("NDArray[Any]", entries)
     if isinstance(entries, str) or not isinstance(entries, Iterable):
-        raise StatisticsError(f"a column is {entries!r}; one entry for each trial is wanted")
+        raise StatisticsError(f"a column is {entries!r}; expected one entry for each trial")
     given = list(cast("Iterable[Any]", entries))
     if all(isinstance(entry, int | float | np.number | None) for entry in given):
         return np.array(given, dtype=object) if any(entry is None for entry in given) else np.asarray(given)
@@ -125,7 +125,7 @@ def factor_names(factors: Sequence[str] | str, most: int) -> tuple[str, ...]:
     """
     names = (factors,) if isinstance(factors, str) else tuple(factors)
     if not 1 <= len(names) <= most:
-        raise StatisticsError(f"there are {len(names)} factors; from 1 to {most} are wanted")
+        raise StatisticsError(f"there are {len(names)} factors; expected 1 to {most}")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StatisticsError(f"the factor {twice!r} is named twice")

@@ -78,7 +78,7 @@ def test_no_duration_where_warm_up_and_cool_down_fill_the_trial() -> None:
 def test_few_flows_beyond_the_quantile_say_how_many_trials_would_do() -> None:
     found = advice_on(alike(np.random.default_rng(6), 10, 8), "1s")
     assert found.needed is None
-    assert "lie beyond the quantile and 20 are wanted" in found.reason
+    assert "lie beyond the quantile and 20 are needed" in found.reason
     assert "times the trials would do" in found.reason
 
 

@@ -90,7 +90,7 @@ def test_a_forced_quantile_of_each_trial_says_so(directory: Path, found: Estimat
     assert "forced" in own.note
     refused = one(found, "refused").own
     assert refused.estimate is None
-    assert "5 are wanted" in refused.note
+    assert "5 are needed" in refused.note
 
 
 def test_what_has_no_transfers_has_no_estimate(found: Estimation) -> None:

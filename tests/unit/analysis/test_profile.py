@@ -113,7 +113,7 @@ def test_constant_data_have_no_periods(tmp_path):
         ("t,x\n1,2\n", "1 different times"),
         ("when,x\n2026-01-01,a\n", "no column of numbers"),
         ("name,x\na,1\nb,2\n", "no column of times"),
-        ("when,x\n2026-01-01,1\n2026-02-30,2\n", r"line 3: '2026-02-30' in column 'when' is no time"),
+        ("when,x\n2026-01-01,1\n2026-02-30,2\n", r"line 3: '2026-02-30' in column 'when' is not a time"),
         ("when,x\n,1\n,2\n", "no column of times"),
         ("t,x\n1,1\n2,2\n3,oops\n", "line 4: 'oops'"),
         ("t,x\n1,1\n2,inf\n", "line 3: 'inf'"),

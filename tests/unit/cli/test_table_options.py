@@ -176,7 +176,8 @@ def test_folders_say_what_they_hold(tmp_path):
         (tmp_path / f"{number}.json").write_text('{"start": 1, "intervals": []}')
     for read in (lambda: of(tmp_path, value=("x",)), lambda: order(tmp_path), lambda: runtime(tmp_path)):
         with pytest.raises(
-            StoreError, match="no ledger here: the folder is no experiment directory, and holds 3 files: JSON"
+            StoreError,
+            match="no ledger here: the folder is not an experiment directory, and holds 3 files: JSON",
         ):
             read()
 

@@ -84,7 +84,7 @@ def test_what_is_written_reads_back_the_same(text: str) -> None:
         ("load = 0.3, ", "", "trial.workload.load: missing"),
         ("load = 0.3, ", 'load = 0.3, flows = "x.csv", ', "does not go with flows"),
         ("load = 0.3, ", "laod = 0.3, load = 0.3, ", 'did you mean "load"'),
-        ("cooldown = ", 'engine = "emulated"\ncooldown = ', '"emulated" is no engine of kind = "simulation"'),
+        ("cooldown = ", 'engine = "emulated"\ncooldown = ', '"emulated" is not an engine of kind = "simulation"'),
         ("cooldown = ", 'timeout = "5s"\ncooldown = ', 'but for engine = "ns3"'),
         ("cooldown = ", 'path = "x"\ncooldown = ', 'trial.path: goes with kind = "path"'),
         ('{ kmin = "{kmin}"', '{ kmin = "1kB"', "factors.kmin: no text of the trial uses this factor"),

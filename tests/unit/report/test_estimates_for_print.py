@@ -172,7 +172,7 @@ def test_what_is_refused_has_no_macro_and_says_why(simulated: Analysis) -> None:
     found = list(estimate_claims(simulated.estimation, MacroNames()))
     refused = [claim for claim in found if claim.standing == "refusal"]
     assert len(refused) == 2  # the per-trial p90 of both treatments has too few flows
-    assert all("5 are wanted" in claim.text and not claim.numbers for claim in refused)
+    assert all("5 are needed" in claim.text and not claim.numbers for claim in refused)
 
 
 def test_estimates_are_macros_of_both_estimands_and_used_in_the_sentences(simulated: Analysis) -> None:

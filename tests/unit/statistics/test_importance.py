@@ -163,7 +163,7 @@ def test_the_search_moves_towards_large_sizes_and_says_how_little_it_rests_on():
     )
     assert found.tilt.tilted_mu > MU
     assert len(found.history) == 3
-    assert "a thousand are wanted" in found.warning
+    assert "a thousand are needed" in found.warning
     with pytest.raises(ValueError, match="smoothing"):
         st.adaptive_cross_entropy(
             simulate, (MU, SIGMA), 30.0, 95, 30.0, np.random.default_rng(5), smoothing=0

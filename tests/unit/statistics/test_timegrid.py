@@ -31,7 +31,7 @@ def test_nanoseconds_survive():
         ([0, 1, np.inf], r"times\[2\] is infinite"),
         (np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"), r"times\[1\] is NaT"),
         (np.ma.array([0.0, 1.0], mask=[False, True]), "masked"),
-        ([[0, 1]], "2 dimensions; one is wanted"),
+        ([[0, 1]], "2 dimensions; expected one"),
         ([], "at least 1"),
         (["a", "b"], "times holds <U1, not numbers"),
     ],

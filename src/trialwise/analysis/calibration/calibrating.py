@@ -232,7 +232,7 @@ def _refusal(row: CalibrationRow, distinct_splits: int, *, paired: bool) -> str:
     if distinct_splits < MIN_SPLITS:
         together = "series" if row.level == "process" else "rounds"
         return (
-            f"{row.trials} trials split in {distinct_splits} different ways, and {MIN_SPLITS} are wanted: repeat "
+            f"{row.trials} trials split in {distinct_splits} different ways, and {MIN_SPLITS} are needed: repeat "
             f"{row.level}{repeating(row.level)}, at least eight in all or six {together} of both sides"
         )
     return ""

@@ -111,7 +111,7 @@ def _with_margins(trials: TrialSet, options: ObserveOptions) -> TrialSet:
     for name in options.margins:
         if name not in trials.metrics:
             raise AnalysisError(
-                f"a margin is given for {name!r}, which is no metric of {trials.name}",
+                f"a margin is given for {name!r}, which is not a metric of {trials.name}",
                 hint=f"there are: {', '.join(trials.metrics)}",
             )
     metrics = {

@@ -280,7 +280,7 @@ def _wrong(table: pl.DataFrame, where: str) -> Iterator[Problem]:
     checks = (
         ("treatment", _empty("treatment"), "no treatment"),
         ("round", _empty("round"), "no round"),
-        ("position", pl.col("place").is_null(), "{position!r} is no position"),
+        ("position", pl.col("place").is_null(), "{position!r} is not a position"),
         (
             "order",
             pl.col("known_order").is_null(),

@@ -43,7 +43,7 @@ def folder_error(path: Path) -> StoreError:
     if kind == "tables or texts":
         what = f"{files}, {kind}"
     return StoreError(
-        f"{path}: no ledger here: the folder is no experiment directory, and holds {what}",
+        f"{path}: no ledger here: the folder is not an experiment directory, and holds {what}",
         hint=hints.get(kind, "name an experiment directory, or a table of their values (CSV)"),
     )
 

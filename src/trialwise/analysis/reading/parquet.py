@@ -29,6 +29,6 @@ def read_parquet(path: Path, content: bytes) -> pl.DataFrame:
         if cells > MAX_CELLS:
             raise AnalysisError(
                 f"{path}: holds {cells:,} cells; at most {MAX_CELLS:,} are read",
-                hint="keep the columns and rows that are wanted",
+                hint="keep only the columns and rows that are needed",
             )
         return pl.read_parquet(io.BytesIO(content))

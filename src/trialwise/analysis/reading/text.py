@@ -117,7 +117,7 @@ def _recoded(path: Path, content: bytes, encoding: str) -> bytes:
         return content.decode(encoding).encode()
     except LookupError as error:
         raise AnalysisError(
-            f"--encoding {encoding}: there is no such encoding of text", hint="write utf-8, utf-16 or cp1252"
+            f"--encoding {encoding}: unknown text encoding", hint="write utf-8, utf-16 or cp1252"
         ) from error
     except UnicodeError as error:
         at = getattr(error, "start", 0)

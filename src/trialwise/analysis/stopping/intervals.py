@@ -126,7 +126,7 @@ class IntervalClaim:
         """Judge a percentile over trials, by bounds that hold at all looks jointly; raise ValueError for a mean."""
         stop = self.goal.stop
         if stop.of == "mean":
-            raise ValueError("a mean has a course of its own")
+            raise ValueError("a mean has a separate monitor")
         claim = self.unjudged(level, values.size, None)
         if not values.size:
             return claim
@@ -161,7 +161,7 @@ def units_wanted(n: int, width: float, target: float) -> int | None:
 
 def _zero(estimate: float, *, relative: bool) -> str:
     return (
-        "the estimate is 0, of which there is no percentage: give the precision in its unit"
+        "the estimate is 0, so a percentage of it is undefined: give the precision in its unit"
         if relative and estimate == 0
         else ""
     )

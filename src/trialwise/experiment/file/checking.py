@@ -141,7 +141,7 @@ def _value(key: Key, table: Mapping[str, Any]) -> object:
 def _note_name(key: Key, problems: Problems) -> None:
     problems.add(
         key,
-        "is no name: it must begin with an ASCII letter or _, go on with letters, digits, _ . or -, "
+        "is not a valid name: it must begin with an ASCII letter or _, go on with letters, digits, _ . or -, "
         "and have at most 128 characters",
     )
 

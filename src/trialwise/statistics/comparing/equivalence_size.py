@@ -32,7 +32,7 @@ def equivalence_size(spread: float, *, confidence: float = 95, chance: float = 9
         The spread is not a finite number above 0, a percentage is out of range, or more than 1e9 trials would be needed.
     """
     if not (isfinite(spread) and spread > 0):
-        raise StatisticsError(f"the spread over the margin is {spread!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the spread over the margin is {spread!r}; expected a number above 0")
     quantiles = ndtri(as_confidence(confidence)) + ndtri(float(as_percent(chance, "chance")))
     size = 2 * float(quantiles) ** 2 * spread**2 + 1
     if size > _MOST:

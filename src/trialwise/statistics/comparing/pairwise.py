@@ -41,7 +41,7 @@ def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
         There are no groups, or one has fewer than two values or values that are not finite.
     """
     if not groups:
-        raise StatisticsError("there are no groups; at least one is wanted")
+        raise StatisticsError("there are no groups; expected at least one")
     return {name: as_values(values, f"the group {name!r}", minimum=2) for name, values in groups.items()}
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PosthocMethod: TypeAlias = Literal["games_howell", "tukey"]
 METHODS: dict[str, str] = {
-    "games_howell": "Games and Howell (1976), variances of its own for each treatment, Welch's degrees of freedom",
+    "games_howell": "Games and Howell (1976), separate variances for each treatment, Welch's degrees of freedom",
     "tukey": "Tukey and Kramer, one variance for all treatments",
 }
 

@@ -68,7 +68,7 @@ def relative_margin_stop(
     array = as_values(values, minimum=2)
     share, level = as_tolerance(margin), float(as_percent(confidence, "confidence"))
     if start < 2 or start != int(start):
-        raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"start is {start!r}; expected an integer ≥ 2")
     v = float(ndtri((1 + level) / 2))
     means, deviations = running_moments(array)
     times = np.arange(1, array.size + 1)

@@ -114,7 +114,7 @@ def as_margin(margin: float, *, relative: bool) -> Margin:
     except (TypeError, ValueError):
         size = 0.0
     if not 0.0 < size < float("inf"):
-        raise StatisticsError(f"the margin is {margin!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the margin is {margin!r}; expected a number above 0")
     return Margin(size / 100 if relative else size, relative)
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 AnovaMethod: TypeAlias = Literal["welch", "freedman_lane", "ordinary", "raw_permutation"]
 METHODS: dict[str, str] = {
-    "welch": "ANOVA-type statistic of Brunner, Dette and Munk (1997), variances of its own for each treatment",
+    "welch": "ANOVA-type statistic of Brunner, Dette and Munk (1997), separate variances for each treatment",
     "ordinary": "least squares, Type III sums of squares",
     "freedman_lane": "Type III F, permuting the residuals of the model without the term (Freedman and Lane 1983)",
     "raw_permutation": "Type III F, permuting the responses (Anderson 2001)",
@@ -203,9 +203,9 @@ def anova(
 
 def _check_draws(permutations: int, seed: int) -> None:
     if permutations < 1 or permutations != int(permutations):
-        raise StatisticsError(f"permutations are {permutations!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"permutations are {permutations!r}; expected an integer ≥ 1")
     if not 0 <= seed < 2**64 or seed != int(seed):
-        raise StatisticsError(f"the seed is {seed!r}; a whole number from 0 to 2**64 - 1 is wanted")
+        raise StatisticsError(f"the seed is {seed!r}; expected an integer from 0 to 2**64 - 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def _check_repeats(trials: Trials, squares: _Squares, method: str) -> None:
         )
     if squares.residual == 0:
         raise StatisticsError(
-            "trials of the same treatment do not differ at all: there is no spread to judge a difference by; "
+            "trials of the same treatment do not differ at all: there is no spread against which to judge a difference; "
             "compare the means of the treatments as they are"
         )
 

@@ -227,7 +227,7 @@ def _read(table: Table, values: Array, levels: Sequence[str]) -> tuple[Nesting, 
     names = list(levels)
     if not names or len(set(names)) < len(names):
         raise StatisticsError(
-            f"levels are {names!r}; one or more different columns are wanted, the highest first"
+            f"levels are {names!r}; expected one or more different columns, the highest first"
         )
     labels = [np.asarray(column(table, name)) for name in names]
     for name, own in zip(names, labels, strict=True):

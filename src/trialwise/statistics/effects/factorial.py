@@ -131,7 +131,7 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
     reach = float(values.max() / 2 - values.min() / 2)
     if not _LEAST < reach < 1 / _LEAST:
         raise StatisticsError(
-            f"the values of {response!r} span {2 * reach:g}: their squares are no doubles, take another unit"
+            f"the values of {response!r} span {2 * reach:g}: their squares exceed the range of doubles; use another unit"
         )
     cells = np.ravel_multi_index([codes for codes, _ in read], shape)
     order = np.argsort(cells, kind="stable")
@@ -150,7 +150,7 @@ def all_terms(factors: int, interactions: Interactions) -> list[Term]:
     most = factors if interactions == "all" else interactions
     if type(most) is not int or most < 1:
         raise StatisticsError(
-            f'interactions are {interactions!r}; "all", or how many factors interact at most (1: none) is wanted'
+            f'interactions are {interactions!r}; expected "all", or the highest order of interactions (1: none)'
         )
     return [term for size in range(1, min(most, factors) + 1) for term in combinations(range(factors), size)]
 

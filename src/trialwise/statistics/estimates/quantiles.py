@@ -122,6 +122,6 @@ def quantile_refusal(samples: float, percentile: float, *, forced: bool = False)
     instead = f", {reachable}" if nearest < 50 else ""
     return (
         f"p{float(percentile):g} of a trial with {write(samples)} samples has {write(beyond, digits=2)} samples beyond it and "
-        f"{MIN_BEYOND} are wanted; take trials with {ceil(MIN_BEYOND / share)} samples{instead}, the pooled quantile of "
+        f"{MIN_BEYOND} are needed; take trials with {ceil(MIN_BEYOND / share)} samples{instead}, the pooled quantile of "
         "all samples, or force it"
     )

@@ -159,9 +159,9 @@ def order_effect(
 
 def _check(alpha: float, comparisons: int, ci_confidence: float) -> float:
     if not 0 < alpha < 1:
-        raise StatisticsError(f"alpha is {alpha!r}; a share between 0 and 1 is wanted")
+        raise StatisticsError(f"alpha is {alpha!r}; expected a share between 0 and 1")
     if comparisons < 1 or comparisons != int(comparisons):
-        raise StatisticsError(f"comparisons are {comparisons!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"comparisons are {comparisons!r}; expected an integer ≥ 1")
     return float(as_percent(ci_confidence, "ci_confidence"))
 
 

@@ -105,7 +105,7 @@ def _by_trial(owners: Indices, amounts: Array, trials: int) -> Array:
 def _joined(weights: Sequence[ArrayLike], sizes: Array) -> Array:
     checked = [as_values(each, f"weights[{at}]", minimum=0) for at, each in enumerate(weights)]
     if [each.size for each in checked] != sizes.tolist():
-        raise StatisticsError("the weights do not fit: one is wanted for each sample of each trial")
+        raise StatisticsError("the weights do not fit: expected one for each sample of each trial")
     joined = np.concatenate(checked)
     if joined.min() < 0:
         raise StatisticsError("a weight is negative; likelihood ratios are from 0")

@@ -178,7 +178,7 @@ def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Ar
     raw = np.asarray(x, dtype=np.float64)
     columns = raw[:, None] if raw.ndim == 1 else raw
     if columns.ndim != 2 or columns.shape[0] != n:
-        raise StatisticsError(f"x has the shape {raw.shape}; one row for each of {n} trials is wanted")
+        raise StatisticsError(f"x has the shape {raw.shape}; expected one row for each of {n} trials")
     if n - columns.shape[1] - 1 < _MIN_AT_ALL:
         raise StatisticsError(
             f"{columns.shape[1]} control variates take at least {columns.shape[1] + 1 + _MIN_AT_ALL} trials; there are {n}"
@@ -226,7 +226,7 @@ def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | 
         A control is determined by the others, or the number of surrogate trials is not above 1.
     """
     if surrogate_trials is not None and surrogate_trials < 2:
-        raise StatisticsError(f"surrogate_trials is {surrogate_trials!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"surrogate_trials is {surrogate_trials!r}; expected an integer ≥ 2")
     n, k = controls.shape
     scale = controls.std(axis=0, ddof=1)
     centred = (controls - controls.mean(axis=0)) / scale

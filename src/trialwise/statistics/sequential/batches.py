@@ -49,7 +49,7 @@ class SequentialBatches:
             An option is out of range.
         """
         if batch < 2 or batch != int(batch):
-            raise StatisticsError(f"batch is {batch!r}; a whole number from 2 is wanted")
+            raise StatisticsError(f"batch is {batch!r}; expected an integer ≥ 2")
         as_percent(percentile, "percentile")
         self._percentile = percentile
         self._batch = batch

@@ -109,7 +109,7 @@ def as_tuned_for(tuned_for: int) -> int:
         `tuned_for` is not an integer of at least 1.
     """
     if tuned_for < 1 or tuned_for != int(tuned_for):
-        raise StatisticsError(f"tuned_for is {tuned_for!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"tuned_for is {tuned_for!r}; expected an integer ≥ 1")
     return max(1, round(tuned_for / _TUNING))
 
 
@@ -234,7 +234,7 @@ def mean_confidence_sequence(
     if logs and array.min() <= 0:
         raise StatisticsError("values has a number that is not positive; the scale log has none for it")
     if start < 2:
-        raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"start is {start!r}; expected an integer ≥ 2")
     as_tuned_for(tuned_for)
     scored = np.log(array) if logs else array
     centres, deviations = running_moments(scored)

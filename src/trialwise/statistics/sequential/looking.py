@@ -48,11 +48,11 @@ class Looks:
         one_of(rule, "rule", SEQUENTIAL)
         as_percent(confidence, "confidence")
         if not 0 < precision < inf:
-            raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
+            raise StatisticsError(f"the precision is {precision!r}; expected a number above 0")
         known = RULES[rule]
         first = known.start if start is None else start
         if first < 2 or first != int(first):
-            raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
+            raise StatisticsError(f"start is {start!r}; expected an integer ≥ 2")
         return cls(known, float(precision), relative, float(confidence), int(first))
 
     @property

@@ -34,7 +34,7 @@ class SequentialMean(SequentialUnweighted[float]):
 
     def _take(self, trial: float, name: str) -> None:
         if not isfinite(trial):
-            raise StatisticsError(f"{name} gave {trial!r}; a finite number is wanted")
+            raise StatisticsError(f"{name} gave {trial!r}; expected a finite number")
         self._moments.add(float(trial))
 
     def _measured(self, reach: float) -> Seen:

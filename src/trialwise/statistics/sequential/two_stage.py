@@ -148,7 +148,7 @@ def two_stage_interval(
         range.
     """
     if not 0 < precision < float("inf"):
-        raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the precision is {precision!r}; expected a number above 0")
     array, level = as_values(values), float(as_percent(confidence, "confidence"))
     what, share = _as_estimand(estimand)
     if share is None:
@@ -157,7 +157,7 @@ def two_stage_interval(
         estimate, low, high = _of_percentile(array, share, confidence)
     if relative and estimate == 0:
         raise StatisticsError(
-            "the estimate is 0, of which there is no percentage; give the precision in its unit"
+            "the estimate is 0, so a percentage of it is undefined; give the precision in its unit"
         )
     target = precision / 100 * abs(estimate) if relative else float(precision)
     return TwoStageInterval(

@@ -169,7 +169,7 @@ def cross_entropy_search(
         tail_flows=tail,
         warning=""
         if tail >= _MIN_TAIL and weighted
-        else f"the last step rests on {tail} responses of the tail, and a thousand are wanted"
+        else f"the last step rests on {tail} responses of the tail, but a thousand are needed"
         + ("" if weighted else "; as printed they are not weighted, which drifts upwards in every epoch"),
         method=f"adaptive cross-entropy, {epochs} epochs of {cycles} cycles, {'weighted' if weighted else 'as printed'}",
     )

@@ -129,9 +129,9 @@ def defensive_choice(
     """
     bounds = np.array(edges, dtype=np.float64)
     if bounds.size < 3 or bounds[0] != 0 or bounds[-1] != 1 or (np.diff(bounds) <= 0).any():
-        raise StatisticsError(f"the edges are {edges!r}; numbers from 0 to 1 in ascending order are wanted")
+        raise StatisticsError(f"the edges are {edges!r}; expected numbers from 0 to 1 in ascending order")
     if not strengths or min(strengths) <= 0:
-        raise StatisticsError(f"the strengths are {strengths!r}; numbers above 0 are wanted")
+        raise StatisticsError(f"the strengths are {strengths!r}; expected numbers above 0")
     tail = float(1 - as_percent(percentile, "percentile")) * mean_flows
     number = max(cycles, ceil(_TAIL / tail))
     most = max(1, round(mean_flows))

@@ -177,7 +177,7 @@ def _diagnosed(clusters: Clusters, tails: Array, expected: float) -> WeightDiagn
     found: list[str] = []
     if effective < MIN_EFFECTIVE:
         found.append(
-            f"the tail of {clusters.trials} trials is worth {about(effective)}; {MIN_EFFECTIVE:g} are wanted"
+            f"the tail of {clusters.trials} trials is worth {about(effective)}; {MIN_EFFECTIVE:g} are needed"
         )
     if largest > _SHARE:
         found.append(f"one trial has {100 * largest:.0f} % of the tail's weight")

@@ -113,7 +113,7 @@ def _blocks(
     for level, variance in variances.items():
         cost = float(costs[level]) if level in costs else -1.0
         if not 0 <= cost < inf:
-            raise StatisticsError(f"the cost of {level!r} is {costs.get(level)!r}; a number from 0 is wanted")
+            raise StatisticsError(f"the cost of {level!r} is {costs.get(level)!r}; expected a number ≥ 0")
         if variance is not None:
             blocks.append(_Block([level], cost, variance))
         elif blocks:

@@ -61,10 +61,10 @@ def detectable_difference(
     level, chance = as_confidence(confidence), float(as_percent(power, "power"))
     if n < 2 or df < 1:
         raise StatisticsError(
-            f"{n} values on each side and {df} degrees of freedom; at least 2 and 1 are wanted"
+            f"{n} values on each side and {df} degrees of freedom; expected at least 2 and 1"
         )
     if not 0 <= deviation < float("inf"):
-        raise StatisticsError(f"the standard deviation is {deviation!r}; a number of at least 0 is wanted")
+        raise StatisticsError(f"the standard deviation is {deviation!r}; expected a number ≥ 0")
     freedom = n - 1 if paired else 2 * (n - 1)
     se = deviation * sqrt((1 if paired else 2) / n)
     critical = float(stdtrit(freedom, (1 + level) / 2))

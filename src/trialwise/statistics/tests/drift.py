@@ -138,7 +138,7 @@ def _relative(metrics: Array, level: float) -> Array:
         relative = metrics / level
     if not (np.abs(relative) < _LARGEST).all():
         raise StatisticsError(
-            "the median batch is 0, or next to it, so that a tolerance relative to it means nothing; "
+            "the median batch is 0, or next to it, so that a tolerance relative to it is meaningless; "
             "give limits or add an offset"
         )
     return relative

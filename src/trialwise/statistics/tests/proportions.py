@@ -37,9 +37,7 @@ def proportion(hits: int, n: int, *, confidence: float = 95) -> Proportion:
     """
     tail = (1 - float(as_percent(confidence, "confidence"))) / 2
     if n < 1 or not 0 <= hits <= n:
-        raise StatisticsError(
-            f"{hits} hits of {n}; at least one outcome, and at most as many hits, are wanted"
-        )
+        raise StatisticsError(f"{hits} hits of {n}; expected at least one outcome, and at most as many hits")
     low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return Proportion(

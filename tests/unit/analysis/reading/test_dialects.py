@@ -217,7 +217,7 @@ def test_encodings(write):
         values(write("a,v\n\xe9,2\n", "latin-1"))
     assert "--encoding cp1252" in str(raised.value)
     for name in ("no-such", "zlib", "hex"):
-        with pytest.raises(AnalysisError, match="no such encoding"):
+        with pytest.raises(AnalysisError, match="unknown text encoding"):
             values(write("a,v\n1,2\n"), encoding=name)
 
 

@@ -150,7 +150,7 @@ def test_dates_of_digits_in_parquet_and_mixed(tmp_path):
 def test_one_wrong_date_among_digits_is_named(tmp_path):
     cells = [f"{day:%Y%m%d%H%M%S}" for day in hourly()]
     cells[40] = "20240231000000"
-    with pytest.raises(AnalysisError, match="line 42: '20240231000000' in column 'when' is no date"):
+    with pytest.raises(AnalysisError, match="line 42: '20240231000000' in column 'when' is not a date"):
         read(tmp_path, cells)
 
 
@@ -194,7 +194,7 @@ def test_what_may_be_seconds_or_days_is_asked(tmp_path, cells):
 
 
 def test_days_of_a_spreadsheet_beyond_all_years_are_refused(tmp_path):
-    with pytest.raises(AnalysisError, match="4e\\+60 in column 'when' is no plausible time"):
+    with pytest.raises(AnalysisError, match="4e\\+60 in column 'when' is not a plausible time"):
         read(tmp_path, ["1e60", "4e60"], time_format="spreadsheet")
 
 
