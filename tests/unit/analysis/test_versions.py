@@ -152,7 +152,7 @@ def test_margins():
     assert margin_of("3%") == Extent(3.0, relative=True)
     assert margin_of("0.25") == Extent(0.25, relative=False)
     for text in ("", "0", "-1%", "x", "inf"):
-        with pytest.raises(ValueError, match="wanted"):
+        with pytest.raises(ValueError, match="expected a percentage"):
             margin_of(text)
 
 

@@ -132,7 +132,7 @@ def test_from_logs(folder: Path):
         ("make 12Mbit/s --out some.trace", "some.trace: there is such a file", "--force"),
         ("make 12Mbit/s --out none/x", "there is no folder none", None),
         ("make 12Mbit/s --out .", "this is a folder", None),
-        ("show some.trace --bin 0ms", "--bin 0ms: at least 1ms", None),
+        ("show some.trace --bin 0ms", "--bin 0ms: expected at least 1ms", None),
         ("show some.trace --bin x", "--bin x: not a duration", None),
         ("show lost.trace", "lost.trace: cannot be read", None),
         ("plot some.trace --out a.jpg", "allowed: .svg, .pdf, .png", None),

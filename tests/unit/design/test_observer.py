@@ -94,5 +94,5 @@ def test_metrics_and_margins_in_a_word():
     assert extent_of("5%") == Extent(5.0, relative=True)
     assert extent_of("0.5") == Extent(0.5, relative=False)
     for text in ("0", "-1%", "x", "nan", "inf", ""):
-        with pytest.raises(PlanError, match="no margin"):
+        with pytest.raises(PlanError, match="not a valid margin"):
             extent_of(text)

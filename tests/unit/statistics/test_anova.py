@@ -216,10 +216,10 @@ GOOD = {"y": [1.0, 2.0, 3.0, 5.0], "a": [1, 1, 2, 2]}
         ({"a": [1] * 4}, {}, r"factor 'a' has one level, 1: leave it out"),
         ({"y": [1.0, float("nan"), 3.0, 5.0]}, {}, r"y\[1\] is NaN"),
         ({"y": [1.0, None, 3.0, 5.0]}, {}, r"y\[1\] is NaN"),
-        ({"y": list("pqrs")}, {}, "y holds"),
+        ({"y": list("pqrs")}, {}, "y has an entry that is not a number"),
         ({"a": [1, 1, None, 2]}, {}, r"a\[2\] is missing"),
         ({"a": [1.0, 1.0, float("nan"), 2.0]}, {}, r"a\[2\] is missing"),
-        ({"a": [1, 1, 2]}, {}, r"a has the shape \(3,\); 4 rows"),
+        ({"a": [1, 1, 2]}, {}, r"a has the shape \(3,\); expected 4 rows"),
         ({"a": "1122"}, {}, "a column is '1122'"),
         ({"a": [[1], [1], [2], [2]]}, {}, r"a\[0\] is \[1\]; a level is"),
         ({"y": [1.0, 1.0, 3.0, 3.0]}, {}, "do not differ at all"),
@@ -243,7 +243,7 @@ def test_bad_input_is_said_plainly(change, options, said):
 
 
 def test_what_is_no_table_is_said_plainly():
-    with pytest.raises(ValueError, match="of type list; a mapping of columns, a pandas or a polars frame"):
+    with pytest.raises(ValueError, match="of type list; expected a mapping of columns, a pandas or a polars frame"):
         st.anova([1, 2], "y", "a")
 
 

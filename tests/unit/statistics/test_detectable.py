@@ -30,7 +30,7 @@ def test_bounds_are_those_of_the_deviation():
 
 @pytest.mark.parametrize(("deviation", "df", "n"), [(-1, 3, 5), (np.nan, 3, 5), (1, 0, 5), (1, 3, 1)])
 def test_what_cannot_be_is_refused(deviation, df, n):
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected"):
         st.detectable_difference(deviation, df, n)
 
 
@@ -44,5 +44,5 @@ def test_shares_as_scipy_has_them(hits, n, confidence):
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 0), (-1, 3), (4, 3)])
 def test_shares_that_cannot_be_are_refused(hits, n):
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected"):
         st.proportion(hits, n)

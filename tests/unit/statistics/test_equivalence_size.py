@@ -26,5 +26,5 @@ def test_nineteen_where_the_spread_is_the_margin_succeed_as_often_as_is_said():
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), 1e6])
 def test_what_makes_no_sense_is_refused(bad):
-    with pytest.raises(ValueError, match=r"needed|wanted"):
+    with pytest.raises(ValueError, match=r"needed|expected"):
         st.equivalence_size(bad)
