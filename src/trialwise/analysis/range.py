@@ -28,7 +28,7 @@ def beyond_range(values: ArrayLike) -> str:
         return ""
     largest = float(sizes.max())
     if largest > LARGEST:
-        return f"a value of the size {about(largest)} is beyond {as_given(LARGEST)}: its fourth power is no number of 64 bits"
+        return f"a value of the size {about(largest)} is beyond {as_given(LARGEST)}: its fourth power exceeds 64-bit numbers"
     if largest < SMALLEST:
         return f"all values are below {as_given(SMALLEST)} in size: their fourth powers lose all digits"
     return ""

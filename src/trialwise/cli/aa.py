@@ -133,12 +133,12 @@ def _show(found: Calibration, *, json: bool) -> None:
 def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:
     if not 50 < confidence < 100:
         raise TrialwiseError(
-            f"--confidence {as_given(confidence)}: a percentage above 50 and below 100 is wanted"
+            f"--confidence {as_given(confidence)}: expected a percentage above 50 and below 100"
         )
     if not 20 <= splits <= 1_000_000:
-        raise TrialwiseError(f"--splits {splits}: a number from 20 to 1000000 is wanted")
+        raise TrialwiseError(f"--splits {splits}: expected a number from 20 to 1000000")
     if trials is not None and trials < 1:
-        raise TrialwiseError(f"--trials {trials}: a number above 0 is wanted")
+        raise TrialwiseError(f"--trials {trials}: expected a number above 0")
     if source.is_dir() and (trials is not None or directory is not None):
         raise TrialwiseError(
             f"{source}: is a directory, whose trials are judged as they are",

@@ -126,7 +126,7 @@ def ab(
     allowed = _budget(budget, trials)
     rounds = trials if trials is not None else _MOST
     if warmup < 0:
-        raise TrialwiseError(f"--warmup {warmup}: a number of at least 0 is wanted")
+        raise TrialwiseError(f"--warmup {warmup}: expected a number ≥ 0")
     with _prepared(base, head, command, build) as (folder, trial, description, sides):
         experiment = two_versions(
             "ab", folder, trial, metrics, rounds=rounds, warmup=warmup, seed=seed, description=description
@@ -222,11 +222,11 @@ def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> AbP
 
     if not 50 < confidence < 100:
         raise TrialwiseError(
-            f"--confidence {as_given(confidence)}: a percentage above 50 and below 100 is wanted"
+            f"--confidence {as_given(confidence)}: expected a percentage above 50 and below 100"
         )
     for name, number in (("--pilot", pilot), ("--trials", trials)):
         if number is not None and not 2 <= number <= _MOST:
-            raise TrialwiseError(f"{name} {number}: a number from 2 to {_MOST} is wanted")
+            raise TrialwiseError(f"{name} {number}: expected a number from 2 to {_MOST}")
     try:
         return AbPlan(pilot, _MOST, confidence, margin_of(margin), trials)
     except ValueError as error:

@@ -173,13 +173,13 @@ def _options(
 
     if not 0 < alpha < 1:
         raise TrialwiseError(
-            f"--alpha {as_given(alpha)}: a share between 0 and 1 is wanted", hint="0.05 is usual"
+            f"--alpha {as_given(alpha)}: expected a share between 0 and 1", hint="0.05 is usual"
         )
     pairs: list[tuple[str, str]] = []
     for text in compare:
         first, comma, second = (part.strip() for part in text.partition(","))
         if not comma or not first or not second:
-            raise TrialwiseError(f"--compare {text}: two treatments are wanted", hint="write --compare A,B")
+            raise TrialwiseError(f"--compare {text}: expected two treatments", hint="write --compare A,B")
         pairs.append((first, second))
     return OrderOptions(method, correction, alpha, confidence, _percentage(margin), tuple(pairs), better)
 
@@ -190,7 +190,7 @@ def _percentage(margin: str) -> float:
         return margin_of(margin).value
     except ValueError as error:
         raise TrialwiseError(
-            f"--margin {margin}: a percentage above 0 is wanted", hint="write --margin 1%"
+            f"--margin {margin}: expected a percentage above 0", hint="write --margin 1%"
         ) from error
 
 

@@ -55,5 +55,5 @@ def check_percentage(value: float | None, option: str, *, least: float = 0.0) ->
     """
     if value is not None and not least < value < 100:
         raise TrialwiseError(
-            f"{option} {as_given(value)}: a percentage above {as_given(least)} and below 100 is wanted"
+            f"{option} {as_given(value)}: expected a percentage above {as_given(least)} and below 100"
         )

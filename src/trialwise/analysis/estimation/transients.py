@@ -144,9 +144,9 @@ def flows_lacking(flows: float, percentile: float | None, wanted: int = BEYOND_I
     With fewer flows than the quantile of a single trial needs, its rank in a sample is not informative.
     """
     if percentile is None:
-        return "" if flows >= wanted else f"there are {round(flows)} flows and {wanted} are wanted"
+        return "" if flows >= wanted else f"there are {round(flows)} flows and {wanted} are needed"
     beyond = flows * min(percentile, 100 - percentile) / 100
     if beyond >= wanted:
         return ""
     more = f": {ceil(wanted / beyond)} times the trials would do" if beyond else ""
-    return f"about {write(beyond, digits=2)} flows lie beyond the quantile and {wanted} are wanted{more}"
+    return f"about {write(beyond, digits=2)} flows lie beyond the quantile and {wanted} are needed{more}"

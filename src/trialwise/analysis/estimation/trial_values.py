@@ -71,7 +71,7 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
     if counts and (beyond := share * min(counts.values())) < MIN_BEYOND:
         yield (
             f"{metric.name}: about {write(beyond, digits=2)} samples lie beyond the quantile and {MIN_BEYOND} are "
-            "wanted: the verdict may come "
+            "needed: the verdict may come "
             f"too soon (with 7 the interval of 95 % holds in 86 %); {decimals(MIN_BEYOND / beyond, 1)} times the trials lift that"
         )
 

@@ -261,7 +261,7 @@ def _no_time(where: str, cell: str) -> AnalysisError:
     missing = lacks(cell)
     if missing is None:
         hint = "say how times are written, as --time-format '%d %b %Y %H:%M:%S', or write ISO 8601"
-        return AnalysisError(f"{where} is no time", hint=hint)
+        return AnalysisError(f"{where} is not a time", hint=hint)
     problem = "is a time of day without its date" if missing == "date" else "has no year"
     return AnalysisError(
         f"{where} {problem}",
@@ -381,7 +381,7 @@ def _no_unit(table: Table, name: str, most: float, named: str | None) -> Analysi
     else:
         problem = f"in seconds since 1970 it lies in the year {write(years['s'])}, in milliseconds in {write(years['ms'])}"
     return AnalysisError(
-        f"{table.path}: {as_given(most, digits=15)} in column {name!r} is no plausible time: {problem}",
+        f"{table.path}: {as_given(most, digits=15)} in column {name!r} is not a plausible time: {problem}",
         hint=f"say the unit, as --time-format {fitting[0] if fitting else 'ns'}, or a pattern as --time-format %Y%m%d%H%M%S",
     )
 
@@ -414,7 +414,7 @@ def _compact(table: Table, name: str) -> Times | None:
         return None
     place = int(np.argmax(wrong))
     raise AnalysisError(
-        f"{table.at(int(places[place]))}: {cells[place]!r} in column {name!r} is no date, and the other numbers are",
+        f"{table.at(int(places[place]))}: {cells[place]!r} in column {name!r} is not a date, but the other numbers are",
         hint="leave its time empty, or say that these are numbers, as --time-format s",
     )
 
