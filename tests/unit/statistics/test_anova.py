@@ -243,7 +243,9 @@ def test_bad_input_is_said_plainly(change, options, said):
 
 
 def test_what_is_no_table_is_said_plainly():
-    with pytest.raises(ValueError, match="of type list; expected a mapping of columns, a pandas or a polars frame"):
+    with pytest.raises(
+        ValueError, match="of type list; expected a mapping of columns, a pandas or a polars frame"
+    ):
         st.anova([1, 2], "y", "a")
 
 
