@@ -9,7 +9,7 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use trialwise_link::LinkSpec;
-//! use trialwise_protocol::{load::Load, scheme::{IpVersion, Scheme}};
+//! use trialwise_protocol::{load::{Bulk, Load}, scheme::{IpVersion, Scheme}};
 //! use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 //! use trialwise_units::{Duration, Seed, Time};
 //!
