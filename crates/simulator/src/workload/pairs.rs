@@ -44,14 +44,8 @@ trait DeclaredPattern: Declared {
         Vec::new()
     }
 
-    /// Adds the pairs of one arrival; `drawn` is what was prepared.
-    fn choose(
-        &self,
-        fabric: &Fabric,
-        drawn: &mut Vec<usize>,
-        random: &mut Random,
-        pairs: &mut impl Extend<Pair>,
-    );
+    /// Adds the pairs of one arrival.
+    fn choose(&self, draw: &mut Draw<'_>, pairs: &mut impl Extend<Pair>);
 }
 
 impl Pattern {
@@ -75,6 +69,31 @@ impl Pattern {
     }
 }
 
+/// What pairs are drawn from.
+struct Draw<'a> {
+    fabric: &'a Fabric,
+    /// What was prepared.
+    drawn: &'a mut Vec<usize>,
+    random: &'a mut Random,
+}
+
+impl Draw<'_> {
+    /// A number below this one.
+    fn below(&mut self, end: usize) -> usize {
+        self.random.below(end as u64) as usize
+    }
+
+    /// One of these nodes.
+    fn one_of(&mut self, nodes: &[NodeId]) -> NodeId {
+        nodes[self.below(nodes.len())]
+    }
+
+    /// The node of a host.
+    fn node(&self, host: usize) -> NodeId {
+        self.fabric.node(HostId::new(host as u32))
+    }
+}
+
 /// Draws pairs.
 pub(super) struct Chooser<'a> {
     pattern: Pattern,
@@ -90,8 +109,8 @@ impl<'a> Chooser<'a> {
 
     /// Adds the pairs of one arrival.
     pub(super) fn choose(&mut self, random: &mut Random, pairs: &mut impl Extend<Pair>) {
-        let Self { pattern, fabric, drawn } = self;
-        pattern!(pattern, pattern => pattern.choose(fabric, drawn, random, pairs));
+        let mut draw = Draw { fabric: self.fabric, drawn: &mut self.drawn, random };
+        pattern!(&self.pattern, pattern => pattern.choose(&mut draw, pairs));
     }
 }
 
@@ -118,15 +137,9 @@ impl DeclaredPattern for OneWay {
         Ends::Sides
     }
 
-    fn choose(
-        &self,
-        fabric: &Fabric,
-        _drawn: &mut Vec<usize>,
-        random: &mut Random,
-        pairs: &mut impl Extend<Pair>,
-    ) {
-        let topology = fabric.topology();
-        pairs.extend([(pick(&topology.senders, random), pick(&topology.receivers, random))]);
+    fn choose(&self, draw: &mut Draw<'_>, pairs: &mut impl Extend<Pair>) {
+        let topology = draw.fabric.topology();
+        pairs.extend([(draw.one_of(&topology.senders), draw.one_of(&topology.receivers))]);
     }
 }
 
@@ -149,16 +162,10 @@ impl Declared for AllToAll {
 }
 
 impl DeclaredPattern for AllToAll {
-    fn choose(
-        &self,
-        fabric: &Fabric,
-        _drawn: &mut Vec<usize>,
-        random: &mut Random,
-        pairs: &mut impl Extend<Pair>,
-    ) {
-        let count = fabric.host_count();
-        let (source, other) = (random.below(count as u64) as usize, random.below(count as u64 - 1) as usize);
-        pairs.extend([(node(fabric, source), node(fabric, other + usize::from(other >= source)))]);
+    fn choose(&self, draw: &mut Draw<'_>, pairs: &mut impl Extend<Pair>) {
+        let count = draw.fabric.host_count();
+        let (source, other) = (draw.below(count), draw.below(count - 1));
+        pairs.extend([(draw.node(source), draw.node(other + usize::from(other >= source)))]);
     }
 }
 
@@ -190,15 +197,9 @@ impl DeclaredPattern for Permutation {
         partners
     }
 
-    fn choose(
-        &self,
-        fabric: &Fabric,
-        drawn: &mut Vec<usize>,
-        random: &mut Random,
-        pairs: &mut impl Extend<Pair>,
-    ) {
-        let source = random.below(fabric.host_count() as u64) as usize;
-        pairs.extend([(node(fabric, source), node(fabric, drawn[source]))]);
+    fn choose(&self, draw: &mut Draw<'_>, pairs: &mut impl Extend<Pair>) {
+        let source = draw.below(draw.fabric.host_count());
+        pairs.extend([(draw.node(source), draw.node(draw.drawn[source]))]);
     }
 }
 
@@ -233,29 +234,15 @@ impl DeclaredPattern for Incast {
     }
 
     /// The first of a partial shuffle receives, the next ones send.
-    fn choose(
-        &self,
-        fabric: &Fabric,
-        drawn: &mut Vec<usize>,
-        random: &mut Random,
-        pairs: &mut impl Extend<Pair>,
-    ) {
-        let count = fabric.host_count();
-        drawn.clear();
-        drawn.extend(0..count);
+    fn choose(&self, draw: &mut Draw<'_>, pairs: &mut impl Extend<Pair>) {
+        let count = draw.fabric.host_count();
+        draw.drawn.clear();
+        draw.drawn.extend(0..count);
         for place in 0..=self.senders {
-            let other = place + random.below((count - place) as u64) as usize;
-            drawn.swap(place, other);
+            let other = place + draw.below(count - place);
+            draw.drawn.swap(place, other);
         }
-        let receiver = node(fabric, drawn[0]);
-        pairs.extend(drawn[1..=self.senders].iter().map(|sender| (node(fabric, *sender), receiver)));
+        let receiver = draw.node(draw.drawn[0]);
+        pairs.extend(draw.drawn[1..=self.senders].iter().map(|sender| (draw.node(*sender), receiver)));
     }
-}
-
-fn node(fabric: &Fabric, host: usize) -> NodeId {
-    fabric.node(HostId::new(host as u32))
-}
-
-fn pick(nodes: &[NodeId], random: &mut Random) -> NodeId {
-    nodes[random.below(nodes.len() as u64) as usize]
 }
