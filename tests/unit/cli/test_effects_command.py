@@ -53,6 +53,17 @@ def test_json_follows_its_schema_and_files_are_written(folder):
     assert (folder / "e.tex").read_text().count(r"\begin{tabular}") == 2
 
 
+def test_an_effect_that_no_trial_can_show_is_called_not_tested(tmp_path):
+    """A factor that ran at one level of another has no effect there that could be none."""
+    cells = {("a", "x"): 10, ("a", "y"): 20, ("a", "z"): 14, ("b", "x"): 19, ("b", "y"): 10}
+    rows = [f"{f},{load},{mean + 0.1 * (n % 4)}" for (f, load), mean in cells.items() for n in range(8)]
+    (tmp_path / "trials.csv").write_text("\n".join(["flavour,load,delay", *rows]))
+    lines = [line.split() for line in run(*TABLE, cwd=tmp_path).stdout.splitlines()]
+    assert [line[2:] for line in lines if line[:2] == ["flavour", "load=z"]] == [
+        ["not", "tested", "–", "–", "8"]
+    ]
+
+
 def test_exit_codes_follow_the_verdict(folder):
     few = ["--by", "load", "--base", "flavour=none", "--margin", "3%"]
     assert run(*TABLE, *few, cwd=folder).returncode == 0

@@ -123,7 +123,7 @@ _N = Column("n", is_numeric=True)
 def _shown(row: TermEffect | LevelEffect, at: str) -> tuple[Cell, ...]:
     """Whether an effect is shown, its p-value and size."""
     if row.reason:
-        return "none", ABSENT, ABSENT
+        return "not tested", ABSENT, ABSENT
     return (
         "matters" if row.matters else "not shown",
         Number(row.p_adjusted, f"{at}/p_adjusted", kind="p_value"),
