@@ -244,7 +244,7 @@ mod tests {
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --mtu 9000").contains("576 to 1500"));
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --time 0s").contains("longer than zero"));
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --ecn maybe").contains("on or off"));
-        assert!(message("udp send 127.0.0.1 5001 --congestion cubic --load x").contains("no load"));
+        assert!(message("udp send 127.0.0.1 5001 --congestion cubic --load x").contains("unknown load `x`"));
         assert!(message("udp send nowhere.invalid 5001 --congestion cubic").contains("no address"));
         assert!(message("tcp send ::1 5 --congestion cubic --congestion reno").contains("twice"));
     }
