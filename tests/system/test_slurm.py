@@ -253,5 +253,5 @@ def test_the_command_says_that_no_job_is_left_and_what_to_look_at(bench: Bench):
     done = command_line(bench, DASK_JOBQUEUE__SLURM__PYTHON="/nowhere/python")
     assert done.returncode == 6
     assert re.search(
-        r"^worker lost: no node is there, .*\(40 planned\)\n  try: see why", done.stderr, re.MULTILINE
+        r"^worker lost: no node is there, .*\(40 planned\)\n    try: see why", done.stderr, re.MULTILINE
     )
