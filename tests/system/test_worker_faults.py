@@ -313,7 +313,7 @@ def test_a_worker_that_stays_away_is_lost_and_the_other_goes_on(tmp_path: Path, 
     assert process.returncode == 6, errors
     assert f"{two.names[0]}: lost" in errors
     assert "left (rounds 1 to 3 of series 1), trial 1 in hand" in errors
-    assert "run when the worker is well again, by trialwise run" in errors
+    assert "bring the worker back and run trialwise run again" in errors
     assert f"--workers {two.names[1]},ssh://OTHER" in errors
     rows = bench.rows()
     assert {row.status for row in rows if row.number > 6} == {"finished"}

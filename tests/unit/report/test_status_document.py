@@ -146,6 +146,19 @@ def test_what_happened_beside_the_trials_is_said() -> None:
         assert text in said
 
 
+def test_trials_that_are_to_be_run_are_no_attempts() -> None:
+    """Each has a row in the ledger; of ten trials one was abandoned once, and four finished."""
+    counts = {"finished": 4, "abandoned": 1, "planned": 6}
+    assert "  these trials took 5 attempts, which are counted below" in lines(
+        status(counts=counts, planned=10, done=4)
+    )
+    run = RunDocument("e.results", "interrupted", "stopped", counts)  # type: ignore[arg-type]
+    first, *_ = terminal(ended_document(run, trials=10, failed=0, tails=(), workers=()), None)
+    assert "5 attempts at 10 trials: 1 abandoned, 4 finished, 6 planned" in "".join(
+        span.text for span in first
+    )
+
+
 @pytest.mark.parametrize(
     ("ending", "failed", "state", "outcome"),
     [

@@ -105,11 +105,11 @@ class Child:
                 continue
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self.pid, got.si_signo)
-                if got.si_signo != signal.SIGWINCH and self._has_left_others():
+                if got.si_signo != signal.SIGWINCH and self._ends_soon():
                     os.write(self._stopper, b".")
 
-    def _has_left_others(self) -> bool:
-        """Return True if it ended while others still hold its output: the signal is then for us."""
+    def _ends_soon(self) -> bool:
+        """Return True if a signal ended the command: processes it leaves may hold its output, and reading must not wait for them."""
         time.sleep(0.05)
         return self.has_ended()
 

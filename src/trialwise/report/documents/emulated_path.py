@@ -14,22 +14,25 @@ if TYPE_CHECKING:
 
 def document(found: PathDocument) -> Document:
     """How faithful the emulator was, then what each direction carried."""
-    late = max(found.uplink.lateness_p99, found.downlink.lateness_p99)
-    verdict = (
-        Verdict("plain", (f"the path was late by {decimals(late * 1e3, 2, 'up')} ms at most (p99)",))
-        if found.bottleneck is None
-        else Verdict("bad", (f"not faithful: {found.bottleneck}",))
-    )
     ways = (("uplink", found.uplink), ("downlink", found.downlink))
     notes = tuple(Note(_way(name, way, found.duration), is_aside=True) for name, way in ways)
-    return Document("path", verdict, notes)
+    return Document("path", _verdict(found), notes)
+
+
+def _verdict(found: PathDocument) -> Verdict:
+    if found.bottleneck is not None:
+        return Verdict("bad", (f"not faithful: {found.bottleneck}",))
+    if not found.uplink.delivered and not found.downlink.delivered:
+        return Verdict("plain", ("no packet crossed the path",))
+    late = max(found.uplink.lateness_p99, found.downlink.lateness_p99)
+    return Verdict("plain", (f"the path was late by {decimals(late * 1e3, 2, 'up')} ms at most (p99)",))
 
 
 def _way(name: str, way: LinkDocument, duration: float) -> Text:
     mean = decimals(way.delivered_bytes * 8 / duration / 1e6, 2)
-    late = decimals(way.lateness_p99 * 1e3, 2)
     delivered = f"{way.delivered} packets delivered ({mean} Mbit/s over {decimals(duration, 1)} s)"
-    return (f"{name}: {delivered}, {way.dropped} dropped, {way.held} held; late by {late} ms (p99)",)
+    late = f"; late by {decimals(way.lateness_p99 * 1e3, 2)} ms (p99)" if way.delivered else ""
+    return (f"{name}: {delivered}, {way.dropped} dropped, {way.held} held{late}",)
 
 
 def list_document(found: PathsDocument) -> Document:

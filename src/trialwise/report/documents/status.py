@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -59,10 +59,14 @@ def _outlook(status: StatusDocument) -> Iterator[Note]:
     elif status.seconds_left is not None and status.done < status.planned:
         left = duration_text(status.seconds_left)
         yield Note((f"at the pace so far the rest takes {left}",), is_aside=True)
-    if (attempts := sum(status.counts.values())) > status.planned:
-        yield Note(
-            (f"these trials took {counted(attempts, 'attempt')}, which are counted below",), is_aside=True
-        )
+    if sum(status.counts.values()) > status.planned:
+        attempts = counted(_made(status.counts), "attempt")
+        yield Note((f"these trials took {attempts}, which are counted below",), is_aside=True)
+
+
+def _made(counts: Mapping[str, int]) -> int:
+    """Attempts that have begun: a trial that is to be run has a row too."""
+    return sum(number for status, number in counts.items() if status != "planned")
 
 
 def _attempts(status: StatusDocument) -> Iterator[Block]:
@@ -84,10 +88,10 @@ def worker_notes(workers: Sequence[WorkerDocument], *, is_active: bool) -> Itera
         others = [each.name for each in workers if not each.left]
         yield Note(
             (
-                "what is left of ", *joined(waiting, " and "), " is run when the worker is well again, by ", Code("trialwise run"),
-                " as before; another machine takes it over when it is named instead, as in ",
+                "to finish the rest of ", *joined(waiting, " and "), ", bring the worker back and run ", Code("trialwise run"),
+                " again, or name another machine in its place, as in ",
                 Code(f"--workers {','.join([*others, 'ssh://OTHER'])}"),
-                ": its rounds are a series of their own, since it is another machine",
+                ": its rounds form a series of their own",
             )
         )  # fmt: skip
 
@@ -145,8 +149,9 @@ def ended_document(
 
 def _counts(run: RunDocument, trials: int) -> str:
     counts = ", ".join(f"{number} {status}" for status, number in sorted(run.counts.items()))
-    attempts = sum(run.counts.values())
-    return f"{attempts} attempts at {counted(trials, 'trial')}: {counts}" if attempts > trials else counts
+    if sum(run.counts.values()) <= trials:
+        return counts
+    return f"{_made(run.counts)} attempts at {counted(trials, 'trial')}: {counts}"
 
 
 def _ended_outcome(run: RunDocument, failed: int) -> Outcome:
