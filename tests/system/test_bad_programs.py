@@ -133,7 +133,9 @@ def test_of_a_file_that_trials_add_to_each_has_what_it_added(bench: Bench):
 
 
 def test_who_writes_late_is_ended_before_the_next_trial_begins(bench: Bench):
-    script = "(sleep 0.3; echo 99 >> out) & echo {round} >> out; sleep 0.1"
+    """Each leaves a writer that waits for the next trial, which lasts long enough for it to write."""
+    waits = "(until test -e begun.$(({round} + 1)); do sleep 0.01; done; echo 99 >> out) &"
+    script = f"touch begun.{{round}}; {waits} echo {{round}} >> out; sleep 0.1"
     bench.write(f"sh -c '{script}'", 'file = "out"\npattern = "(.+)"', trial='leftovers = "end"', rounds=4)
     assert bench.run().failed == 0
     assert bench.values() == [1.0, 2.0, 3.0, 4.0]
