@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.system.nodes import environment, wait_until
+from tests.system.nodes import SECONDS, environment, wait_until
 from tests.system.slurm import CORES, Slurm, refusal, slurm
 
 import task_trials
@@ -125,12 +125,12 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(
 
 
 def test_scheduler_and_jobs_listen_at_their_encrypted_ports_alone(bench: Bench):
-    before, ports = listening("pid="), set[int]()
+    before, ports = listening(bench.folder), set[int]()
     doors: set[int] = set()
 
     def look() -> None:
-        wait_until(lambda: len(listening('("python')) > 1)
-        ports.update(listening("pid=") - before)
+        wait_until(lambda: len(listening(bench.folder) - before) >= 3)
+        ports.update(listening(bench.folder) - before)
         doors.update(port for port in ports if speaks_tls(port))
 
     bench.run("cluster", cluster="slurm", jobs=1, observers=[Watch(5, look)])
@@ -138,9 +138,20 @@ def test_scheduler_and_jobs_listen_at_their_encrypted_ports_alone(bench: Bench):
     assert ports == doors
 
 
-def listening(who: str) -> set[int]:
+def listening(folder: Path) -> set[int]:
+    """The ports at which processes listen that work in a folder, as this one and its jobs do; others have ports of their own."""
     told = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-    return {int(line.split()[3].rpartition(":")[2]) for line in told.splitlines() if who in line}
+    return {
+        int(line.split()[3].rpartition(":")[2])
+        for line in told.splitlines()
+        if any(works_in(process, folder) for process in re.findall(r"\bpid=(\d+)", line))
+    }
+
+
+def works_in(process: str, folder: Path) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cwd").readlink() == folder
+    return False
 
 
 def speaks_tls(port: int) -> bool:
@@ -148,7 +159,7 @@ def speaks_tls(port: int) -> bool:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
         try:
             context.wrap_socket(connection).close()
         except ssl.SSLError as error:
