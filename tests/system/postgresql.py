@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 _SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=16MB")
 
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import pytest
-from tests.system.nodes import SOURCE, Cluster, cluster, environment, processes_of, wait_until
+from tests.system.nodes import SECONDS, SOURCE, Cluster, cluster, environment, processes_of, wait_until
 from tests.system.worker_machines import Machines, machines
 
 import task_trials
@@ -227,14 +227,14 @@ def over_ssh(tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyP
 
 def test_ssh_lets_nobody_in_who_has_no_certificate_of_this_run(over_ssh: Opened):
     address, security = over_ssh
-    with Client(address, security=security, timeout=10, set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=30)
+    with Client(address, security=security, timeout=SECONDS, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=SECONDS)
         nodes = list(client.scheduler_info()["workers"])
         assert client.run_on_scheduler(os.getuid) == os.getuid()
         assert nodes
         for open_door in (address, *nodes):
             assert open_door.startswith("tls://")
-            sync_ping(open_door, security)
+            sync_ping(open_door, security, SECONDS)
             with pytest.raises(OSError, match=r"comm|closed|[Tt]imed out"):
                 sync_ping(open_door.replace("tls://", "tcp://"), None)
             with pytest.raises(OSError, match=r"comm|certificate|closed|[Tt]imed out"):
@@ -262,12 +262,12 @@ def read_if_there(file: Path) -> bytes:
         return b""
 
 
-def sync_ping(address: str, security: Security | None) -> None:
-    """Ask a door of Dask for its name, once, with these certificates or none; raise where it does not answer."""
+def sync_ping(address: str, security: Security | None, seconds: float = 3) -> None:
+    """Ask a door of Dask for its name, with these certificates or none; raise where it does not answer for so long."""
 
     async def ask() -> None:
         arguments = (security or Security()).get_connection_args("client")
-        comm = await connect(address, timeout=3, **arguments)
+        comm = await connect(address, timeout=seconds, **arguments)
         try:
             await comm.write({"op": "identity", "reply": True})
             await comm.read()
@@ -289,8 +289,8 @@ def other_build(folder: Path) -> Path:
 def test_what_ssh_starts_listens_at_its_encrypted_ports_alone(over_ssh: Opened, two_machines: Machines):
     """Scheduler, workers and nannies: they have no port but those of which each asks for a certificate."""
     address, security = over_ssh
-    with Client(address, security=security, timeout=10, set_as_default=False) as client:
-        client.wait_for_workers(len(os.sched_getaffinity(0)), timeout=30)
+    with Client(address, security=security, timeout=SECONDS, set_as_default=False) as client:
+        client.wait_for_workers(len(os.sched_getaffinity(0)), timeout=SECONDS)
         nodes = client.scheduler_info()["workers"]
     machine = two_machines.all[0]
     here = {port for pid in children_of(os.getpid()) for port in listening(["ss", "-Hltnp"], f"pid={pid},")}

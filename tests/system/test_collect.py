@@ -22,7 +22,7 @@ from tests.system import postgresql
 from tests.system.conftest import TRIALWISE
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "oml"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class Running:

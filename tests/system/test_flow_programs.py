@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FLOW = [sys.executable, "-m", "trialwise.schemes.flow"]
+SECONDS = 60.0
+"""What a program takes at most to end, however busy the machine is."""
 CONGESTION = {"tcp": "reno", "udp": "copa"}
 
 
@@ -38,7 +40,7 @@ def receiver(protocol: str) -> Iterator[int]:
         try:
             yield port
             process.terminate()
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=SECONDS) == 0
         finally:
             process.kill()
 
@@ -58,7 +60,7 @@ def test_a_transfer_is_reported(protocol: str, tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     with receiver(protocol) as port:
         before = time.monotonic_ns()
-        subprocess.run(sender(protocol, port, report, "--load", "bytes:3MB"), check=True, timeout=30)
+        subprocess.run(sender(protocol, port, report, "--load", "bytes:3MB"), check=True, timeout=SECONDS)
         after = time.monotonic_ns()
     lines = read_lines(report)
     completion = next(line for line in lines if "end_ns" in line)
@@ -79,12 +81,12 @@ def test_a_signal_ends_a_sender_with_its_report(
         receiver(protocol) as port,
         subprocess.Popen(sender(protocol, port, report, "--load", "rate:8Mbit/s")) as process,
     ):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + SECONDS
         while not (report.exists() and b"\n" in report.read_bytes()):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(number)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=SECONDS) == 0
     lines = read_lines(report)
     assert lines[-1]["summary"]["ended"] == "signal"
     assert all(set(line) >= {"time_ns", "flow", "cwnd_bytes", "rtt_ms"} for line in lines[:-1])
@@ -92,11 +94,13 @@ def test_a_signal_ends_a_sender_with_its_report(
 
 def test_a_refused_port_and_wrong_usage_are_told_apart(tmp_path: Path) -> None:
     command = sender("tcp", free_port("tcp"), tmp_path / "report.jsonl")
-    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert (refused.returncode, "nothing listens there" in refused.stderr) == (1, True)
-    usage = subprocess.run([*FLOW, "tcp", "send"], capture_output=True, text=True, check=False, timeout=30)
+    usage = subprocess.run(
+        [*FLOW, "tcp", "send"], capture_output=True, text=True, check=False, timeout=SECONDS
+    )
     assert (usage.returncode, "ADDRESS PORT" in usage.stderr) == (2, True)
-    shown = subprocess.run([*FLOW, "--help"], capture_output=True, text=True, check=True, timeout=30)
+    shown = subprocess.run([*FLOW, "--help"], capture_output=True, text=True, check=True, timeout=SECONDS)
     assert "udp send ADDRESS PORT" in shown.stdout
 
 
@@ -107,7 +111,7 @@ heavy = {"trialwise", "numpy", "polars", "asyncio"}
 print(*(name for name in sys.modules if name.split(".")[0] in heavy))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=SECONDS
     )
     assert set(done.stdout.split()) == {
         "trialwise",

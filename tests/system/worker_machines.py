@@ -19,6 +19,8 @@ import pytest
 
 WITH_US = ("setpriv", "--pdeathsig", "KILL")
 """What begins the command line of a process that ends when the tests end, however they end."""
+SECONDS = 60.0
+"""What a machine takes at most to be there, however busy this one is."""
 PROGRAMS = ("setpriv", "unshare", "nsenter", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd")
 
 
@@ -99,7 +101,7 @@ class Machine:
             start_new_session=True,
         )
         log.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + SECONDS
         while b"Server listening" not in (self.folder / "sshd.log").read_bytes():
             assert time.monotonic() < deadline, (self.folder / "sshd.log").read_text()
             time.sleep(0.02)
@@ -170,7 +172,7 @@ class Machine:
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-m"]
 
     def _wait_for_namespace(self) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + SECONDS
         while Path(f"/proc/{self.holder.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
             assert time.monotonic() < deadline
             time.sleep(0.01)
