@@ -1,4 +1,8 @@
-"""`trialwise ab` with real programs: two that differ, two that are the same, revisions of a repository, and what goes wrong."""
+"""`trialwise ab` with real programs: two that differ, two that are the same, revisions of a repository, and what goes wrong.
+
+Of two samples of one distribution, some differ by chance, and other load makes times long: where the verdict is not about time,
+programs print what is compared.
+"""
 
 import json
 import os
@@ -17,6 +21,7 @@ from trialwise.cli.progress import LINE_SECONDS
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
+TOOK = ("--metric", "took:lower=stdout:took (.*)")
 
 
 def trialwise(*words, cwd, code=0):
@@ -28,23 +33,32 @@ def trialwise(*words, cwd, code=0):
     return done
 
 
-def test_a_half_slower_is_worse(tmp_path):
-    words = ("--base", "sleep 0.10", "--head", "sleep 0.15", "--margin", "3%", "--pilot", "10", "--quiet")
+def turns(folder, seconds=0):
+    """Two sides that are the same without doubt: each prints 80 and 120 in turn, after so many seconds."""
+    (folder / "turns.sh").write_text(
+        "n=$(cat $1.count 2>/dev/null || echo 0)\necho $((n + 1)) > $1.count\n"
+        f"sleep {seconds}\necho took $((80 + n % 2 * 40))\n"
+    )
+    return ("--base", "sh turns.sh base", "--head", "sh turns.sh head", *TOOK)
+
+
+def test_twice_the_time_is_worse(tmp_path):
+    words = ("--base", "sleep 0.1", "--head", "sleep 0.2", "--margin", "3%", "--pilot", "10", "--quiet")
     printed = trialwise("ab", *words, "--markdown", cwd=tmp_path, code=1).stdout
     assert printed.startswith("### ❌ Head is worse: time +")
     assert "| **different: worse** |" in printed
 
 
 def test_the_same_program_twice_may_pass(tmp_path):
-    words = ("--base", "sleep 0.10", "--head", "sleep 0.10", "--margin", "20%", "--pilot", "10", "--quiet")
+    words = ("--base", "sleep 0.1", "--head", "sleep 0.1", "--margin", "50%", "--pilot", "10", "--quiet")
     printed = trialwise("ab", *words, cwd=tmp_path).stdout
-    assert printed.startswith("Head may pass: time equivalent within 20 %")
+    assert printed.startswith("Head may pass: time equivalent within 50 %")
     # Again: nothing is left to run, and the answer is the same.
     assert trialwise("ab", *words, cwd=tmp_path).stdout.startswith("Head may pass")
 
 
 def test_out_of_budget_is_undecided_and_goes_on(tmp_path):
-    words = ("--base", "sleep 0.05", "--head", "sleep 0.05", "--margin", "0.01%", "--pilot", "4")
+    words = (*turns(tmp_path, 0.05), "--margin", "0.01%", "--pilot", "4")
     first = trialwise("ab", *words, "--budget", "2s", "--json", cwd=tmp_path, code=3)
     document = json.loads(first.stdout)
     Draft202012Validator(json.loads((SCHEMAS / "ab.json").read_text())).validate(document)
@@ -56,9 +70,13 @@ def test_out_of_budget_is_undecided_and_goes_on(tmp_path):
 
 
 def test_ctrl_c_gives_the_answer_so_far(tmp_path):
-    words = ("ab", "--base", "sleep 0.1", "--head", "sleep 0.25", "--margin", "0.01%", "--pilot", "500")
+    sides = ("--base", "sleep 0.1; echo took 100", "--head", "sleep 0.25; echo took 250", *TOOK)
     running = subprocess.Popen(
-        [TRIALWISE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [TRIALWISE, "ab", *sides, "--margin", "0.01%", "--pilot", "500"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     for line in running.stderr:
         if "a trial takes about" in line:
@@ -74,8 +92,8 @@ def test_ctrl_c_gives_the_answer_so_far(tmp_path):
 
 
 def test_a_budget_ends_a_number_of_trials_that_was_set(tmp_path):
-    words = ("--base", "sleep 0.2", "--head", "sleep 0.1", "--trials", "400", "--json")
-    done = trialwise("ab", *words, "--budget", "3s", cwd=tmp_path)
+    sides = ("--base", "sleep 0.2; echo took 200", "--head", "sleep 0.1; echo took 100", *TOOK)
+    done = trialwise("ab", *sides, "--trials", "400", "--json", "--budget", "3s", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert (document["ending"], document["complete"]) == ("the budget is used up", False)
     ran = sum(document["comparison"]["rows"][0]["summary"]["n"])
@@ -87,24 +105,8 @@ def test_what_will_run_is_announced_and_a_log_stays_short(tmp_path):
     """Two programs of which the pilot does not decide: what runs is said before it runs, and not each trial.
 
     The log has the first trial, the last of the pilot, the last of all, and one for each `LINE_SECONDS` that passed.
-
-    Each side is 80 and 120 in turn: no chance decides, and other load does not.
     """
-    (tmp_path / "turns.sh").write_text(
-        "n=$(cat $1.count 2>/dev/null || echo 0)\necho $((n + 1)) > $1.count\necho took $((80 + n % 2 * 40))\n"
-    )
-    words = (
-        "--base",
-        "sh turns.sh base",
-        "--head",
-        "sh turns.sh head",
-        "--metric",
-        "took:lower=stdout:took (.*)",
-        "--pilot",
-        "6",
-        "--budget",
-        "12s",
-    )
+    words = (*turns(tmp_path), "--pilot", "6", "--budget", "12s")
     begun = time.monotonic()
     done = subprocess.run(
         [TRIALWISE, "ab", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
@@ -136,8 +138,7 @@ def test_a_log_names_what_passes_by_the_same_words_in_headline_and_row(tmp_path)
     base, head = (
         f"{sys.executable} noise.py {mean} {tmp_path / name}" for mean, name in ((100, "a"), (97.3, "b"))
     )
-    words = ("--base", base, "--head", head)
-    words += ("--metric", "took:lower=stdout:took (.*)", "--trials", "20", "--quiet")
+    words = ("--base", base, "--head", head, *TOOK, "--trials", "20", "--quiet")
     printed = trialwise("ab", *words, cwd=tmp_path).stdout
     assert printed.startswith("Head may pass: took not worse by 3 %.")
     row = next(line for line in printed.splitlines() if line.startswith("  took"))
@@ -146,19 +147,24 @@ def test_a_log_names_what_passes_by_the_same_words_in_headline_and_row(tmp_path)
 
 
 def test_undecided_passes_where_that_is_asked_for(tmp_path):
-    words = ("--base", "sleep 0.02", "--head", "sleep 0.02", "--margin", "0.01%", "--trials", "4", "--quiet")
-    assert trialwise("ab", *words, cwd=tmp_path, code=3).stdout.startswith("Undecided after 4 + 4 trials")
-    assert trialwise("ab", *words, "--undecided-passes", cwd=tmp_path).stdout.startswith("Undecided")
-    for head, code in (("sleep 0.2", 1), ("false", 4)):
-        others = (*words[:3], head, *words[4:], "--undecided-passes")
-        trialwise("ab", *others, "-d", f"{code}.results", cwd=tmp_path, code=code)
+    words = ("--margin", "0.01%", "--trials", "4", "--quiet")
+    same = (*turns(tmp_path), *words)
+    assert trialwise("ab", *same, cwd=tmp_path, code=3).stdout.startswith("Undecided after 4 + 4 trials")
+    assert trialwise("ab", *same, "--undecided-passes", cwd=tmp_path).stdout.startswith("Undecided")
+    for head, code in (("echo took 300", 1), ("false", 4)):
+        sides = ("--base", "sh turns.sh base", "--head", head, *TOOK)
+        trialwise(
+            "ab", *sides, *words, "--undecided-passes", "-d", f"{code}.results", cwd=tmp_path, code=code
+        )
 
 
 def test_a_trial_that_failed_stands_in_the_headline(tmp_path):
-    (tmp_path / "once.sh").write_text("mkdir once 2>/dev/null && exit 5; sleep 0.01\n")
-    words = ("--base", "sleep 0.2", "--head", "sh once.sh", "--trials", "8", "--warmup", "0", "--quiet")
-    printed = trialwise("ab", *words, cwd=tmp_path, code=4).stdout
-    assert printed.startswith("Not passed: 1 trial failed. By the others: head may pass: time better by")
+    (tmp_path / "once.sh").write_text("mkdir once 2>/dev/null && exit 5; echo took 10\n")
+    sides = ("--base", "echo took 200", "--head", "sh once.sh", *TOOK)
+    printed = trialwise(
+        "ab", *sides, "--trials", "8", "--warmup", "0", "--quiet", cwd=tmp_path, code=4
+    ).stdout
+    assert printed.startswith("Not passed: 1 trial failed. By the others: head may pass: took better by")
 
 
 CI_LINES = [
@@ -171,11 +177,14 @@ CI_LINES = [
 
 @pytest.mark.parametrize(("page", "line"), CI_LINES, ids=[f"{page}-{line[:21]}" for page, line in CI_LINES])
 def test_a_documented_step_is_not_red_when_nothing_is_decided(repository, page, line):
-    """Each line for continuous integration, run as its runner does (`bash -e`), where two noisy sides do not differ."""
+    """Each line for continuous integration, run as its runner does (`bash -e`), where two sides vary and do not differ."""
     here = repository / "bench"
     (here / "Makefile").write_text("all: bench\nbench: ; cp prog.in bench && chmod +x bench\n")
     noise = "import random; print('v', random.gauss(1, .2))"
-    (here / "prog.in").write_text('#!/bin/sh\nsleep 0.0"$(od -An -N1 -tu1 /dev/urandom | tail -c 2)"\n')
+    count = '"$PWD.count"'  # of each side
+    (here / "prog.in").write_text(
+        f"#!/bin/sh\nn=$(cat {count} 2>/dev/null || echo 0)\necho $((n + 1)) > {count}\nsleep 0.0$((1 + n % 2 * 8))\n"
+    )
     (here / "experiment.toml").write_text(
         f"""[experiment]
 name = "e"
@@ -274,8 +283,18 @@ def test_a_difference_under_the_floor_of_the_bench_is_undecided(tmp_path):
     )
     # Whether so few rounds look bent by chance does not matter here.
     subprocess.run([TRIALWISE, "aa", "experiment.toml", "--quiet"], cwd=tmp_path, check=False, timeout=60)
-    words = ("--base", "echo took 100", "--head", "echo took 104", "--metric", "took:lower=stdout:took (.*)")
-    words += ("--margin", "1%", "--trials", "10", "--quiet")
+    words = (
+        "--base",
+        "echo took 100",
+        "--head",
+        "echo took 104",
+        *TOOK,
+        "--margin",
+        "1%",
+        "--trials",
+        "10",
+        "--quiet",
+    )
     assert trialwise("ab", *words, "-d", "plain", cwd=tmp_path, code=1).stdout.startswith("Head is worse")
     printed = trialwise("ab", *words, "-d", "floored", "--floor", "bench.aa", cwd=tmp_path, code=3).stdout
     assert "under the noise floor of this bench" in printed
@@ -300,9 +319,9 @@ def test_what_is_wrong_is_said(tmp_path, words, said):
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-def program(path, seconds):
+def program(path, took):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\nsleep {seconds}\n")
+    path.write_text(f"#!/bin/sh\necho took {took}\n")
     path.chmod(0o755)
 
 
@@ -321,22 +340,22 @@ SIDES = {
 @pytest.mark.parametrize("how", SIDES)
 def test_another_build_is_another_pair_and_the_old_one_goes_on_when_it_is_back(tmp_path, how):
     base, head = SIDES[how]
-    program(tmp_path / "old", 0.15)
-    program(tmp_path / "new", 0)
-    words = ("ab", "--base", base, "--head", head, "--trials", "6")
+    program(tmp_path / "old", 150)
+    program(tmp_path / "new", 10)
+    words = ("ab", "--base", base, "--head", head, *TOOK, "--trials", "6")
     assert "Head may pass" in trialwise(*words, cwd=tmp_path).stdout
     first = pairs(tmp_path / "ab.results")
-    program(tmp_path / "new", 0.6)
+    program(tmp_path / "new", 600)
     second = trialwise(*words, cwd=tmp_path, code=1)
     assert second.stdout.startswith("Head is worse")
     assert "another pair, for new is another" in second.stderr
-    program(tmp_path / "new", 0)
+    program(tmp_path / "new", 10)
     assert "Head may pass" in trialwise(*words, cwd=tmp_path).stdout
     assert len(pairs(tmp_path / "ab.results")) == len(first) + 1 == 2
 
 
 def test_what_trials_inherit_makes_the_pair_too(tmp_path, monkeypatch):
-    words = ("ab", "--base", "true", "--head", "true", "--trials", "4", "--undecided-passes")
+    words = ("ab", "--base", "echo took 1", "--head", "echo took 1", *TOOK, "--trials", "4")
     trialwise(*words, cwd=tmp_path)
     monkeypatch.setenv("COLUMNS", "77")
     trialwise(*words, cwd=tmp_path)
@@ -347,18 +366,17 @@ def test_what_trials_inherit_makes_the_pair_too(tmp_path, monkeypatch):
 
 
 def test_a_build_in_the_middle_begins_another_pair_at_once(tmp_path):
-    program(tmp_path / "old", 0)
-    (tmp_path / "new").write_text(
-        "#!/bin/sh\nmkdir done 2>/dev/null || exit 0\nprintf '#!/bin/sh\\nsleep 0.2\\n' > next\nchmod +x next\nmv next new\n"
-    )
+    program(tmp_path / "old", 100)
+    program(tmp_path / "next", 200)
+    (tmp_path / "new").write_text("#!/bin/sh\necho took 100\nmv next new\n")
     (tmp_path / "new").chmod(0o755)
-    words = ("ab", "--base", "./old", "--head", "./new", "--trials", "6", "--warmup", "0")
+    words = ("ab", "--base", "./old", "--head", "./new", *TOOK, "--trials", "6", "--warmup", "0")
     assert trialwise(*words, cwd=tmp_path, code=1).stdout.startswith("Head is worse")
     assert len(pairs(tmp_path / "ab.results")) == 2
 
 
 def test_another_question_is_another_pair(tmp_path):
-    words = ("ab", "--base", "true", "--head", "true", "--undecided-passes", "--trials")
+    words = ("ab", "--base", "echo took 1", "--head", "echo took 1", *TOOK, "--trials")
     trialwise(*words, "6", cwd=tmp_path)
     trialwise(*words, "4", cwd=tmp_path)
     assert (
@@ -369,13 +387,13 @@ def test_another_question_is_another_pair(tmp_path):
 
 
 def test_commands_that_read_take_the_latest_pair(tmp_path):
-    program(tmp_path / "new", 0.2)  # far above what other load does to a start
-    words = ("ab", "--base", "true", "--head", "./new", "--trials", "4", "--undecided-passes", "--quiet")
+    program(tmp_path / "new", 200)
+    words = ("ab", "--base", "echo took 100", "--head", "./new", *TOOK, "--trials", "4", "--quiet")
     trialwise(*words, cwd=tmp_path, code=1)
-    program(tmp_path / "new", 0.5)
+    program(tmp_path / "new", 500)
     trialwise(*words, cwd=tmp_path, code=1)
     table = trialwise("analyze", "ab.results", "--csv", cwd=tmp_path).stdout
-    assert ",0.5" in table
+    assert ",500" in table
     assert "finished" in trialwise("status", "ab.results", cwd=tmp_path).stdout
 
 
