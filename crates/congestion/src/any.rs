@@ -11,6 +11,9 @@ pub enum Feedback {
     Timestamps,
     /// A record of each switch on the way.
     Telemetry,
+    /// Time stamps, and the controller is told of each packet by itself
+    /// ([`Acknowledgement::reports`](crate::Acknowledgement::reports)).
+    Packets,
 }
 
 /// Makes a controller for each flow; implement it to bring one's own.
@@ -191,6 +194,10 @@ macro_rules! register {
 
             fn pacing_rate(&self) -> Option<Rate> {
                 each!(self, inner => inner.pacing_rate())
+            }
+
+            fn burst(&self) -> Option<Bytes> {
+                each!(self, inner => inner.burst())
             }
 
             fn repaces_waiting_packet(&self) -> bool {

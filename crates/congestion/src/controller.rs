@@ -1,6 +1,6 @@
 //! The trait of all controllers.
 
-use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate, Time};
+use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate, Seed, Time};
 
 use crate::window::RateWindow;
 use crate::{Acknowledgement, Loss, Sent, State, Timeout, WindowRule};
@@ -18,6 +18,8 @@ pub struct Context {
     pub base_rtt: Option<Duration>,
     /// One bandwidth-delay product of the path.
     pub path_window: Option<Bytes>,
+    /// Of everything that the controller draws: another one for each flow.
+    pub seed: Seed,
 }
 
 impl Context {
@@ -141,6 +143,13 @@ pub trait Controller: Send {
     /// How fast packets may leave; `None` where only the window (and its acknowledgements) clock them.
     fn pacing_rate(&self) -> Option<Rate>;
 
+    /// How much payload may leave together, where the pacing rate would have it leave one by one (the send quantum of
+    /// draft-ietf-ccwg-bbr); none for what suits the driver. The simulator of a fabric, whose hosts pace each packet,
+    /// does not ask.
+    fn burst(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
     /// turn; most let it go at the time that the old rate gave it.
     fn repaces_waiting_packet(&self) -> bool {
@@ -200,6 +209,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn pacing_rate(&self) -> Option<Rate> {
         (**self).pacing_rate()
+    }
+
+    fn burst(&self) -> Option<Bytes> {
+        (**self).burst()
     }
 
     fn repaces_waiting_packet(&self) -> bool {

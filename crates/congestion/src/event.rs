@@ -7,6 +7,8 @@ use trialwise_units::{Bytes, Duration, Rate, Time};
 pub struct Sent {
     /// When.
     pub now: Time,
+    /// Of this packet: the first of a flow is 0, and each one sent has the next number, whatever it carries.
+    pub number: u64,
     /// Payload of this packet.
     pub bytes: Bytes,
     /// Payload sent and neither acknowledged nor deemed lost, with this packet.
@@ -44,15 +46,67 @@ pub struct Acknowledgement<'a> {
     pub packets: u32,
     /// How many of them carried a congestion mark (ECN CE; a congestion notification packet counts as one).
     pub marked_packets: u32,
-    /// Delivery rate measured over the newest packet's flight (draft-ietf-ccwg-bbr); a driver that does not
-    /// measure it says none.
-    pub delivery_rate: Option<Rate>,
+    /// What was delivered over the newest packet's flight; a driver that does not measure it says none.
+    pub rate_sample: Option<RateSample>,
     /// Whether that packet was sent while the application, not the window or the pacing, held the flow back:
-    /// then the delivery rate is a lower bound only, and a window should not grow (RFC 9438, section 5.8; RFC
-    /// 9002, section 7.8).
+    /// then a window should not grow (RFC 9438, section 5.8; RFC 9002, section 7.8).
     pub application_limited: bool,
     /// In-band telemetry that the packet collected, first switch first; empty where there is none.
     pub hops: &'a [HopRecord],
+    /// Each packet whose arrival this is the first to report, those too that were deemed lost before; empty
+    /// where the controller does not ask for it ([`Feedback::Packets`](crate::Feedback::Packets)).
+    pub reports: &'a [PacketReport],
+}
+
+/// What became of a packet. Only of packets that were sent, and never with an arrival that cannot be: the driver
+/// leaves out what a receiver cannot know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// [`Sent::number`].
+    pub number: u64,
+    /// When it was sent.
+    pub sent: Time,
+    /// Its payload.
+    pub bytes: Bytes,
+    /// Whether it has arrived, or is deemed lost.
+    pub outcome: PacketOutcome,
+}
+
+/// See [`PacketReport`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketOutcome {
+    /// At this time of the receiver's clock, where the receiver has told it. Only differences mean something: the
+    /// driver fixes the origin for a flow such that no packet arrives before it is sent.
+    Arrived(Option<Time>),
+    /// It may be reported once more, as arrived.
+    Lost,
+}
+
+/// A sample of the delivery rate, for the newest packet that an acknowledgement reports (draft-ietf-ccwg-bbr,
+/// section "Delivery Rate Samples"; in its words `RS`, of a connection `C` and this packet `P`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `C.delivered`: payload delivered in all.
+    pub delivered: Bytes,
+    /// `P.delivered`: what that was when the packet was sent.
+    pub prior_delivered: Bytes,
+    /// `RS.interval`: the longer of the times in which that was sent and acknowledged; above 0.
+    pub interval: Duration,
+    /// `RS.lost`: payload deemed lost since the packet was sent.
+    pub lost: Bytes,
+    /// `P.tx_in_flight`: payload in flight when the packet was sent, with it.
+    pub in_flight_when_sent: Bytes,
+    /// `P.is_app_limited`: whether the rate is a lower bound, as the application held the flow back until what was
+    /// in flight then was delivered.
+    pub application_limited: bool,
+}
+
+impl RateSample {
+    /// `RS.delivery_rate`.
+    pub fn rate(&self) -> Rate {
+        let delivered = self.delivered.get().saturating_sub(self.prior_delivered.get());
+        Rate::from_bits_per_second((delivered as f64 * 8.0 / self.interval.as_seconds()) as u64)
+    }
 }
 
 /// What a switch wrote into a packet as it left (in-band network telemetry; HPCC, SIGCOMM 2019, section 3.1).
@@ -70,7 +124,7 @@ pub struct HopRecord {
 
 /// Packets deemed lost (not by a time-out).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct Loss<'a> {
     /// When the sender learnt it.
     pub now: Time,
     /// Payload newly deemed lost.
@@ -82,6 +136,9 @@ pub struct Loss {
     pub in_flight: Bytes,
     /// The offset that the next new packet will have.
     pub next_sequence: u64,
+    /// Each packet newly deemed lost; empty where the controller does not ask for it
+    /// ([`Feedback::Packets`](crate::Feedback::Packets)).
+    pub reports: &'a [PacketReport],
 }
 
 /// The retransmission timer has expired: everything in flight is deemed lost (RFC 6298, section 5).

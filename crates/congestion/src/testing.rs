@@ -1,6 +1,6 @@
 //! Events for the tests of controllers.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::{Acknowledgement, Context, Loss};
 
@@ -12,6 +12,7 @@ pub(crate) fn context() -> Context {
         line_rate: Some(Rate::from_megabits_per_second(100_000)),
         base_rtt: Some(Duration::from_nanoseconds(6240)),
         path_window: Some(Bytes::new(78_000)),
+        seed: Seed::new(1),
     }
 }
 
@@ -27,18 +28,20 @@ pub(crate) fn acknowledgement(cumulative: u64, next_sequence: u64) -> Acknowledg
         one_way_delay: None,
         packets: 1,
         marked_packets: 0,
-        delivery_rate: None,
+        rate_sample: None,
         application_limited: false,
         hops: &[],
+        reports: &[],
     }
 }
 
-pub(crate) fn loss(new_episode: bool) -> Loss {
+pub(crate) fn loss(new_episode: bool) -> Loss<'static> {
     Loss {
         now: Time::ZERO,
         bytes: Bytes::new(1000),
         new_episode,
         in_flight: Bytes::new(10_000),
         next_sequence: 20_000,
+        reports: &[],
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use trialwise_congestion::{
     Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, Sent, Timeout,
 };
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 const SEGMENT: u64 = 1200;
 
@@ -21,6 +21,7 @@ fn build(name: &str) -> AnyController {
         line_rate: None,
         base_rtt: None,
         path_window: None,
+        seed: Seed::new(1),
     };
     Algorithm::named(name, Rate::from_megabits_per_second(10)).unwrap().build(&context).unwrap()
 }
@@ -55,9 +56,10 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement<'static>> {
         one_way_delay: delay.map(Duration::from_picoseconds),
         packets: 1,
         marked_packets: amounts.4.saturating_sub(3),
-        delivery_rate: None,
+        rate_sample: None,
         application_limited: flags[1],
         hops: &[],
+        reports: &[],
     })
 }
 
@@ -66,7 +68,7 @@ enum Event {
     Acknowledged(Acknowledgement<'static>),
     /// The same acknowledgement again and again.
     Repeated(Acknowledgement<'static>, u32),
-    Lost(Loss),
+    Lost(Loss<'static>),
     TimedOut(Timeout),
     Sent(Sent),
     Spurious(Time),
@@ -83,14 +85,22 @@ fn event() -> impl Strategy<Value = Event> {
             new_episode,
             in_flight,
             next_sequence,
+            reports: &[],
         },
     );
     let timeout =
         (time(), bytes(), any::<u64>(), 0..5_u32).prop_map(|(now, in_flight, next_sequence, repetition)| {
             Timeout { now, in_flight, next_sequence, repetition }
         });
-    let sent = (time(), bytes(), bytes(), any::<bool>())
-        .prop_map(|(now, bytes, in_flight, retransmission)| Sent { now, bytes, in_flight, retransmission });
+    let sent = (time(), any::<u64>(), bytes(), bytes(), any::<bool>()).prop_map(
+        |(now, number, bytes, in_flight, retransmission)| Sent {
+            now,
+            number,
+            bytes,
+            in_flight,
+            retransmission,
+        },
+    );
     prop_oneof![
         6 => acknowledgement().prop_map(Event::Acknowledged),
         1 => (acknowledgement(), 2..40_u32).prop_map(|(event, count)| Event::Repeated(event, count)),
@@ -170,9 +180,10 @@ proptest! {
                 one_way_delay: Some(Duration::ZERO),
                 packets: 1,
                 marked_packets: 0,
-                delivery_rate: None,
+                rate_sample: None,
                 application_limited: false,
                 hops: &[],
+                reports: &[],
             });
         }
         prop_assert!(controller.window().unwrap() > before, "{}: {:?}", name, controller.state());
@@ -200,9 +211,10 @@ proptest! {
                 one_way_delay: Some(Duration::from_milliseconds(rtt / 2)),
                 packets: segments as u32,
                 marked_packets: 0,
-                delivery_rate: None,
+                rate_sample: None,
                 application_limited: true,
                 hops: &[],
+                reports: &[],
             });
             prop_assert!(controller.window() <= before, "{name}");
         }

@@ -18,10 +18,11 @@ pub mod report;
 pub mod scheme;
 pub mod sender;
 
-mod delivery;
 mod episode;
+mod origin;
 mod pacer;
 mod ranges;
+mod reports;
 
 #[cfg(test)]
 mod network;

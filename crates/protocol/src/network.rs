@@ -3,10 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use trialwise_congestion::{Algorithm, Context, Factory};
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_congestion::{
+    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, PacketOutcome,
+    PacketReport, RateSample, Sent, Timeout,
+};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
 use crate::receiver::Receiver;
@@ -78,6 +82,7 @@ impl Network {
             line_rate: None,
             base_rtt: None,
             path_window: None,
+            seed: Seed::new(seed),
         };
         let rate = Rate::from_megabits_per_second(10);
         let controller = Algorithm::named(algorithm, rate).unwrap().build(&context).unwrap();
@@ -417,4 +422,197 @@ fn an_answer_to_what_was_never_sent_changes_nothing() {
     let answer = Answer { largest: 99, arrival: 0, held: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
     network.sender.on_answer(Time::from_milliseconds(1), Time::from_milliseconds(1), &answer);
     assert_eq!(network.sender.acknowledged(), 0);
+}
+
+/// What a controller is told of packets.
+#[derive(Default)]
+struct Told {
+    sent: Vec<Sent>,
+    arrived: Vec<PacketReport>,
+    lost: Vec<PacketReport>,
+    lost_bytes: u64,
+    samples: Vec<RateSample>,
+}
+
+/// Lets ten packets be in flight, and notes what it is told.
+struct Listener(Arc<Mutex<Told>>);
+
+impl Controller for Listener {
+    fn name(&self) -> &'static str {
+        "listener"
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.0.lock().unwrap().sent.push(*sent);
+    }
+
+    fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>) {
+        let mut told = self.0.lock().unwrap();
+        told.arrived.extend_from_slice(acknowledgement.reports);
+        told.samples.extend(acknowledgement.rate_sample);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let mut told = self.0.lock().unwrap();
+        told.lost_bytes += loss.bytes.get();
+        told.lost.extend_from_slice(loss.reports);
+    }
+
+    fn on_timeout(&mut self, _timeout: &Timeout) {}
+
+    fn window(&self) -> Option<Bytes> {
+        Some(Bytes::new(10 * SEGMENT))
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// A network with a listener that is told of each packet.
+fn listening(weather: Weather, seed: u64) -> (Network, Arc<Mutex<Told>>) {
+    let told = Arc::new(Mutex::new(Told::default()));
+    let controller = AnyController::Custom(Box::new(Listener(Arc::clone(&told))));
+    let segments = Segments { full: SEGMENT, first: SEGMENT - 64 };
+    let sender = Sender::new(controller, segments, Time::ZERO).reporting_packets();
+    (Network { sender, ..Network::new("newreno", weather, seed) }, told)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn each_packet_is_reported_as_it_was_sent(weather in weather(), size in 1_u64..400_000, seed: u64) {
+        let (mut network, told) = listening(weather, seed);
+        network.sender.write(size);
+        network.run_until(Time::from_milliseconds(3_600_000));
+        let told = told.lock().unwrap();
+        let numbers: Vec<u64> = told.sent.iter().map(|sent| sent.number).collect();
+        prop_assert_eq!(numbers, (0..network.departures.len() as u64).collect::<Vec<_>>());
+        let mut arrivals = vec![0; told.sent.len()];
+        let mut losses = vec![0; told.sent.len()];
+        for report in told.arrived.iter().chain(&told.lost) {
+            let sent = &told.sent[report.number as usize];
+            prop_assert_eq!((report.sent, report.bytes), (sent.now, sent.bytes));
+            match report.outcome {
+                PacketOutcome::Arrived(time) => {
+                    prop_assert!(time.is_none_or(|time| time >= report.sent));
+                    arrivals[report.number as usize] += 1;
+                }
+                PacketOutcome::Lost => losses[report.number as usize] += 1,
+            }
+        }
+        prop_assert!(arrivals.iter().chain(&losses).all(|count| *count <= 1));
+        prop_assert!(losses.iter().sum::<u64>() <= network.sender.counters().lost);
+        prop_assert_eq!(told.lost.iter().map(|report| report.bytes.get()).sum::<u64>(), told.lost_bytes);
+        for sample in &told.samples {
+            prop_assert!(sample.delivered > sample.prior_delivered && sample.interval > Duration::ZERO);
+            prop_assert!(sample.in_flight_when_sent <= Bytes::new(12 * SEGMENT));
+        }
+    }
+}
+
+#[test]
+fn packets_are_reported_only_to_whom_asks() {
+    let (mut network, told) = listening(CALM, 1);
+    network.sender.write(20 * SEGMENT);
+    network.run_until(Time::from_milliseconds(1_000));
+    assert_eq!(told.lock().unwrap().arrived.len(), network.departures.len());
+    let told = Arc::new(Mutex::new(Told::default()));
+    let controller = AnyController::Custom(Box::new(Listener(Arc::clone(&told))));
+    let segments = Segments { full: SEGMENT, first: SEGMENT - 64 };
+    let mut network =
+        Network { sender: Sender::new(controller, segments, Time::ZERO), ..Network::new("newreno", CALM, 1) };
+    network.doomed = vec![4];
+    network.sender.write(20 * SEGMENT);
+    network.run_until(Time::from_milliseconds(1_000));
+    assert_eq!(network.sender.counters().lost, 1);
+    let told = told.lock().unwrap();
+    assert!(told.arrived.is_empty() && told.lost.is_empty() && told.sent.len() == network.departures.len());
+}
+
+#[test]
+fn what_a_receiver_cannot_know_is_not_passed_on() {
+    let (mut network, told) = listening(CALM, 1);
+    network.sender.write(u64::MAX / 2);
+    network.transmit();
+    let mut answer = |milliseconds, answer: Answer| {
+        let now = Time::from_milliseconds(milliseconds);
+        network.sender.on_answer(now, now, &answer);
+        network.now = now;
+        network.transmit();
+        std::mem::take(&mut told.lock().unwrap().arrived)
+    };
+    // Numbers that were never sent.
+    assert_eq!(answer(40, Answer { largest: 99, ranges: ranges(0..100), ..Answer::default() }), []);
+    let arrival = |milliseconds: u64| milliseconds * 1_000_000;
+    let first =
+        answer(40, Answer { largest: 0, arrival: arrival(520), ranges: ranges(0..1), ..Answer::default() });
+    assert!(matches!(first[..], [PacketReport { number: 0, outcome: PacketOutcome::Arrived(Some(_)), .. }]));
+    // Sent at 40, it would have come at 20 or at 90 by the same clock, and back at 80.
+    for (largest, told) in [(10, 479), (11, 625)] {
+        let found = answer(
+            80,
+            Answer {
+                largest,
+                arrival: arrival(told),
+                ranges: ranges(largest..largest + 1),
+                ..Answer::default()
+            },
+        );
+        assert_eq!(
+            found.iter().map(|report| report.outcome).collect::<Vec<_>>(),
+            [PacketOutcome::Arrived(None)]
+        );
+    }
+    // Held for longer than it was away.
+    let before = network.sender.round_trip().latest();
+    let now = Time::from_milliseconds(85);
+    let held = Answer {
+        largest: 12,
+        arrival: arrival(640),
+        held: arrival(900),
+        ranges: ranges(12..13),
+        ..Answer::default()
+    };
+    network.sender.on_answer(now, now, &held);
+    assert_eq!(network.sender.round_trip().latest(), before);
+}
+
+#[test]
+fn a_burst_leaves_together_and_no_faster() {
+    struct Bursting(u64);
+    impl Controller for Bursting {
+        fn name(&self) -> &'static str {
+            "bursting"
+        }
+        fn on_acknowledgement(&mut self, _: &Acknowledgement<'_>) {}
+        fn on_loss(&mut self, _: &Loss) {}
+        fn on_timeout(&mut self, _: &Timeout) {}
+        fn window(&self) -> Option<Bytes> {
+            None
+        }
+        fn pacing_rate(&self) -> Option<Rate> {
+            Some(Rate::from_bits_per_second(8 * SEGMENT * 1000))
+        }
+        fn burst(&self) -> Option<Bytes> {
+            Some(Bytes::new(self.0 * SEGMENT))
+        }
+    }
+    for packets in [1, 4] {
+        let controller = AnyController::Custom(Box::new(Bursting(packets)));
+        let segments = Segments { full: SEGMENT, first: SEGMENT };
+        let sender = Sender::new(controller, segments, Time::ZERO);
+        let mut network = Network { sender, ..Network::new("newreno", CALM, 1) };
+        network.sender.write(u64::MAX / 2);
+        network.run_until(Time::from_milliseconds(30));
+        // After the first, a packet each millisecond, or four each four.
+        let at = |millisecond| {
+            network.departures.iter().filter(|(time, ..)| time.milliseconds() == millisecond).count() as u64
+        };
+        let found: Vec<u64> = (8..16).map(at).collect();
+        let wanted: Vec<u64> =
+            (8..16).map(|millisecond| if millisecond % packets == 0 { packets } else { 0 }).collect();
+        assert_eq!(found, wanted);
+    }
 }

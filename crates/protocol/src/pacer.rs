@@ -4,7 +4,7 @@ use trialwise_units::{Duration, Time};
 
 /// At high rates the departures of so long a time leave together, so that the kernel handles them together, as that of Linux
 /// lets up to a millisecond's worth of TCP leave together (`tcp_tso_autosize`).
-const TOGETHER: Duration = Duration::from_microseconds(150);
+const USUALLY_TOGETHER: Duration = Duration::from_microseconds(150);
 
 /// Departures by the clock of the rate, not by that of the wake-ups: lateness does not add up. What is not sent for lack of
 /// window or data is not made up for.
@@ -14,6 +14,8 @@ pub(crate) struct Pacer {
     is_interrupted: bool,
     /// When departures that leave together last began.
     batch: Option<Time>,
+    /// The departures of so long a time leave together; none for [`USUALLY_TOGETHER`].
+    together: Option<Duration>,
 }
 
 impl Pacer {
@@ -27,7 +29,7 @@ impl Pacer {
         if self.next <= now {
             self.batch = Some(now);
         }
-        self.batch == Some(now) && self.next < now + TOGETHER
+        self.batch == Some(now) && self.next < now + self.together.unwrap_or(USUALLY_TOGETHER)
     }
 
     /// A packet has left that takes `gap` at the present rate. Departures that were missed because the thread woke late are
@@ -38,6 +40,11 @@ impl Pacer {
         self.is_interrupted = false;
     }
 
+    /// The departures of so long a time may leave together; none for the usual.
+    pub(crate) fn set_together(&mut self, together: Option<Duration>) {
+        self.together = together;
+    }
+
     /// There was nothing that might be sent.
     pub(crate) fn interrupt(&mut self) {
         self.is_interrupted = true;
@@ -45,7 +52,7 @@ impl Pacer {
 
     /// A packet may leave at once.
     pub(crate) fn restart(&mut self, now: Time) {
-        *self = Self { next: now, is_interrupted: true, batch: None };
+        *self = Self { next: now, is_interrupted: true, batch: None, together: self.together };
     }
 }
 

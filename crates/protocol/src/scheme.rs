@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trialwise_congestion::{Algorithm, AnyController, BuildError, Context, Factory};
-use trialwise_units::{Bytes, Time};
+use trialwise_congestion::{Algorithm, AnyController, BuildError, Context, Factory, Feedback};
+use trialwise_units::{Bytes, Seed, Time};
 
 use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
@@ -87,20 +87,22 @@ impl Scheme {
         Ok(Self { factory, segment: u64::from(mtu) - overhead, overhead, manner })
     }
 
-    /// The sender of a flow that starts now, at whichever end.
+    /// The sender of a flow that starts now, at whichever end; its controller draws from this seed.
     ///
     /// # Errors
     /// The controller lacks something, or refuses a parameter.
-    pub fn sender(&self, now: Time, carries_opening: bool) -> Result<Sender, SchemeError> {
+    pub fn sender(&self, now: Time, carries_opening: bool, seed: Seed) -> Result<Sender, SchemeError> {
         let first = self.segment - if carries_opening { OPENING_BYTES as u64 } else { 0 };
         let segments = Segments { full: self.segment, first };
-        let sender = Sender::new(self.controller(now)?, segments, now);
+        let sender = Sender::new(self.controller(now, seed)?, segments, now);
+        let sender =
+            if self.factory.feedback() == Feedback::Packets { sender.reporting_packets() } else { sender };
         Ok(if self.manner.spreads_window { sender.spreading_windows() } else { sender })
     }
 
-    fn controller(&self, now: Time) -> Result<AnyController, SchemeError> {
+    fn controller(&self, now: Time, seed: Seed) -> Result<AnyController, SchemeError> {
         let segment = Bytes::new(self.segment);
-        let context = Context { now, segment, line_rate: None, base_rtt: None, path_window: None };
+        let context = Context { now, segment, line_rate: None, base_rtt: None, path_window: None, seed };
         Ok(self.factory.build(&context)?)
     }
 
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn a_fixed_rate_is_of_whole_packets() {
         for name in ["fixed_rate:15Mbit/s", "fixed-rate:15Mbit/s"] {
-            let sender = scheme(name).unwrap().sender(Time::ZERO, true).unwrap();
+            let sender = scheme(name).unwrap().sender(Time::ZERO, true, Seed::new(1)).unwrap();
             assert_eq!(sender.state().pacing_rate, Some(Rate::from_bits_per_second(14_400_000)));
         }
     }
@@ -188,7 +190,7 @@ mod tests {
         assert!(message("dctcp").contains("fixed_rate:RATE (such as fixed_rate:12Mbit/s)"));
         assert!(message("copa:1").contains("no congestion control"));
         assert!(message("fixed-rate").contains("does not start with a number"));
-        let zero = scheme("fixed-rate:0bit/s").unwrap().sender(Time::ZERO, true);
+        let zero = scheme("fixed-rate:0bit/s").unwrap().sender(Time::ZERO, true, Seed::new(1));
         assert!(zero.err().unwrap().to_string().contains("greater than zero"));
     }
 }

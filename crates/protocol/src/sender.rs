@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use trialwise_congestion::{
-    Acknowledgement, AnyController, Controller, Loss, Phase, RoundTrip, Sent, State, Timeout,
+    Acknowledgement, AnyController, Controller, Delivery, Departed, Loss, Phase, RoundTrip, Sent, State,
+    Timeout,
 };
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
-use crate::delivery::Delivery;
-use crate::episode::{Episodes, Outcome};
+use crate::episode::{Episodes, Lost, Outcome};
 use crate::frame::Answer;
+use crate::origin::{Origin, round_trip};
 use crate::pacer::Pacer;
 use crate::ranges::RangeSet;
 use crate::report::RttTotals;
+use crate::reports::Reports;
 
 /// `kPacketThreshold` (RFC 9002, section 6.1.1) at the beginning; it grows to what reordering asks for, as RFC 8985, section
 /// 7 has it, up to that of Linux (`tcp_max_reordering`).
@@ -31,10 +33,6 @@ const PROBES: u32 = 2;
 const MINIMUM_TIMEOUT: Duration = Duration::from_milliseconds(200);
 /// A time-out doubles at most so often.
 const MAX_DOUBLINGS: u32 = 10;
-/// What a receiver says of the time between a packet and its answer is believed up to here, in nanoseconds; no round-trip
-/// time is shorter than a clock can tell.
-const MAX_HELD: u64 = 1_000_000_000;
-const MIN_RTT: Duration = Duration::from_nanoseconds(1);
 /// What a rate of the controller misses because the thread woke late is made up for, up to so much.
 const MAX_LATE: Duration = Duration::from_milliseconds(100);
 /// Of a window that is spread over its round trip no more leaves together than ten packets (RFC 9002, section 7.7), or, as
@@ -44,8 +42,6 @@ const BURST_TIME: Duration = Duration::from_milliseconds(1);
 /// `N` of RFC 9002, section 7.7, and, while the window doubles in a round trip, what it then takes.
 const SPREAD: f64 = 1.25;
 const SPREAD_IN_SLOW_START: f64 = 2.0;
-/// The origin of one-way delays: the first one of a flow counts as this much, so that later ones may be smaller.
-const DELAY_ORIGIN: i128 = 10_000_000_000;
 
 /// Payload that may leave now, under this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +75,8 @@ pub struct Counters {
 
 #[derive(Clone, Debug)]
 struct Packet {
-    sent: Time,
     payload: Range<u64>,
-    kept: Delivery,
+    departed: Departed,
     is_application_limited: bool,
     /// Whether it has arrived.
     is_gone: bool,
@@ -90,6 +85,10 @@ struct Packet {
 impl Packet {
     fn length(&self) -> u64 {
         self.payload.end - self.payload.start
+    }
+
+    const fn sent(&self) -> Time {
+        self.departed.sent()
     }
 }
 
@@ -129,12 +128,13 @@ pub struct Sender {
     packet_threshold: u64,
     pacer: Pacer,
     spreads_window: bool,
+    reports: Reports,
     delivery: Delivery,
     episodes: Episodes,
     round_trip: RoundTrip,
     rtt_totals: RttTotals,
     delivery_rate: Option<Rate>,
-    delay_origin: Option<i128>,
+    origin: Origin,
     marked: u64,
     last_sent: Time,
     /// Time-outs since something arrived.
@@ -164,12 +164,13 @@ impl Sender {
             packet_threshold: PACKET_THRESHOLD,
             pacer,
             spreads_window: false,
+            reports: Reports::default(),
             delivery: Delivery::default(),
             episodes: Episodes::default(),
             round_trip: RoundTrip::new(),
             rtt_totals: RttTotals::default(),
             delivery_rate: None,
-            delay_origin: None,
+            origin: Origin::default(),
             marked: 0,
             last_sent: now,
             expiries: 0,
@@ -186,8 +187,15 @@ impl Sender {
         Self { spreads_window: true, ..self }
     }
 
+    /// Tells the controller of each packet by itself.
+    #[must_use]
+    pub fn reporting_packets(self) -> Self {
+        Self { reports: Reports::wanted(), ..self }
+    }
+
     /// The application has written so many bytes in all.
     pub fn write(&mut self, written: u64) {
+        self.note_application_limit();
         self.written = self.written.max(written);
     }
 
@@ -316,23 +324,33 @@ impl Sender {
 
     fn depart(&mut self, now: Time, payload: Range<u64>, retransmission: bool) -> Departure {
         let (number, length) = (self.next_number(), payload.end - payload.start);
-        let kept = self.delivery.on_sent(now, self.in_flight == 0);
         self.in_flight += length;
+        let departed = self.delivery.on_sent(now, length, self.in_flight);
         let (bytes, in_flight) = (Bytes::new(length), Bytes::new(self.in_flight));
-        self.controller.on_sent(&Sent { now, bytes, in_flight, retransmission });
+        self.controller.on_sent(&Sent { now, number, bytes, in_flight, retransmission });
         self.pace(now, bytes);
         self.last_sent = now;
         self.counters.packets += 1;
         self.counters.retransmits += u64::from(retransmission);
         let offset = payload.start;
-        let is_application_limited = self.has_window() && !self.has_payload();
-        self.packets.push_back(Packet { sent: now, payload, kept, is_application_limited, is_gone: false });
+        let is_application_limited = self.note_application_limit();
+        self.packets.push_back(Packet { payload, departed, is_application_limited, is_gone: false });
         Departure { number, offset, length }
+    }
+
+    /// Whether the application holds the flow back, which what is delivered from now on shows.
+    fn note_application_limit(&mut self) -> bool {
+        let is_limited = self.has_window() && !self.has_payload();
+        if is_limited {
+            self.delivery.on_application_limited(self.in_flight);
+        }
+        is_limited
     }
 
     fn pace(&mut self, now: Time, bytes: Bytes) {
         let rate = self.controller.pacing_rate();
         if let Some(rate) = rate {
+            self.pacer.set_together(self.controller.burst().map(|burst| rate.transmission_time(burst)));
             return self.pacer.on_sent(now, rate.transmission_time(bytes), MAX_LATE);
         }
         let gap = self.window_rate().map_or(Duration::ZERO, |rate| rate.transmission_time(bytes));
@@ -358,6 +376,7 @@ impl Sender {
         if answer.largest >= self.next_number() {
             return; // acknowledges what was never sent
         }
+        self.reports.begin_arrivals();
         let arrived = self.take_arrived(now, answer);
         let marked = answer.marked.saturating_sub(self.marked);
         self.marked += marked;
@@ -369,14 +388,15 @@ impl Sender {
         self.probes = 0;
         self.largest = self.largest.max(Some(answer.largest));
         let newest = arrived.newest.as_ref().filter(|(number, _)| *number == answer.largest);
-        let held = Duration::from_nanoseconds(answer.held.min(MAX_HELD));
-        let rtt = newest.map(|(_, packet)| (arrival - packet.sent).saturating_sub(held).max(MIN_RTT));
-        let one_way_delay = newest.map(|(_, packet)| self.one_way_delay(packet.sent, answer.arrival));
+        let newest = newest.map(|(number, packet)| (*number, packet.sent()));
+        let rtt = newest.and_then(|(_, sent)| round_trip(sent, arrival, answer.held));
+        let one_way_delay = newest.and_then(|(_, sent)| self.origin.delay(sent, arrival, answer.arrival));
         if let Some(rtt) = rtt {
             self.round_trip.update(rtt);
             self.rtt_totals.add(rtt);
         }
         self.detect_losses(now);
+        self.reports.settle(newest.zip(one_way_delay).map(|((number, sent), delay)| (number, sent + delay)));
         self.report(now, &arrived, rtt, one_way_delay, u32::try_from(marked).unwrap_or(u32::MAX));
         if self.in_flight == 0 && !self.has_payload() {
             self.idle_since = Some(now);
@@ -406,6 +426,7 @@ impl Sender {
             return;
         }
         packet.is_gone = true;
+        self.reports.arrived(number, packet.sent(), packet.length());
         let length = packet.length();
         self.in_flight -= length;
         self.delivery.on_delivered(now, length);
@@ -418,9 +439,11 @@ impl Sender {
 
     /// Packets that were deemed lost and have arrived after all.
     fn take_returned(&mut self, now: Time, numbers: &Range<u64>, largest: u64, arrived: &mut Arrived) {
-        while let Some((number, payload, outcome)) = self.episodes.take_arrived(numbers) {
+        while let Some((number, lost, outcome)) = self.episodes.take_arrived(numbers) {
+            let Lost { payload, sent } = lost;
             self.counters.returned += 1;
             self.delivery.on_delivered(now, payload.end - payload.start);
+            self.reports.arrived(number, sent, payload.end - payload.start);
             arrived.packets += 1;
             arrived.payload += self.acknowledged.insert(payload);
             let distance = (largest + 1 - number).min(MAX_PACKET_THRESHOLD);
@@ -429,13 +452,6 @@ impl Sender {
                 self.controller.on_spurious(now);
             }
         }
-    }
-
-    fn one_way_delay(&mut self, sent: Time, arrival: u64) -> Duration {
-        let difference = i128::from(arrival) - i128::from(sent.nanoseconds());
-        let origin = *self.delay_origin.get_or_insert(difference);
-        let nanoseconds = (difference - origin + DELAY_ORIGIN).max(0);
-        Duration::from_nanoseconds(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
     /// Tells the controller what an answer brought.
@@ -449,8 +465,8 @@ impl Sender {
     ) {
         self.delivered += arrived.payload;
         let newest = arrived.newest.as_ref();
-        let sample = newest.and_then(|(_, packet)| self.delivery.sample(packet.sent, &packet.kept));
-        self.delivery_rate = sample.or(self.delivery_rate);
+        let rate_sample = newest.and_then(|(_, packet)| self.delivery.sample(&packet.departed));
+        self.delivery_rate = rate_sample.map(|sample| sample.rate()).or(self.delivery_rate);
         self.controller.on_acknowledgement(&Acknowledgement {
             now,
             acknowledged: Bytes::new(arrived.payload),
@@ -462,9 +478,10 @@ impl Sender {
             one_way_delay,
             packets: arrived.packets,
             marked_packets,
-            delivery_rate: sample,
+            rate_sample,
             application_limited: newest.is_some_and(|(_, packet)| packet.is_application_limited),
             hops: &[],
+            reports: self.reports.of_arrivals(),
         });
     }
 
@@ -477,7 +494,7 @@ impl Sender {
     /// When the oldest packet in flight, of which a later one has arrived, is deemed lost.
     fn loss_time(&self) -> Option<Time> {
         let oldest = self.packets.front().filter(|_| self.largest > Some(self.base))?;
-        Some(oldest.sent + self.loss_delay()?)
+        Some(oldest.sent() + self.loss_delay()?)
     }
 
     /// Section 6.1: by the packet threshold, or by the time threshold.
@@ -489,6 +506,7 @@ impl Sender {
 
     fn detect_losses(&mut self, now: Time) {
         let (mut bytes, mut new_episode) = (0, false);
+        self.reports.begin_losses();
         while self.is_oldest_lost(now) {
             let Some((lost, opens)) = self.give_up_oldest() else { break };
             bytes += lost.end - lost.start;
@@ -502,6 +520,7 @@ impl Sender {
                 new_episode,
                 in_flight: Bytes::new(self.in_flight),
                 next_sequence: self.next_offset,
+                reports: self.reports.of_losses(),
             });
         }
     }
@@ -510,7 +529,10 @@ impl Sender {
     fn give_up_oldest(&mut self) -> Option<(Range<u64>, bool)> {
         let next_number = self.next_number();
         let packet = self.packets.pop_front()?;
-        let opens = self.episodes.on_lost(self.base, packet.payload.clone(), next_number);
+        let lost = Lost { payload: packet.payload.clone(), sent: packet.sent() };
+        let opens = self.episodes.on_lost(self.base, lost, next_number);
+        self.delivery.on_lost(packet.length());
+        self.reports.lost(self.base, packet.sent(), packet.length());
         self.base += 1;
         self.in_flight -= packet.length();
         self.counters.lost += 1;

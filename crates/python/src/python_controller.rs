@@ -7,8 +7,8 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use trialwise_congestion::{
-    Acknowledgement, AnyController, BuildError, Context, Controller, Factory, Feedback, Loss, Phase, Sent,
-    State, Timeout,
+    Acknowledgement, AnyController, BuildError, Context, Controller, Factory, Feedback, Loss, PacketOutcome,
+    PacketReport, Phase, Sent, State, Timeout,
 };
 use trialwise_protocol::scheme::Manner;
 use trialwise_units::{Bytes, Duration, Rate, Time};
@@ -26,12 +26,16 @@ struct ControllerContext {
     base_rtt_ps: Option<u64>,
     /// One bandwidth-delay product of the path, bytes.
     path_window: Option<u64>,
+    /// Of what it draws: another one for each flow.
+    seed: u64,
 }
 
 /// A packet has been handed to the wire.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
 struct SentEvent {
     now_ps: u64,
+    /// From 0, whatever it carries.
+    number: u64,
     /// Payload of this packet, bytes.
     bytes: u64,
     /// Payload neither acknowledged nor deemed lost, with this packet.
@@ -67,6 +71,9 @@ struct AcknowledgementEvent {
     application_limited: bool,
     /// In-band telemetry, first switch first: time (ps), bytes transmitted, bytes queued, bit/s.
     hops: Vec<(u64, u64, u64, u64)>,
+    /// Packets whose arrival this is the first to report: number, departure (ps), bytes, arrival by the receiver's clock (ps) if
+    /// known. Empty without `feedback = "packets"`.
+    reports: Vec<(u64, u64, u64, Option<u64>)>,
 }
 
 /// Packets are deemed lost.
@@ -80,6 +87,8 @@ struct LossEvent {
     /// Payload in flight without what is lost.
     in_flight: u64,
     next_sequence: u64,
+    /// Packets newly deemed lost: number, departure (ps), bytes. Empty without `feedback = "packets"`.
+    reports: Vec<(u64, u64, u64)>,
 }
 
 /// The retransmission timer has expired.
@@ -100,7 +109,7 @@ struct TimeoutEvent {
 /// `on_timer(now_ps)`; an attribute or property `window` (bytes, None for no limit), maybe `pacing_rate` (bit/s, None),
 /// `next_timer_ps` and `in_slow_start`. The class itself may say `ecn = True` (packets may be marked) and `spreads_window =
 /// True` (a window without a rate is spread over its round trip), which paths ask for, and `feedback`: in a data centre its
-/// packets carry `"marks"` (the default), `"timestamps"` or `"telemetry"`.
+/// packets carry `"marks"` (the default), `"timestamps"` or `"telemetry"`; everywhere `"packets"` has each packet reported.
 ///
 /// What a controller raises is kept: from then on all of them stand still, and who drives them looks at [`Self::failure`]
 /// and ends the trial.
@@ -169,8 +178,9 @@ fn feedback_of(class: &Bound<'_, PyAny>) -> PyResult<Feedback> {
         Ok("marks") => Ok(Feedback::Marks),
         Ok("timestamps") => Ok(Feedback::Timestamps),
         Ok("telemetry") => Ok(Feedback::Telemetry),
+        Ok("packets") => Ok(Feedback::Packets),
         _ => Err(PyTypeError::new_err(format!(
-            "feedback must be \"marks\", \"timestamps\" or \"telemetry\", not {}",
+            "feedback must be \"marks\", \"timestamps\", \"telemetry\" or \"packets\", not {}",
             said.repr()?
         ))),
     }
@@ -201,6 +211,7 @@ impl PythonController {
             line_rate: context.line_rate.map(Rate::bits_per_second),
             base_rtt_ps: context.base_rtt.map(Duration::picoseconds),
             path_window: context.path_window.map(Bytes::get),
+            seed: context.seed.get(),
         };
         let object = factory.class.bind(python).call1((context,))?;
         for needed in ["on_acknowledgement", "on_loss", "on_timeout", "window"] {
@@ -279,6 +290,7 @@ impl Controller for PythonController {
         self.tell("on_sent", || {
             (SentEvent {
                 now_ps: sent.now.picoseconds(),
+                number: sent.number,
                 bytes: sent.bytes.get(),
                 in_flight: sent.in_flight.get(),
                 retransmission: sent.retransmission,
@@ -298,6 +310,7 @@ impl Controller for PythonController {
                 new_episode: loss.new_episode,
                 in_flight: loss.in_flight.get(),
                 next_sequence: loss.next_sequence,
+                reports: loss.reports.iter().map(packet).collect(),
             },)
         });
     }
@@ -350,6 +363,14 @@ impl AcknowledgementEvent {
         let hops = event.hops.iter().map(|hop| {
             (hop.time.picoseconds(), hop.transmitted, hop.queue.get(), hop.rate.bits_per_second())
         });
+        let reports = event.reports.iter().map(|report| {
+            let (number, sent, bytes) = packet(report);
+            let arrival = match report.outcome {
+                PacketOutcome::Arrived(time) => time.map(Time::picoseconds),
+                PacketOutcome::Lost => None,
+            };
+            (number, sent, bytes, arrival)
+        });
         Self {
             now_ps: event.now.picoseconds(),
             acknowledged: event.acknowledged.get(),
@@ -361,11 +382,17 @@ impl AcknowledgementEvent {
             one_way_delay_ps: event.one_way_delay.map(Duration::picoseconds),
             packets: event.packets,
             marked_packets: event.marked_packets,
-            delivery_rate: event.delivery_rate.map(Rate::bits_per_second),
+            delivery_rate: event.rate_sample.map(|sample| sample.rate().bits_per_second()),
             application_limited: event.application_limited,
             hops: hops.collect(),
+            reports: reports.collect(),
         }
     }
+}
+
+/// Number, departure in picoseconds, bytes.
+fn packet(report: &PacketReport) -> (u64, u64, u64) {
+    (report.number, report.sent.picoseconds(), report.bytes.get())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

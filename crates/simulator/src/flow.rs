@@ -1,6 +1,6 @@
 //! Flows: what was asked for, the sender's and the receiver's state.
 
-use trialwise_congestion::{AnyController, RoundTrip};
+use trialwise_congestion::{AnyController, PacketLog, RoundTrip};
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::event::Order;
@@ -178,12 +178,16 @@ pub(crate) struct Transport {
     pub(crate) repetition: u32,
     /// The highest offset sent so far.
     pub(crate) highest: u64,
+    /// Packets sent so far.
+    pub(crate) packets: u64,
+    /// Those in flight, where the controller is told of each.
+    pub(crate) log: Option<Box<PacketLog>>,
     /// The last pacing interval: for which rate and size, and how long.
     pub(crate) interval: (u64, u64, Duration),
 }
 
 impl Transport {
-    pub(crate) fn new(controller: AnyController) -> Self {
+    pub(crate) fn new(controller: AnyController, reports_packets: bool) -> Self {
         Self {
             controller,
             round_trip: RoundTrip::new(),
@@ -192,6 +196,8 @@ impl Transport {
             repairing: false,
             repetition: 0,
             highest: 0,
+            packets: 0,
+            log: reports_packets.then(Box::default),
             interval: (0, 0, Duration::ZERO),
         }
     }

@@ -27,7 +27,7 @@ impl Framing {
     pub fn new(settings: &Settings, feedback: Feedback) -> Self {
         let extra = match feedback {
             Feedback::Marks => 0,
-            Feedback::Timestamps => TIMESTAMP_BYTES,
+            Feedback::Timestamps | Feedback::Packets => TIMESTAMP_BYTES,
             Feedback::Telemetry => TELEMETRY_BYTES,
         };
         Self {

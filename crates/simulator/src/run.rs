@@ -78,6 +78,7 @@ pub fn check(
         line_rate: (fabric.host_count() > 0).then(|| fabric.host_rate(HostId::new(0))),
         base_rtt: Some(round_trip),
         path_window: Some(window),
+        seed: settings.seed,
     };
     factory.build(&context)?;
     Ok(())

@@ -27,6 +27,11 @@ impl Seed {
         }
         Self(finalise(hash.wrapping_add(0x9e37_79b9_7f4a_7c15)))
     }
+
+    /// The seed of the part with this number, of parts that all have the same name.
+    pub const fn numbered(self, number: u64) -> Self {
+        Self(finalise(self.0.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))))
+    }
 }
 
 const fn finalise(mut word: u64) -> u64 {
@@ -45,5 +50,8 @@ mod tests {
         assert_eq!(root.named("loss"), root.named("loss"));
         assert_ne!(root.named("loss"), root.named("delay"));
         assert_ne!(root.named("loss"), Seed::new(8).named("loss"));
+        assert_ne!(root.numbered(0), root);
+        assert_ne!(root.numbered(0), root.numbered(1));
+        assert_ne!(root.numbered(0), Seed::new(8).numbered(0));
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, RoundTrip, Sent, Timeout,
+    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, PacketLog, RoundTrip,
+    Sent, Timeout,
 };
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 /// Every packet, payload and wire alike.
 pub(crate) const SEGMENT: Bytes = Bytes::new(1500);
@@ -77,13 +78,20 @@ pub(crate) struct Flow {
     next_departure: Time,
     timeout: Option<Time>,
     round_trip: RoundTrip,
+    log: PacketLog,
     repetition: u32,
 }
 
 impl Flow {
-    pub(crate) fn new(plan: Plan) -> Self {
-        let context =
-            Context { now: plan.start, segment: SEGMENT, line_rate: None, base_rtt: None, path_window: None };
+    pub(crate) fn new(plan: Plan, seed: Seed) -> Self {
+        let context = Context {
+            now: plan.start,
+            segment: SEGMENT,
+            line_rate: None,
+            base_rtt: None,
+            path_window: None,
+            seed,
+        };
         Self {
             plan,
             controller: plan.algorithm.build(&context).unwrap(),
@@ -97,6 +105,7 @@ impl Flow {
             next_departure: plan.start,
             timeout: None,
             round_trip: RoundTrip::new(),
+            log: PacketLog::default(),
             repetition: 0,
         }
     }
@@ -134,9 +143,13 @@ impl Flow {
             self.controller.pacing_rate().map_or(Duration::ZERO, |rate| rate.transmission_time(SEGMENT));
         self.next_departure = now + gap;
         let in_flight = self.in_flight();
-        self.controller.on_sent(&Sent { now, bytes: SEGMENT, in_flight, retransmission: false });
+        self.log.on_sent(now, SEGMENT.get(), in_flight.get());
+        self.controller.on_sent(&Sent { now, number, bytes: SEGMENT, in_flight, retransmission: false });
         self.timeout.get_or_insert(now + self.timeout_after());
         let application_limited = self.has_window() && self.next_writing() > now;
+        if application_limited {
+            self.log.on_application_limited(in_flight.get());
+        }
         Some(Header { flow, number, sent: now, application_limited })
     }
 
@@ -167,6 +180,7 @@ impl Flow {
         let rtt = now - reply.header.sent;
         self.round_trip.update(rtt);
         self.repetition = 0;
+        self.log.on_arrived(now, number, reply.received);
         self.declare_lost(now, number);
         self.timeout = (!self.outstanding.is_empty()).then(|| now + self.timeout_after());
         let cumulative = self.outstanding.front().copied().unwrap_or(self.next_number);
@@ -181,9 +195,10 @@ impl Flow {
             one_way_delay: Some(reply.received - reply.header.sent),
             packets: 1,
             marked_packets: 0,
-            delivery_rate: None,
+            rate_sample: self.log.sample(),
             application_limited: reply.header.application_limited,
             hops: &[],
+            reports: self.log.arrivals(),
         });
     }
 
@@ -197,12 +212,14 @@ impl Flow {
                 self.episodes += 1;
             }
             self.lost += 1;
+            self.log.on_lost_below(number + 1);
             self.controller.on_loss(&Loss {
                 now,
                 bytes: SEGMENT,
                 new_episode,
                 in_flight: self.in_flight(),
                 next_sequence: Self::offset(self.next_number),
+                reports: self.log.losses(),
             });
         }
     }
@@ -212,6 +229,7 @@ impl Flow {
         self.lost += self.outstanding.len() as u64;
         self.timeouts += 1;
         self.outstanding.clear();
+        self.log.on_lost_below(u64::MAX);
         self.repetition += 1;
         self.timeout = None;
         self.next_departure = now;

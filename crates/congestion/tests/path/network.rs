@@ -65,7 +65,7 @@ impl Path {
     /// Runs these flows for so many seconds.
     pub(crate) fn run(&self, plans: &[Plan], seconds: u64) -> Outcome {
         let mut run = Run { path: *self, link: self.link(), flows: Vec::new(), outcome: Outcome::default() };
-        run.flows.extend(plans.iter().map(|plan| Flow::new(*plan)));
+        run.flows.extend((0..).zip(plans).map(|(flow, plan)| Flow::new(*plan, Seed::new(flow))));
         run.until(Time::from_milliseconds(1000 * seconds));
         run.finish()
     }

@@ -3,7 +3,7 @@
 use trialwise_congestion::{
     Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, Timeout,
 };
-use trialwise_units::{Bytes, Duration, Time};
+use trialwise_units::{Bytes, Duration, Seed, Time};
 
 pub(crate) const SEGMENT: u64 = 1000;
 
@@ -18,7 +18,8 @@ impl Feeder {
     pub(crate) fn new(algorithm: Algorithm, rtt: Duration) -> Self {
         let now = Time::from_milliseconds(1000);
         let segment = Bytes::new(SEGMENT);
-        let context = Context { now, segment, line_rate: None, base_rtt: None, path_window: None };
+        let context =
+            Context { now, segment, line_rate: None, base_rtt: None, path_window: None, seed: Seed::new(1) };
         Self { controller: algorithm.build(&context).unwrap(), now, rtt, acknowledged: 0 }
     }
 
@@ -50,9 +51,10 @@ impl Feeder {
             one_way_delay: Some(self.rtt / 2),
             packets: segments as u32,
             marked_packets: 0,
-            delivery_rate: None,
+            rate_sample: None,
             application_limited: false,
             hops: &[],
+            reports: &[],
         }
     }
 
@@ -90,6 +92,7 @@ impl Feeder {
             new_episode,
             in_flight: Bytes::new(flight - SEGMENT),
             next_sequence: self.acknowledged + flight,
+            reports: &[],
         });
     }
 

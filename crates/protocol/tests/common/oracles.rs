@@ -5,7 +5,7 @@ use trialwise_protocol::load::Load;
 use trialwise_protocol::opening::Task;
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::scheme::{IpVersion, Scheme};
-use trialwise_units::Time;
+use trialwise_units::{Seed, Time};
 
 /// Larger than any datagram that is written.
 const BUFFER: usize = 1 << 16;
@@ -15,7 +15,7 @@ const BUFFER: usize = 1 << 16;
 pub(crate) fn frames(bytes: &[u8]) {
     let mut rest = bytes;
     let scheme = Scheme::named("cubic", 1500, IpVersion::Four, None).expect("a scheme of our own");
-    let mut sender = scheme.sender(Time::ZERO, true).expect("a sender of our own");
+    let mut sender = scheme.sender(Time::ZERO, true, Seed::new(1)).expect("a sender of our own");
     let (mut receiver, mut task, mut now) = (Receiver::default(), Task::Take, Time::ZERO);
     sender.write(1 << 40);
     while let Some((length, behind)) = rest.split_first() {

@@ -71,12 +71,12 @@ impl Network<'_> {
     pub(super) fn begin(&mut self, id: FlowId) {
         let flow = &self.flows[id];
         let card = self.ways.card(flow);
-        let context = self.context(flow, card);
+        let context = self.context(id, flow, card);
         self.ways.begin(id, flow);
         match self.terms.factory.build(&context) {
             Ok(controller) => {
                 debug_assert!(controller.timers().len() <= crate::flow::CONTROLLER_TIMERS);
-                let flow = self.flows.begin(id, Transport::new(controller));
+                let flow = self.flows.begin(id, Transport::new(controller, self.terms.reports_packets));
                 flow.card = card;
                 flow.stage = Stage::Active;
                 flow.next_departure = self.clock.now();
@@ -88,7 +88,7 @@ impl Network<'_> {
     }
 
     /// What the controller of this flow is told about its path.
-    fn context(&self, flow: &Flow, card: CardId) -> Context {
+    fn context(&self, id: FlowId, flow: &Flow, card: CardId) -> Context {
         let (round_trip, window) = match self.terms.settings.path_knowledge {
             PathKnowledge::Largest => self.terms.fabric.extremes(),
             PathKnowledge::Own => {
@@ -102,6 +102,7 @@ impl Network<'_> {
             line_rate: Some(self.terms.fabric.link(self.terms.fabric.cards[card.index()]).rate),
             base_rtt: Some(round_trip),
             path_window: Some(window),
+            seed: self.terms.settings.seed.named("controller").numbered(id.index() as u64),
         }
     }
 }

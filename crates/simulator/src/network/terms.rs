@@ -17,6 +17,8 @@ pub(super) struct Terms<'a> {
     /// Whether everything is as in the reference simulator.
     pub(super) compatible: bool,
     pub(super) carries_telemetry: bool,
+    /// Whether controllers are told of each packet.
+    pub(super) reports_packets: bool,
     /// Bytes of headers of a packet of data.
     pub(super) data_header: u64,
     /// Bytes of an acknowledgement.
@@ -34,6 +36,7 @@ impl<'a> Terms<'a> {
             quantum: if compatible { Quantum::NanosecondFloor } else { Quantum::Picosecond },
             compatible,
             carries_telemetry: factory.feedback() == Feedback::Telemetry,
+            reports_packets: factory.feedback() == Feedback::Packets,
             data_header: framing.header,
             acknowledgement_wire: framing.acknowledgement,
         }

@@ -58,8 +58,17 @@ impl Network<'_> {
         let retransmission = flow.sent <= transport.highest;
         transport.highest = transport.highest.max(flow.sent);
         self.totals.data_resent += u64::from(retransmission);
+        let now = self.clock.now();
+        if let Some(log) = &mut transport.log {
+            log.on_sent(now, payload, flow.in_flight());
+            if !flow.has_data() && flow.window_is_open() {
+                log.on_application_limited(flow.in_flight());
+            }
+        }
+        transport.packets += 1;
         transport.controller.on_sent(&Sent {
-            now: self.clock.now(),
+            now,
+            number: transport.packets - 1,
             bytes: Bytes::new(payload),
             in_flight: Bytes::new(flow.in_flight()),
             retransmission,
@@ -141,6 +150,7 @@ impl Network<'_> {
         if flow.acknowledged >= flow.size {
             self.complete(flow_id);
         } else {
+            self.log_arrival(flow_id, &packet);
             if packet.kind == Kind::NegativeAcknowledgement {
                 self.go_back(flow_id);
             }
@@ -159,6 +169,10 @@ impl Network<'_> {
     fn go_back(&mut self, flow_id: FlowId) {
         let (flow, transport) = self.flows.both(flow_id);
         let lost = flow.in_flight();
+        let reports = transport.log.as_mut().map_or(&[][..], |log| {
+            log.on_lost_below(u64::MAX);
+            log.losses()
+        });
         let new_episode = flow.acknowledged >= transport.recover;
         if new_episode {
             transport.recover = transport.highest;
@@ -171,7 +185,18 @@ impl Network<'_> {
             new_episode,
             in_flight: Bytes::ZERO,
             next_sequence: transport.highest,
+            reports,
         });
+    }
+
+    /// Takes the packet that is acknowledged out of those in flight, where the controller is told of each.
+    fn log_arrival(&mut self, flow_id: FlowId, packet: &Packet) {
+        let (_, transport) = self.flows.both(flow_id);
+        if let Some(log) = &mut transport.log {
+            // A host's port sends one packet after the other.
+            let number = log.number_of(packet.stamp).unwrap_or(u64::MAX);
+            log.on_arrived(self.clock.now(), number, packet.received);
+        }
     }
 
     /// Tells the controller what the acknowledgement says, and takes over what it decides.
@@ -192,9 +217,10 @@ impl Network<'_> {
             one_way_delay: Some(packet.received - packet.stamp),
             packets: 1,
             marked_packets: u32::from(packet.echoes_mark),
-            delivery_rate: None,
+            rate_sample: transport.log.as_ref().and_then(|log| log.sample()),
             application_limited: !flow.has_data(),
             hops: self.packets.records(packet),
+            reports: transport.log.as_ref().map_or(&[], |log| log.arrivals()),
         });
         if newly > 0 {
             transport.repetition = 0;
@@ -248,6 +274,9 @@ impl Network<'_> {
         transport.recover = transport.highest;
         transport.repairing = false;
         transport.repetition += 1;
+        if let Some(log) = &mut transport.log {
+            log.on_lost_below(u64::MAX);
+        }
         transport.controller.on_timeout(&Timeout {
             now: self.clock.now(),
             in_flight: Bytes::new(lost),

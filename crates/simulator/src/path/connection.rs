@@ -8,7 +8,7 @@ use trialwise_protocol::opening::{OPENING_BYTES, Task};
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::scheme::{IpVersion, Scheme, SchemeError, UDP_HEADER};
 use trialwise_protocol::sender::{Departure, Sender};
-use trialwise_units::Time;
+use trialwise_units::{Seed, Time};
 
 /// A frame that leaves an end, the bytes of its IP packet, and its ECN field.
 pub(super) type Leaving = (Frame, u16, Ecn);
@@ -22,6 +22,7 @@ pub(super) struct Connection {
     job: usize,
     task: Task,
     pub(super) opener: Sender,
+    seed: Seed,
     application: Application,
     /// What comes back to the opener.
     returned: Receiver,
@@ -34,12 +35,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(flow: u16, scheme: Scheme, job: &Job, now: Time) -> Result<Self, SchemeError> {
+    pub(super) fn new(
+        flow: u16,
+        scheme: Scheme,
+        job: &Job,
+        now: Time,
+        seed: Seed,
+    ) -> Result<Self, SchemeError> {
         Ok(Self {
             flow,
             job: job.flow,
             task: job.supply.task(),
-            opener: scheme.sender(now, true)?,
+            opener: scheme.sender(now, true, seed.named("opener"))?,
+            seed,
             application: Application::new(job.supply, now, scheme.segment()),
             scheme,
             returned: Receiver::default(),
@@ -69,7 +77,7 @@ impl Connection {
         match frame {
             Frame::Data(Way::Out, data) => {
                 if matches!(self.task, Task::Answer { .. }) && self.answerer.is_none() {
-                    self.answerer = Some(self.scheme.sender(now, false)?);
+                    self.answerer = Some(self.scheme.sender(now, false, self.seed.named("answerer"))?);
                 }
                 Ok(acknowledge(&mut self.arrived, Way::Out, now, data, is_marked))
             }

@@ -61,7 +61,7 @@ pub struct SimulatedPath {
     pub forward: LinkSpec,
     /// From the receiver to the sender.
     pub backward: LinkSpec,
-    /// Of everything random in the links.
+    /// Of everything random in the links and the controllers.
     pub seed: Seed,
     /// Between samples of each connection in the reports; none for reports without samples.
     pub interval: Option<Duration>,
@@ -159,7 +159,7 @@ impl SimulatedPath {
             self.forward.build(Time::ZERO, self.seed.named("forward"), round_trip)?,
             self.backward.build(Time::ZERO, self.seed.named("backward"), round_trip)?,
         ];
-        Run::new(links, flows, self.interval).run(watch)
+        Run::new(links, self.seed.named("controllers"), flows, self.interval).run(watch)
     }
 }
 

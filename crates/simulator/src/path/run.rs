@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use trialwise_link::{Ecn, Exit, Fate, Link};
 use trialwise_protocol::frame::{Frame, Way};
 use trialwise_protocol::scheme::SchemeError;
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Duration, Seed, Time};
 
 use crate::path::connection::{Connection, Leaving};
 use crate::path::flow::RunningFlow;
@@ -60,6 +60,8 @@ impl Traffic {
 pub(super) struct Run<'a> {
     now: Time,
     links: [Link<PathPacket>; 2],
+    /// Of the controllers.
+    seed: Seed,
     flows: Vec<RunningFlow<'a>>,
     connections: Vec<Connection>,
     /// The next wake of each connection that counts; others in the queue are out of date.
@@ -73,6 +75,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         links: [Link<PathPacket>; 2],
+        seed: Seed,
         flows: &'a [PathFlow],
         interval: Option<Duration>,
     ) -> Self {
@@ -87,6 +90,7 @@ impl<'a> Run<'a> {
         Self {
             now: Time::ZERO,
             links,
+            seed,
             flows: flows.iter().map(RunningFlow::new).collect(),
             connections: Vec::new(),
             wakes: Vec::new(),
@@ -183,7 +187,8 @@ impl<'a> Run<'a> {
         while !flow.is_over()
             && let Some(job) = flow.open(self.now, self.connections.len() as u32)
         {
-            let connection = Connection::new(place, flow.flow.scheme.clone(), &job, self.now);
+            let seed = self.seed.numbered(self.connections.len() as u64);
+            let connection = Connection::new(place, flow.flow.scheme.clone(), &job, self.now, seed);
             self.connections.push(connection.map_err(|source| refused(place, source))?);
             self.wakes.push(Some(self.now));
             self.events.push(Reverse((self.now, Event::Wake(self.connections.len() as u32 - 1))));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Duration, Seed, Time};
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -204,8 +204,9 @@ impl Peer {
 fn outgoing(opening: &Opening, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let mtu = opening.mtu.clamp(576, 1500);
     let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), None)?;
+    let seed = Seed::new(key.1.session).named("answerer").numbered(u64::from(key.1.flow));
     Ok(Outgoing {
-        sender: scheme.sender(now, false)?,
+        sender: scheme.sender(now, false, seed)?,
         opening: None,
         ect: scheme.manner.ecn.then(|| Family::of(&key.0)),
         frame: frame_length(scheme.segment()),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Duration, Seed, Time};
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -59,7 +59,7 @@ pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
     let usage = |error: SchemeError| Error::Usage(error.to_string());
     let scheme = Scheme::named(&settings.congestion, settings.mtu, ip_version(&settings.peer), settings.ecn)
         .map_err(usage)?;
-    scheme.sender(Time::ZERO, true).map_err(usage)?;
+    scheme.sender(Time::ZERO, true, Seed::new(0)).map_err(usage)?;
     let clock = Clock::start();
     let jobs = VecDeque::from(settings.load.jobs());
     let totals = Totals::of_udp(jobs.len());
@@ -128,8 +128,9 @@ impl Sender<'_> {
         let settings = self.settings;
         let usage = |error: SchemeError| Error::Usage(error.to_string());
         let congestion = settings.congestion.as_str().into();
+        let seed = Seed::new(self.session).numbered(job.flow as u64);
         let outgoing = Outgoing {
-            sender: self.scheme.sender(now, true).map_err(usage)?,
+            sender: self.scheme.sender(now, true, seed).map_err(usage)?,
             opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
             ect: self.scheme.manner.ecn.then(|| Family::of(&settings.peer)),
             frame: frame_length(self.scheme.segment()),
