@@ -168,3 +168,16 @@ def test_where_no_trial_has_a_value_and_a_known_predecessor_there_are_no_pairs(v
     assert all(np.isnan(pair.p_value) for pair in found.pairs)
     assert not any(pair.named for pair in (*found.pairs, *found.lasting))
     assert np.isnan(found.position.estimate)
+
+
+@pytest.mark.parametrize("value", [0.3653452685421995, 11.99, 1e-9, 7e12])
+def test_a_constant_has_no_effects_at_all(value):
+    """What rounding leaves of a difference of equal numbers is no effect: all of them are 0, not 1e-13 %."""
+    generator = np.random.default_rng(5)
+    orders = [generator.permutation(4) for _ in range(40)]
+    rounds, positions = np.repeat(np.arange(40), 4), np.tile(np.arange(1, 5), 40)
+    found = st.carry_over(np.full(160, value), np.concatenate(orders), rounds, positions)
+    assert found.pairs
+    assert found.lasting
+    for pair in (*found.pairs, *found.lasting):
+        assert (pair.effect, pair.percent) == (0.0, 0.0)

@@ -174,8 +174,7 @@ class Design:
         """Return the t statistic of each cell in each row of residuals; NaN for cells that are named or inestimable."""
         parts = self._sums(rows) - (rows @ self._basis) @ self._shares
         deviation = np.sqrt(self._within_variance(rows))[:, None]
-        floor = 1e-12 * (np.abs(self.values).max() or 1.0)
-        return parts / (self._scale * np.maximum(deviation, floor))
+        return parts / (self._scale * np.maximum(deviation, rounding(self.values)))
 
     def permuted_maxima(self, orders: Orders) -> Array:
         """Return the largest |t| among unnamed cells, for the residuals of the full model in each of these orders."""
@@ -197,7 +196,7 @@ class Design:
         return least_beside(self._basis, column, others, self._residuals, self._deviation())
 
     def _deviation(self) -> float:
-        return float(max(np.sqrt(self._variance[0]), 1e-12 * (np.abs(self.values).max() or 1.0)))
+        return max(float(np.sqrt(self._variance[0])), rounding(self.values))
 
     def effects(self) -> tuple[Array, Array]:
         """Return the effect of each cell adjusted for the named ones, and its standard error; NaN if it cannot be estimated."""
@@ -211,7 +210,7 @@ class Design:
             parts[at] = (self.values - basis @ (basis.T @ self.values))[own].sum()
             sizes[at] = self.counts[at] - share @ share
         sizes = np.where(sizes > _NEGLIGIBLE * self.counts, sizes, np.nan)
-        return parts / sizes, np.sqrt(self._variance[0] / sizes)
+        return without_rounding(parts / sizes, self.values), np.sqrt(self._variance[0] / sizes)
 
     def bases(self) -> Array:
         """Return, for each cell, the mean after the predecessors that are neither it nor named; NaN if there are none."""
@@ -279,6 +278,16 @@ class Layout:
         sums = np.bincount(rounds, scores)[rounds] - scores
         others = np.bincount(rounds, known)[rounds] - known
         return np.where(others >= 2, sums / np.maximum(others, 1), 0.0)
+
+
+def rounding(values: Array) -> float:
+    """Return the size up to which a difference between means of these values is rounding."""
+    return 1e-12 * (float(np.abs(values).max(initial=0.0)) or 1.0)
+
+
+def without_rounding(effects: Array, values: Array) -> Array:
+    """Return the effects on these values, 0 where they are nothing but rounding."""
+    return np.where(np.abs(effects) <= rounding(values), 0.0, effects)
 
 
 def least_beside(base: Array, column: Array, others: Array, residuals: Array, deviation: float) -> float:

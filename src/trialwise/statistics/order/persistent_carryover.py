@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialwise.statistics.checks import Array, Indices
-from trialwise.statistics.order.pair_models import Orders, Shared, centred, least_beside
+from trialwise.statistics.order.pair_models import (
+    Orders,
+    Shared,
+    centred,
+    least_beside,
+    rounding,
+    without_rounding,
+)
 from trialwise.statistics.order.positions import exchangeable, indicators, own_levels, position_blocks, span
 from trialwise.statistics.order.predecessors import History, Trials
 
@@ -96,7 +103,7 @@ class LastingDesign:
         self._left, self._sizes, self.estimable = self._beyond(base)
         self.testable = self.cells.size >= 2 and self.freedom >= _MIN_FREEDOM
         self.shortage = max(0, _MIN_FREEDOM - self.freedom)
-        self._floor = 1e-12 * (float(np.abs(self.values).max(initial=0.0)) or 1.0)
+        self._floor = rounding(self.values)
         self._unexplained = self.values - self._all @ (self._all.T @ self.values)
         self._exchanged = exchangeable(self._unexplained, (self._all**2).sum(axis=1), self.block)
         self.statistics = (
@@ -157,7 +164,7 @@ class LastingDesign:
             if estimable[at]:
                 effects[at] = float(left[:, at] @ self.values) / sizes[at]
                 errors[at] = deviation / np.sqrt(sizes[at])
-        return effects, errors
+        return without_rounding(effects, self.values), errors
 
     def bases(self) -> Array:
         """Return, for each column, the mean of the trials before it, and if possible before all named ones."""
