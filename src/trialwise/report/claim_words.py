@@ -156,16 +156,18 @@ def counts_remark(analysis: Analysis) -> Claim:
         pieces += [
             link(place, len(present)),
             Number(counts.get(status, 0), f"/counts/{status}"),
-            f" {_STATUSES[status]}",
+            f" {_STATUSES[status][counts.get(status, 0) != 1]}",
         ]
     return Claim("remark", (*pieces, "." if len(present) == 1 else "; each attempt is listed."))
 
 
+_AGAIN = "(and run again where the plan went on)"
 _STATUSES = {
-    "finished": "finished",
-    "failed": "failed",
-    "invalid": "gave no valid result",
-    "abandoned": "were abandoned (and run again where the plan went on)",
-    "running": "were running",
-    "planned": "have not run",
+    "finished": ("finished", "finished"),
+    "failed": ("failed", "failed"),
+    "invalid": ("gave no valid result", "gave no valid result"),
+    "abandoned": (f"was abandoned {_AGAIN}", f"were abandoned {_AGAIN}"),
+    "running": ("was running", "were running"),
+    "planned": ("has not run", "have not run"),
 }
+"""What happened to one trial, and to several."""

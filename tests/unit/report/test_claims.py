@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.exchange.plain import Json
 from trialwise.experiment.model import Better, Kpi, Metric, Variability
 from trialwise.experiment.sources import ReturnSource
+from trialwise.report.claim_words import counts_remark
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.html import html_report
@@ -110,6 +112,20 @@ def test_failed_trials_and_changes_of_the_environment_are_told(analysis: Analysi
     told = [claim.text for claim in _about(analysis, "remark")]
     assert told[0] == "Of 216 planned trials, 210 finished and 6 failed; each attempt is listed."
     assert "environment changed: kernel: 6.1.0 → 6.1.2." in told
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1, "1 was abandoned (and run again where the plan went on) and 1 has not run"),
+        (2, "2 were abandoned (and run again where the plan went on) and 2 have not run"),
+    ],
+)
+def test_one_trial_was_and_several_were(analysis: Analysis, number: int, told: str) -> None:
+    counts = {"finished": 216 - 2 * number, "abandoned": number, "planned": number}
+    assert counts_remark(replace(analysis, counts=counts)).text.startswith(
+        f"Of 216 planned trials, {216 - 2 * number} finished, {told};"
+    )
 
 
 def test_every_number_of_a_claim_is_that_of_the_document(
