@@ -224,13 +224,16 @@ def table_of(
     rows: Iterable[tuple[Cell, ...]],
     numeric: Collection[int] = (),
     remarks: Collection[int] = (),
+    optional: Collection[int] = (),
 ) -> Table:
     """Make a table that shows every row; `numeric` and `remarks` are the indices of columns of these kinds.
 
-    An empty column of remarks is left out.
+    A column of remarks, or an `optional` one, is left out where it is empty.
     """
     members = list(rows)
-    silent = {place for place in remarks if all(row[place] in ("", ABSENT) for row in members)}
+    silent = {
+        place for place in (*remarks, *optional) if all(plain(row[place]) in ("", ABSENT) for row in members)
+    }
     columns = (
         Column(title, place in numeric, place in remarks)
         for place, title in enumerate(titles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 
 from trialwise.analysis.results import (
     Analysis,
@@ -54,14 +55,22 @@ def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) ->
         place for place in in_order(analysis, found, found.kpis) if found.kpis[place].objective == objective
     ]
     shown = scale(_bounds(found.kpis[place] for place in places), found.metric.unit)
+    explained = "; low and high: two-sided" if any(map(has_interval, found.kpis)) else ""
     return table_of(
         key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
-        caption=f"KPI of {found.metric.name}{shown.heading}: {objective_text(objective)}, for each series; low and high: two-sided",
+        caption=f"KPI of {found.metric.name}{shown.heading}: {objective_text(objective)}, for each series{explained}",
         titles=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
         rows=tuple(_kpi_row(found.kpis[place], f"{at}/kpis/{place}", shown) for place in places),
         numeric={2, 3, 4, 5, 6},
         remarks={8},
+        optional=() if explained else {5, 6},
     )
+
+
+def has_interval(kpi: SeriesKpi) -> bool:
+    """Return True if the two-sided interval of a KPI has a bound."""
+    interval = kpi.result and kpi.result.interval
+    return interval is not None and not (interval.low is None and interval.high is None)
 
 
 def _bounds(kpis: Iterable[SeriesKpi]) -> Iterator[float | None]:
@@ -192,17 +201,42 @@ def is_decided(test: SeriesIndependence) -> bool:
     return test.result is not None and test.result.independent is not None
 
 
+def left_out(analysis: Analysis) -> Iterator[str]:
+    """Say what the numbers of values are too small for, each reason once, with how many series of which metrics it holds for."""
+    return chain(intervals_left_out(analysis), untested_series(analysis))
+
+
+def intervals_left_out(analysis: Analysis) -> Iterator[str]:
+    """Say which two-sided intervals of KPIs cannot be had, where no series of a metric has one."""
+    notes = (
+        (found.metric.name, kpi.result.interval.note)
+        for found in analysis.metrics
+        if not any(map(has_interval, found.kpis))
+        for kpi in found.kpis
+        if kpi.result is not None
+    )
+    yield from _each_once("Two-sided intervals of KPIs are left out", notes)
+
+
 def untested_series(analysis: Analysis) -> Iterator[str]:
-    """Why independence could not be tested, each reason once, with how many series of which metrics it holds for."""
+    """Say why independence could not be tested."""
+    notes = (
+        (found.metric.name, test.note)
+        for found in analysis.metrics
+        for test in found.independence
+        if not is_decided(test) and test.note
+    )
+    yield from _each_once("Independence is not tested", notes)
+
+
+def _each_once(what: str, notes: Iterable[tuple[str, str]]) -> Iterator[str]:
     said: dict[str, dict[str, int]] = {}
-    for found in analysis.metrics:
-        for test in found.independence:
-            if not is_decided(test) and test.note:
-                counts = said.setdefault(test.note, {})
-                counts[found.metric.name] = counts.get(found.metric.name, 0) + 1
+    for metric, note in notes:
+        counts = said.setdefault(note, {})
+        counts[metric] = counts.get(metric, 0) + 1
     for note, counts in said.items():
         whose = ", ".join(f"{name}: {number}" for name, number in counts.items())
-        yield f"Independence is not tested: {note} (series of trials: {whose})."
+        yield f"{what}: {note} (series of trials: {whose})."
 
 
 def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:

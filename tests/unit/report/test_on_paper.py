@@ -10,18 +10,18 @@ import pytest
 
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
-from trialwise.experiment.model import Metric
+from trialwise.experiment.model import Kpi, Metric
 from trialwise.experiment.sources import TextSource
 from trialwise.report import points
-from trialwise.report.document import Chapter, Document, Figure, Figures, Note, Verdict, table_of
+from trialwise.report.document import Chapter, Document, Figure, Figures, Note, Verdict, plain, table_of
 from trialwise.report.render.html import html
-from trialwise.report.tables import independence_tables, untested_series
+from trialwise.report.tables import independence_tables, intervals_left_out, result_tables, untested_series
 
 
-def analysed(folder: Path, values: dict[str, list[float]]) -> Analysis:
+def analysed(folder: Path, values: dict[str, list[float]], *kpis: Kpi) -> Analysis:
     rows = [(name, value) for name, each in values.items() for value in each]
     pl.DataFrame(rows, schema=["side", "m"], orient="row").write_csv(table := folder / "runs.csv")
-    metric = Metric(name="m", source=TextSource(path=str(table), csv="m"))
+    metric = Metric(name="m", source=TextSource(path=str(table), csv="m"), kpis=kpis)
     return analyse_table(table, TableColumns(("side",)), [metric])
 
 
@@ -38,6 +38,33 @@ def test_series_that_are_too_short_to_test_are_named_once(tmp_path: Path) -> Non
 def test_where_every_series_is_tested_nothing_is_named(tmp_path: Path) -> None:
     found = analysed(tmp_path, {"a": [1, 3, 2, 5, 4, 7, 6]})
     assert list(untested_series(found)) == []
+
+
+def test_intervals_that_no_series_has_are_left_out_and_named_once(tmp_path: Path) -> None:
+    """Two-sided bounds of a median at 85 % take 4 values: 1 - 2/2^4 = 0.875, and of 3 there are 1 - 2/2^3 = 0.75."""
+    found = analysed(tmp_path, {"a": [1, 2, 4], "b": [3, 5, 4]}, Kpi(50, 85, "lower"))
+    (table, *_) = result_tables(found)
+    assert [column.title for column in table.columns] == [
+        "treatment",
+        "series",
+        "n",
+        "KPI",
+        "attained %",
+        "standing",
+    ]
+    assert "two-sided" not in plain(table.caption)
+    (said,) = intervals_left_out(found)
+    assert said.endswith(
+        "the 85 % two-sided interval of p50 needs 4 values; there are 3 (series of trials: m: 2)."
+    )
+
+
+def test_an_interval_that_one_series_has_is_shown(tmp_path: Path) -> None:
+    found = analysed(tmp_path, {"a": [1, 2, 4], "b": [3, 5, 4, 7]}, Kpi(50, 85, "lower"))
+    (table, *_) = result_tables(found)
+    assert {"low", "high"} < {column.title for column in table.columns}
+    assert plain(table.caption).endswith("low and high: two-sided")
+    assert list(intervals_left_out(found)) == []
 
 
 def figure(key: str, caption: str) -> Figure:

@@ -22,7 +22,7 @@ from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.exchange.order_json import order_document
-from trialwise.report.document import Figure, plain
+from trialwise.report.document import Figure, Heading, Note, plain
 from trialwise.report.documents import order
 from trialwise.report.figures.order import order_figures
 from trialwise.report.figures.sheets import Sheet, unpacked
@@ -241,6 +241,38 @@ def test_the_same_view_gives_the_same_page_and_figures(view: OrderSummary, tmp_p
     assert order_page(view) == order_page(view)
     first, second = (write_order_figures(view, tmp_path / name, "svg") for name in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_metrics_without_carry_over_share_a_sentence_and_a_table(tmp_path: Path) -> None:
+    """Three metrics: in one `b` is a half slower right after `a`, one is noise, one never varies."""
+    draw = np.random.default_rng(7)
+    path = tmp_path / "runs.csv"
+    with path.open("w", newline="") as file:
+        write = csv.writer(file)
+        write.writerow(["metric", *HEADER])
+        for at in range(40):
+            sequence = draw.permutation(["a", "b", "c"]).tolist()
+            for position, name in enumerate(sequence, 1):
+                slow = 1.5 if name == "b" and position > 1 and sequence[position - 2] == "a" else 1.0
+                for metric, value in (
+                    ("time", slow * draw.normal(10, 0.1)),
+                    ("noise", draw.normal(5, 1)),
+                    ("size", 7),
+                ):
+                    write.writerow([metric, name, "random", at + 1, position, value])
+    found = viewed(path).found
+    assert found is not None
+    told = order.document(found)
+    titles = [plain(block.text) for block in told.evidence if isinstance(block, Heading)]
+    assert titles[0].startswith("Carry-over of time (6 pairs right after")
+    assert titles[1] == "Carry-over of the others"
+    notes = [plain(block.text) for block in told.evidence if isinstance(block, Note)]
+    assert any(note.startswith("noise, size: no pair stands out (6 pairs right after") for note in notes)
+    (trends,) = (table for table in told.tables if table.key == "order-trends")
+    assert [plain(row[0]) for row in trends.rows] == ["time"] * 3 + ["noise"] * 3 + ["size"] * 3
+    document = json.loads(json.dumps(order_document(found)))
+    for row in trends.rows:
+        assert resolve(document, row[3].pointer) == row[3].value  # type: ignore[union-attr]
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

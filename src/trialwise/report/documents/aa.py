@@ -35,7 +35,7 @@ _ROW = (Column("metric"), Column("treatment"))
 
 
 def document(found: Calibration) -> Document:
-    """The finding, the sides that ran, floors and false alarms, what can be seen, where the noise comes from."""
+    """Return the finding, the sides that ran, floors and false alarms, what can be seen, where the noise comes from."""
     outcome, title = _TITLES[found.finding]
     answer = Verdict(outcome, (f"{title}: {found.reason}.",))
     splits = (Number(found.splits, "/splits", kind="count"), f" re-splits, seed {found.seed}; ")
@@ -143,7 +143,7 @@ def _floor(row: CalibrationRow, at: str) -> tuple[Cell, ...]:
 
 
 def _seen(known: Sequence[tuple[int, CalibrationRow]]) -> Table:
-    """What so many units on each side show."""
+    """Return what so many units on each side show."""
     first = known[0][1].detectable
     times = [f"n = {one.found.n}" for one in first]
     same = all([f"n = {one.found.n}" for one in row.detectable] == times for _, row in known)
@@ -217,14 +217,14 @@ def _spread(spread: Spread, one: LevelSpread, at: str) -> tuple[Cell, ...]:
 
 
 def _rate(rate: st.Proportion, at: str) -> Estimate:
-    """A share with its exact interval."""
+    """Return a share with its exact interval."""
     return estimate(
         rate.percent, rate.low, rate.high, "%", pointers=(f"{at}/percent", f"{at}/low", f"{at}/high")
     )
 
 
 def _share_or_value(share: float | None, value: float | None, unit: str, at: str, key: str) -> Number:
-    """In percent, or in the unit of the metric where there is no percentage; the value stands at `key` of the object at `at`."""
+    """Return it in percent, or in the unit of the metric where there is no percentage; it stands at `key` of the object at `at`."""
     if share is not None:
         return Number(share, f"{at}/percent", "%", digits=3)
     return Number(value, f"{at}/{key}", unit, digits=3)

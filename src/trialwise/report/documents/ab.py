@@ -38,14 +38,14 @@ _Judged = tuple[tuple[int, ComparisonRow, Outcome], ...]
 
 
 def document(found: VersionsResult) -> Document:
-    """The outcome, a row for each metric, why what is open is open, and what it rests on."""
+    """Return the outcome, a row for each metric, why what is open is open, and what it rests on."""
     rows = found.comparison.rows if found.comparison else ()
     judged = tuple(zip(range(len(rows)), rows, found.outcomes, strict=True)) if rows else ()
     return Document("ab", _answer(found, judged), tuple(_evidence(found, judged)), tuple(_method(found)))
 
 
 def _answer(found: VersionsResult, judged: _Judged) -> Verdict:
-    """The outcome in a sentence; where trials failed, that comes first, since nothing passes then."""
+    """Return the outcome in a sentence; where trials failed, that comes first, since nothing passes then."""
     if not judged:
         return Verdict("open", (f"No verdict: too few trials have a value ({found.ending}).",))
     outcome, text = _MEANINGS[found.outcome], _verdict(found, judged)
@@ -77,13 +77,13 @@ def _change_of(at: int, row: ComparisonRow) -> Text:
 
 
 def _change(at: int, row: ComparisonRow) -> Estimate:
-    """The change in percent of base."""
+    """Return the change in percent of base."""
     change = row.difference.percent if row.difference else None
     return estimate_of(change, f"/comparison/rows/{at}/difference/percent", "%", sign=True)
 
 
 def _judgement(row: ComparisonRow, outcome: Outcome) -> Text:
-    """The one judgement of a row, which the answer and the reasons share."""
+    """Return the one judgement of a row, which the answer and the reasons share."""
     if row.verdict == "equivalent":
         return ("equivalent within ", _margin(row))
     if row.verdict == "different":
@@ -130,7 +130,7 @@ def _row(at: int, row: ComparisonRow, outcome: Outcome) -> tuple[Cell, ...]:
 
 
 def _verdict_cell(row: ComparisonRow, outcome: Outcome) -> str:
-    """The judgement without the margin, which has a column of its own."""
+    """Return the judgement without the margin, which has a column of its own."""
     if row.verdict == "undecided" and outcome == "fine":
         return "not worse"
     return f"{row.verdict}: {row.direction}" if row.direction else row.verdict

@@ -25,7 +25,7 @@ from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
 from trialwise.report.plan_tables import failure_table, trials_text
 from trialwise.report.points import labels
-from trialwise.report.tables import result_tables
+from trialwise.report.tables import left_out, result_tables
 from trialwise.report.units import standing_alone
 
 _MOST = 12
@@ -41,7 +41,7 @@ _WORDS: dict[Standing, tuple[str, str]] = {
 
 
 def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block] = ()) -> Document:
-    """An overview, or with `full` every sentence and table; `awaited` is what is known of claims that the experiment waits for."""
+    """Return an overview, or with `full` every sentence and table; `awaited`: what is known of claims that the run waits for."""
     sentences = claims(analysis)
     evidence = [*words_of(analysis).overview(full=full), *_estimation(analysis, full=full)]
     is_short = len(sentences) <= _MOST
@@ -49,6 +49,7 @@ def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block]
         evidence += _sentences(sentences)
     if full or len(analysis.series) > MAX_SERIES:
         evidence += [table.without_remarks for table in result_tables(analysis)]
+        evidence += [Note((text,)) for text in left_out(analysis)]
     else:
         evidence += _overview(analysis, is_explained=is_short)
     if not full and not is_short:
@@ -64,7 +65,7 @@ def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block]
 
 
 def answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
-    """How many trials there are, and what came of them in brief."""
+    """Return how many trials there are, and what came of them in brief."""
     counts = {word: sum(claim.standing == word for claim in sentences) for word in _WORDS}
     told = [counted(counts[word], *nouns) for word, nouns in _WORDS.items() if counts[word]]
     if analysis.estimation is not None:
@@ -98,7 +99,7 @@ def _notes(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
-    """What is estimated from simulated trials, each number by its estimand."""
+    """Yield what is estimated from simulated trials, each number by its estimand."""
     found = analysis.estimation
     if found is None:
         return
@@ -112,7 +113,7 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
 
 
 def _overview(analysis: Analysis, *, is_explained: bool) -> Iterator[Block]:
-    """One table for each objective; the reasons are left out where the sentences have explained them."""
+    """Yield one table for each objective; the reasons are left out where the sentences have explained them."""
     tables = overview_tables(analysis)
     yield from tables
     if is_explained:
@@ -132,7 +133,7 @@ def _sentences(shown: Sequence[Claim]) -> Iterator[Block]:
 
 
 def sentence(claim: Claim) -> Note:
-    """A sentence with what it is worth."""
+    """Return a claim as a note with its standing."""
     return Note(_text(claim), claim.standing, is_aside=claim.standing == "remark")
 
 
@@ -143,5 +144,5 @@ def _heading(claim: Claim) -> str:
 
 
 def _text(claim: Claim) -> Text:
-    """A sentence whose numbers have the prefix that suits them."""
+    """Return a sentence whose numbers have the prefix that suits them."""
     return tuple(standing_alone(piece) if isinstance(piece, Number) else piece for piece in claim.pieces)

@@ -36,7 +36,7 @@ _Placed = tuple[int, ComparisonRow]
 
 
 def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: bool = False) -> Document:
-    """How many rows end in which word, the rows, their intervals and what would decide them, the ranks.
+    """Return how many rows end in which word, the rows, their intervals and what would decide them, the ranks.
 
     `has_gate` asks for what the comparison means for a gate.
     """
@@ -63,7 +63,7 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
 
 
 def outcome_of(found: Comparison) -> Outcome:
-    """What a comparison means as a whole: bad where something is worse, good where all is decided otherwise."""
+    """Return what a comparison means as a whole: bad where something is worse, good where all is decided otherwise."""
     if any(row.direction == "worse" for row in found.rows):
         return "bad"
     if any(row.verdict == "different" and row.direction is None for row in found.rows):
@@ -81,13 +81,13 @@ def _row_outcome(row: ComparisonRow) -> Outcome:
 
 
 def placed(found: Comparison, rows: Sequence[ComparisonRow]) -> list[_Placed]:
-    """Rows with their places in a comparison."""
+    """Return the rows with their places in a comparison."""
     places = {id(row): at for at, row in enumerate(found.rows)}
     return [(places[id(row)], row) for row in rows]
 
 
 def _by_metric(found: Comparison) -> list[list[_Placed]]:
-    """The rows of each metric with their places: what needs a look comes first, equal verdicts as the experiment has them."""
+    """Return the rows of each metric with their places: what needs a look comes first, equal verdicts as the experiment has them."""
     groups: dict[str, list[_Placed]] = {}
     for at, row in sorted(enumerate(found.rows), key=lambda placed: _urgency(placed[1])):
         groups.setdefault(row.metric.name, []).append((at, row))
@@ -95,7 +95,7 @@ def _by_metric(found: Comparison) -> list[list[_Placed]]:
 
 
 def summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
-    """The verdict, the change and the means of each row of a metric; `names` are what rows are called, `title` heads them."""
+    """Return the verdict, the change and the means of each row of a metric; `names` are what rows are called, `title` heads them."""
     scales = words.scales_of([row for _, row in rows])
     first = next((row for _, row in rows if row.difference is not None), rows[0][1])
     numbers = (Column("change", is_numeric=True), Column("A", is_numeric=True), Column("B", is_numeric=True))
@@ -123,7 +123,7 @@ def _judged(at: int, row: ComparisonRow, shown: Scale) -> tuple[Cell, ...]:
 
 
 def _change(at: int, row: ComparisonRow) -> Cell:
-    """The change in percent with its interval; without inference that of the means alone."""
+    """Return the change in percent with its interval; without inference that of the means alone."""
     if row.difference is not None:
         return estimate_of(row.difference.percent, f"/rows/{at}/difference/percent", "%", sign=True)
     alone = row.summary.percent_difference if row.is_described else None
@@ -135,7 +135,7 @@ def _alone(number: Number) -> Cell:
 
 
 def intervals(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
-    """The intervals of each row of a metric, its p-value, and what would decide it."""
+    """Return the intervals of each row of a metric, its p-value, and what would decide it."""
     shown = words.scales_of([row for _, row in rows])[rows[0][1].metric.name]
     heads = ("B − A", "B / A", words.P_FOR, "Hodges–Lehmann", "more")
     floors = (Column("noise floor", is_numeric=True),) if any(row.floor for _, row in rows) else ()
@@ -163,7 +163,7 @@ def _intervals(at: int, row: ComparisonRow, shown: Scale) -> tuple[Cell, ...]:
 
 
 def _differences(at: str, row: ComparisonRow, shown: Scale) -> tuple[Cell, Cell]:
-    """B − A in the unit of the metric, and B / A; without inference those of these trials alone."""
+    """Return B − A in the unit of the metric, and B / A; without inference those of these trials alone."""
     one = row.difference
     if one is not None:
         difference = estimate_of(one.welch, f"{at}/difference/welch", power=shown.power, sign=True)
@@ -175,7 +175,7 @@ def _differences(at: str, row: ComparisonRow, shown: Scale) -> tuple[Cell, Cell]
 
 
 def _shift(at: str, row: ComparisonRow, shown: Scale) -> Cell:
-    """Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
+    """Return Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
     if row.difference is None or row.metric.estimand == "pooled":
         return ABSENT
     shift = row.difference.hodges_lehmann
@@ -196,7 +196,7 @@ def _remarks(found: Comparison) -> Iterator[Block]:
 
 
 def table_for_print(found: Comparison, called: Mapping[str, str] | None = None) -> Table:
-    """Means, the difference and the ratio with their intervals, p and the verdict of each row; `called` are names for rows."""
+    """Return means, difference and ratio with their intervals, p and verdict of each row; `called` are names for rows."""
     title, names = ("B against A", called) if called else words.row_names(found)
     heads = ("A", "B", "B − A", "B / A", words.P_FOR)
     scales = words.scales_of(found.rows)
@@ -221,7 +221,7 @@ def table_for_print(found: Comparison, called: Mapping[str, str] | None = None) 
 
 
 def ranking_document(found: Ranking, notes: Sequence[str]) -> Document:
-    """Which treatments of one side may be the best; `notes` are on its trials."""
+    """Return which treatments of one side may be the best; `notes` are on its trials."""
     best = [(_best(one), f" in {one.metric}") for one in found.metrics]
     answer: Text = (
         "May be the best: ",
@@ -240,7 +240,7 @@ def _best(one: MetricRanking) -> Text:
 
 
 def ranks_of(found: Ranking) -> Iterator[Block]:
-    """Ranks by each metric, the set that may contain the best, and the Pareto set."""
+    """Yield ranks by each metric, the set that may contain the best, and the Pareto set."""
     yield from (_metric_ranks(found.side, one) for one in found.metrics)
     if found.pareto is not None:
         yield from _front(found.side, found.pareto)
@@ -315,14 +315,14 @@ PAPER_HEAD = (
 
 
 def paper_document(found: Comparison) -> Document:
-    """The table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
+    """Return the table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
     note = "Standard deviations have n in the denominator: that of a single run is 0, and its change of −100 % says nothing."
     answer = ("Comparison of: ", Name(found.a), " and ", Name(found.b))
     return Document("paper", Verdict("plain", answer), (paper_table(found),), (Note((note,)),))
 
 
 def paper_table(found: Comparison) -> Table:
-    """The cells of that table."""
+    """Return the cells of that table."""
     _, names = words.row_names(found)
     rows = tuple(
         (
@@ -340,7 +340,7 @@ def paper_table(found: Comparison) -> Table:
 
 
 def paper_metric(row: ComparisonRow) -> str:
-    """What the walkthrough calls a metric."""
+    """Return the walkthrough's name of a metric."""
     unit = f" ({row.metric.unit})" if row.metric.unit else ""
     return _PAPER.get(row.metric.name, f"{row.metric.name}{unit}")
 

@@ -51,7 +51,7 @@ _ALPHA = 0.05
 
 
 def document(found: EffectsAnalysis) -> Document:
-    """The verdict, then each metric and part: simple effects, terms, comparisons, treatments, assumptions."""
+    """Return the verdict, then each metric and part: simple effects, terms, comparisons, treatments, assumptions."""
     families = f"; terms: {found.family}; comparisons: {found.comparison_family}"
     method = Note((Name(found.source), f": {found.method}, ", given(found.confidence), families))
     evidence = (
@@ -121,7 +121,7 @@ _N = Column("n", is_numeric=True)
 
 
 def _shown(row: TermEffect | LevelEffect, at: str) -> tuple[Cell, ...]:
-    """Whether an effect is shown, its p-value and size."""
+    """Return whether an effect is shown, its p-value and size."""
     if row.reason:
         return "not tested", ABSENT, ABSENT
     return (

@@ -31,7 +31,7 @@ _LEGEND = "Significance level: * 0.05, ** 0.01, *** 0.001"
 
 
 def document(found: PaperEffects) -> Document:
-    """The verdict, what it is worth, and each metric and part step by step."""
+    """Return the verdict, what it is worth, and each metric and part step by step."""
     worth = [found.worth, *([f"Warning: {found.warning}"] if found.warning else []), *found.notes]
     notes = (Note((note,), is_aside=True) for note in worth)
     method = Note((Name(found.source), ": the OML study's procedure, ", given(found.confidence)))
@@ -120,14 +120,14 @@ def _table4(one: PaperMetric) -> Iterator[Block]:
 
 
 def _ratio(value: float) -> str:
-    """An F with the paper's two decimals; large ones as powers of ten."""
+    """Return an F with the paper's two decimals; large ones as powers of ten."""
     if isinf(value):
         return "∞"
     return decimals(value, 2) if not value >= 1e4 else scientific(value)
 
 
 def _p(value: float) -> str:
-    """A p-value as the paper's tables have it, with three decimals below 0.01."""
+    """Return a p-value as the paper's tables have it, with three decimals below 0.01."""
     if isnan(value):
         return ABSENT
     return "<0.001" if value < 0.0005 else decimals(value, 3 if value < 0.01 else 2)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def document(found: PathDocument) -> Document:
-    """How faithful the emulator was, then what each direction carried."""
+    """Return how faithful the emulator was, then what each direction carried."""
     ways = (("uplink", found.uplink), ("downlink", found.downlink))
     notes = tuple(Note(_way(name, way, found.duration), is_aside=True) for name, way in ways)
     return Document("path", _verdict(found), notes)
@@ -36,7 +36,7 @@ def _way(name: str, way: LinkDocument, duration: float) -> Text:
 
 
 def list_document(found: PathsDocument) -> Document:
-    """A row for each path."""
+    """Return a row for each path."""
     rows = tuple(
         (Name(name), _words(each.uplink), _words(each.downlink)) for name, each in found.paths.items()
     )

@@ -22,7 +22,7 @@ _ESTIMANDS = (
 def document(
     found: Estimation, looks: Mapping[str, Look], names: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Document:
-    """The document of estimates; figures put their data into `sheets`, `names` are what treatments are called."""
+    """Return the document of estimates; figures put their data into `sheets`, `names` are what treatments are called."""
     refused = [one for one in found.estimates if one.own.estimate is None]
     told = counted(len(found.estimates) - len(refused), "estimate")
     answer = f"{told}, {len(refused)} refused." if refused else f"{told}."

@@ -9,7 +9,7 @@ from trialwise.report.document import Block, Chapter, Heading, Items, Note
 
 
 def methods(found: Iterable[notes.Note]) -> Chapter:
-    """A chapter of notes, each with its sources."""
+    """Return a chapter of notes, each with its sources."""
     blocks: list[Block] = []
     for note in found:
         blocks += [Heading((note.title,)), Note((note.text,))]

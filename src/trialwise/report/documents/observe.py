@@ -35,7 +35,7 @@ _Placed = tuple[int, ObservedRow]
 
 
 def document(found: Observation) -> Document:
-    """The answer, a table for each metric, what there is no inference about, what else is to be known."""
+    """Return the answer, a table for each metric, what there is no inference about, what else is to be known."""
     method = (
         f": each {found.factor} against {found.base}; verdicts hold together at ",
         given(found.confidence),
@@ -95,7 +95,7 @@ def _table(rows: list[_Placed], found: Observation) -> Table:
 
 
 def _caption(row: ObservedRow, base: str) -> Text:
-    """Metric, unit, margin and question of a table."""
+    """Return the metric, unit, margin and question of a table."""
     unit = f" [{row.unit}]" if row.unit else ""
     margin: tuple[Piece, ...] = ("no margin",) if row.margin is None else ("margin ", *_margin(row))
     of_base = (" of ", Name(base)) if row.margin_relative else ()
@@ -119,7 +119,7 @@ def _error(row: ObservedRow, at: str) -> tuple[Cell, ...]:
 
 
 def _effect(row: ObservedRow, at: str) -> tuple[Cell, ...]:
-    """The effect in percent where the margin is or there is none, else in the metric's unit."""
+    """Return the effect in percent where the margin is or there is none, else in the metric's unit."""
     means = Number(row.mean_base, f"{at}/mean_base"), Number(row.mean, f"{at}/mean")
     relative = row.margin_relative or row.margin is None
     if row.estimate is None or row.low is None or row.high is None:
@@ -136,7 +136,7 @@ def _effect(row: ObservedRow, at: str) -> tuple[Cell, ...]:
 
 
 def _verdict(row: ObservedRow) -> Verdict:
-    """The word of a row with what belongs to it: the direction, the margin, or the bill."""
+    """Return the word of a row with what belongs to it: the direction, the margin, or the bill."""
     return Verdict(_ROWS[row.verdict], tuple(_judgement(row)))
 
 

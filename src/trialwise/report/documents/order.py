@@ -28,7 +28,6 @@ from trialwise.report.document import (
     Note,
     Outcome,
     Table,
-    Text,
     Verdict,
     table_of,
 )
@@ -66,13 +65,9 @@ _MAX_PROBLEMS = 20
 
 
 def document(found: OrderAnalysis) -> Document:
-    """The verdict, treatments, conclusions, carry-over, workers, what to do next, what is wrong in the data."""
+    """Return the verdict, treatments, conclusions, carry-over, workers, what to do next, what is wrong in the data."""
     rounds = f"{found.rounds_fixed} fixed and {found.rounds_random} random rounds"
-    groups = [
-        block
-        for at, group in enumerate(found.carry_over)
-        for block in _carry_over(group, f"/carry_over/{at}", several=len(found.carry_over) > 1)
-    ]
+    groups = _one_group(found) if len(found.carry_over) == 1 else _groups(found)
     evidence = (
         *_treatments(found),
         *_conclusions(found),
@@ -178,18 +173,18 @@ def _about_several(found: OrderAnalysis) -> bool:
 
 
 def ranked(found: OrderAnalysis) -> list[TreatmentOrder]:
-    """The treatments, those that change most first."""
+    """Return the treatments, those that change most first."""
     return sorted(found.treatments, key=lambda one: (_RANK[one.change], -abs(one.shift_percent or 0.0)))
 
 
 def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
-    """The sentence of a treatment, with its metric where there are several."""
+    """Return the sentence of a treatment, with its metric where there are several."""
     text = wording.treatment(one, found.method)
     return f"{one.metric}: {text}" if _about_several(found) else text
 
 
 def how_compared(found: OrderAnalysis) -> str:
-    """Test, correction, levels and margin."""
+    """Return the test, correction, levels and margin."""
     level, confidence, margin = (
         given(value).with_unit for value in (100 * found.alpha, found.confidence, found.margin)
     )
@@ -226,24 +221,77 @@ def _conclusion(one: PairConclusion) -> tuple[Cell, ...]:
 
 
 def conclusion_of(found: OrderAnalysis, one: PairConclusion) -> str:
-    """The sentence of a pair of treatments, with its metric and group where there are several."""
+    """Return the sentence of a pair of treatments, with its metric and group where there are several."""
     several = len({(known.metric, known.group) for known in found.conclusions}) > 1
     text = wording.conclusion(one)
     return f"{where(one.metric, one.group)}: {text}" if several else text
 
 
 def where(metric: str, group: str | None) -> str:
-    """A metric, with its group where there is one."""
+    """Return a metric, with its group where there is one."""
     return f"{metric} ({group})" if group else metric
 
 
 # Carry-over
 
 
-def _carry_over(group: GroupCarryOver, at: str, *, several: bool) -> Iterator[Block]:
-    yield Heading((carry_over_title(group, several=several),))
-    if not group.pairs and not group.lasting:
+def _one_group(found: OrderAnalysis) -> Iterator[Block]:
+    (group,), at = found.carry_over, "/carry_over/0"
+    yield Heading((carry_over_title(group, several=False),))
+    if not stands_out(group):
         yield Note((no_pair(group),), is_aside=True)
+    yield from _pairs(group, at)
+    for name, step, change, place, trend in _trends(group, at):
+        yield Note((f"{name}: ", change, f" {step}, ", *p_text(trend.p_value, place)), is_aside=True)
+    if group.note:
+        yield Note((group.note,), is_aside=True)
+
+
+def _groups(found: OrderAnalysis) -> Iterator[Block]:
+    """Yield the groups in which a pair stands out, the others in a sentence, then the trends of all in one table."""
+    places = {f"/carry_over/{at}": group for at, group in enumerate(found.carry_over)}
+    for at, group in places.items():
+        if stands_out(group):
+            yield Heading((carry_over_title(group, several=True),))
+            yield from _pairs(group, at)
+    quiet = [group for group in found.carry_over if not stands_out(group)]
+    if quiet:
+        yield Heading((f"Carry-over{' of the others' if len(quiet) < len(places) else ''}",))
+        yield Note((_quiet(quiet),), is_aside=True)
+    rows = [
+        (where(group.metric, group.group), step, change, Number(trend.p_value, place, kind="p_value"))
+        for at, group in places.items()
+        for _, step, change, place, trend in _trends(group, at)
+    ]
+    if rows:
+        yield Table(
+            "order-trends",
+            ("Position and drift",),
+            (Column("of"), Column("change"), Column("effect, in its unit", is_numeric=True), _EFFECT[1]),
+            tuple(rows),
+        )
+    notes: dict[str, list[str]] = {}
+    for group in found.carry_over:
+        if group.note:
+            notes.setdefault(group.note, []).append(where(group.metric, group.group))
+    yield from (Note((f"{', '.join(names)}: {note}",), is_aside=True) for note, names in notes.items())
+
+
+def _quiet(groups: Sequence[GroupCarryOver]) -> str:
+    """Say in which groups no pair stands out, and how many pairs were tested in each."""
+    said: dict[str, list[str]] = {}
+    for group in groups:
+        told = f"{no_pair(group)} ({_tested(group)})" if group.tested else no_pair(group)
+        said.setdefault(told, []).append(where(group.metric, group.group))
+    return "; ".join(f"{', '.join(names)}: {told}" for told, names in said.items())
+
+
+def stands_out(group: GroupCarryOver) -> bool:
+    """Return True if a treatment changes another one, at once or for the rest of the round."""
+    return bool(group.pairs or group.lasting)
+
+
+def _pairs(group: GroupCarryOver, at: str) -> Iterator[Block]:
     if group.lasting:
         rows = tuple(_lasting(one, f"{at}/lasting/{place}") for place, one in enumerate(group.lasting))
         told = tuple((wording.lasting(one),) for one in group.lasting if one.alike or one.explains)
@@ -260,9 +308,6 @@ def _carry_over(group: GroupCarryOver, at: str, *, several: bool) -> Iterator[Bl
         yield Table(
             f"order-pairs-{at}", (), (Column("treatment"), Column("right after"), *_EFFECT, Column("n")), rows
         )
-    yield from (Note((f"{name}: ", *text), is_aside=True) for name, text in trends(group, f"{at}"))
-    if group.note:
-        yield Note((group.note,), is_aside=True)
 
 
 _EFFECT = (Column("effect", is_numeric=True), Column("p", is_numeric=True))
@@ -287,40 +332,35 @@ def _lasting(one: LastingEffect, at: str) -> tuple[Cell, ...]:
 
 
 def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
-    """Whose carry-over, and how surely."""
+    """Say whose carry-over it is, and how surely."""
     of = f" of {where(group.metric, group.group)}" if several else ""
+    return f"Carry-over{of} ({_tested(group)})"
+
+
+def _tested(group: GroupCarryOver) -> str:
     tested = f"{group.tested} pairs"
     if group.tested_lasting:
         tested += f" right after and {group.tested_lasting} once earlier in the round"
-    return f"Carry-over{of} ({tested} tested, {given(group.confidence).with_unit} for all together)"
+    return f"{tested} tested, {given(group.confidence).with_unit} for all together"
 
 
 def no_pair(group: GroupCarryOver) -> str:
-    """What to say where no pair stands out."""
+    """Return what to say where no pair stands out."""
     return "no pair stands out" if group.tested else "no pair can be tested"
 
 
-def trends(group: GroupCarryOver, at: str, unit: str = "") -> Iterator[tuple[str, Text]]:
-    """Position, drift and the first trial of a round, each as a name and what was found."""
+def _trends(group: GroupCarryOver, at: str) -> Iterator[tuple[str, str, Estimate, str, st.Trend]]:
+    """Yield position, drift and first trial of a round: name, of what, how much, the place of its p-value, the trend itself."""
     for name, trend, step in (
         ("position", group.position, "for each step into the round"),
         ("drift", group.drift, "from round to round"),
         ("first", group.first, "for the first trial of a round"),
     ):
         if trend.n:
-            yield (
-                name,
-                (
-                    _trend(trend, f"{at}/{name}", unit),
-                    f" {step}, ",
-                    *p_text(trend.p_value, f"{at}/{name}/p_value"),
-                ),
-            )
-
-
-def _trend(trend: st.Trend, at: str, unit: str) -> Estimate:
-    places = (f"{at}/estimate", f"{at}/low", f"{at}/high")
-    return estimate(trend.estimate, trend.low, trend.high, unit, sign=True, pointers=places)
+            of = f"{at}/{name}"
+            places = (f"{of}/estimate", f"{of}/low", f"{of}/high")
+            change = estimate(trend.estimate, trend.low, trend.high, sign=True, pointers=places)
+            yield name, step, change, f"{of}/p_value", trend
 
 
 # Workers and problems
@@ -333,7 +373,7 @@ def _workers(found: OrderAnalysis) -> Iterator[Block]:
 
 
 def problems(found: OrderAnalysis) -> Iterator[Block]:
-    """What is wrong in the data, if something is."""
+    """Yield what is wrong in the data, if something is."""
     if found.n_problems:
         title = f"Wrong in the data ({found.n_problems}); the rest was used"
         more = found.n_problems - len(found.problems)

@@ -52,7 +52,7 @@ _LASTING: _Columns = (*_EFFECT, ("n after", "n_after", "nearest"), ("n before", 
 
 
 def whole(view: OrderSummary, sheets: dict[str, Sheet]) -> Document:
-    """The document of a page of its own, with the methods; figures put their data into `sheets`."""
+    """Return the document of a page of its own, with the methods; figures put their data into `sheets`."""
     found = document(view, sheets)
     chapters = (found.as_chapter("Order", PLACE), methods(order_notes(view)))
     return Document("order-page", found.answer, (replace(chapters[0], answer=None),), chapters[1:])
@@ -61,7 +61,7 @@ def whole(view: OrderSummary, sheets: dict[str, Sheet]) -> Document:
 def document(
     view: OrderSummary, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
 ) -> Document:
-    """The document of a view; `labels` are what figures call treatments."""
+    """Return the document of a view; `labels` are what figures call treatments."""
     groups = tuple(order_figures(view, labels or {}, sheets))
     found = view.found
     if found is None:
@@ -83,7 +83,7 @@ def _folded(found: Iterable[Table]) -> Iterator[Block]:
 
 
 def tables(found: OrderAnalysis) -> Iterator[Table]:
-    """Every number of treatments and pairs, each at its place in the JSON document of an analysis of order."""
+    """Yield every number of treatments and pairs, each at its place in the JSON document of an analysis of order."""
     several = len({one.metric for one in found.treatments}) > 1
     has_groups = any(one.group for one in found.treatments)
     names = (*(["metric"] if several else []), *(["group"] if has_groups else []), "treatment")
@@ -113,7 +113,7 @@ def _named(names: tuple[str, ...], one: TreatmentOrder) -> Iterator[Cell]:
 def _carried(
     found: OrderAnalysis, kind: str, title: str, earlier: str, columns: _Columns, caption: str
 ) -> Iterator[Table]:
-    """The pairs of one kind of all metrics and groups; `earlier` is the field of the other treatment."""
+    """Yield the pairs of one kind of all metrics and groups; `earlier` is the field of the other treatment."""
     several = len(found.carry_over) > 1
     names = (*(["metric"] if several else []), "treatment", title)
     rows = [

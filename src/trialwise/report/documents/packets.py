@@ -17,7 +17,7 @@ _COLUMNS = (
 
 
 def document(found: PathStatistics) -> Document:
-    """What was read, then a table of flows for each direction."""
+    """Return what was read, then a table of flows for each direction."""
     verdict = Verdict("plain" if found.metrics else "open", (Name(str(found.file)), f": {found.kind}"))
     return Document("packets", verdict, tuple(_directions(found)))
 
@@ -39,7 +39,7 @@ def _span(found: PathStatistics) -> Text:
 
 
 def _table(key: str, caption: Text, rows: Sequence[FlowMetrics]) -> Table:
-    """A row for each flow; columns in which nobody has anything are left out."""
+    """Return a row for each flow; columns in which nobody has anything are left out."""
     places = range(1, len(_COLUMNS))
     made = table_of(key, "", _COLUMNS, tuple(map(_cells, rows)), places, remarks=places)
     return Table(key, caption, made.columns, made.rows, most=None)

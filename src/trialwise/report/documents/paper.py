@@ -32,14 +32,14 @@ MAX_TRIALS = 400
 
 
 def has_document(analysis: Analysis) -> bool:
-    """Whether there is a printed report: of experiments over paths and of what is estimated."""
+    """Return whether there is a printed report: of experiments over paths and of what is estimated."""
     return analysis.path is not None or analysis.estimation is not None
 
 
 def document(
     analysis: Analysis, sheets: dict[str, Sheet], version: str, verdicts: VerdictSummary | None = None
 ) -> Document:
-    """The printed report; figures put their data into `sheets`, of `verdicts` it has what the experiment waits for."""
+    """Return the printed report; figures put their data into `sheets`, of `verdicts` it has what the experiment waits for."""
     facts = table_of("facts", "", ("", ""), list(_facts(analysis, version)))
     board = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
     chapters = (
@@ -151,7 +151,7 @@ def _paths(path: PathAnalysis) -> Iterator[tuple[str, str]]:
 
 
 def _machines(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Each different machine once, as its sessions recorded it, and when it ran."""
+    """Yield each different machine once, as its sessions recorded it, and when it ran."""
     seen: dict[str, list[float]] = {}
     for session in analysis.sessions:
         seen.setdefault(_machine(session.environment), []).append(session.record.started)
@@ -187,7 +187,7 @@ def _machine(environment: Mapping[str, object]) -> str:
 
 
 def _at(value: object, names: Sequence[str]) -> object:
-    """What stands below some names in nested mappings; None where there is nothing."""
+    """Return what stands below some names in nested mappings; None where there is nothing."""
     for name in names:
         if not isinstance(value, Mapping):
             return None

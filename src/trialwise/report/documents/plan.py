@@ -37,7 +37,7 @@ TREATMENTS_SHOWN = 12
 
 
 def document(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Document:
-    """The sizes of a plan, then what asks for them; of its order the first rounds, or the whole."""
+    """Return the sizes of a plan, then what asks for them; of its order the first rounds, or the whole."""
     evidence = (
         *_beside_the_answer(summary, experiment),
         *_stopping(summary.stopping, len(summary.treatments)),
@@ -183,7 +183,7 @@ def _orders(summary: PlanSummary, *, is_whole: bool) -> Iterator[Block]:
 
 
 def _order(summary: PlanSummary, part: PlanSummary | LaneSummary, *, is_whole: bool) -> Table:
-    """The trials of the plan, or of what one worker runs, in their order."""
+    """Return the trials of the plan, or of what one worker runs, in their order."""
     where = () if isinstance(part, PlanSummary) else (" on ", Name(part.worker))
     caption = ("Order", *where, f" (seed {part.seed})")
     if part.trials is None:
@@ -244,7 +244,7 @@ def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[Block]:
 
 
 def _budget(budget: Budget | None) -> Iterator[Block]:
-    """Whether the experiment fits, how much of it does, and what would make the rest fit."""
+    """Yield whether the experiment fits, how much of it does, and what would make the rest fit."""
     if budget is None:
         return
     yield Heading(("Budget of ", _seconds(budget.seconds, "/budget/seconds")))
@@ -289,7 +289,7 @@ def _verdict(fit: Fit) -> Text:
 
 
 def _splits(splits: Sequence[Split]) -> Iterator[Table]:
-    """The best series and rounds for the mean of each metric and treatment."""
+    """Yield the best series and rounds for the mean of each metric and treatment."""
     if not splits:
         return
     titles = (
@@ -341,7 +341,7 @@ def _forecasts(summary: PlanSummary, most: int) -> Iterator[Block]:
 
 
 def _amount(number: int, unit: str) -> str:
-    """A number of rounds or series, such as "1 round" or "2 series"."""
+    """Return a number of rounds or series, such as "1 round" or "2 series"."""
     return counted(number, "round") if unit == "rounds" else _series(number)
 
 

@@ -24,7 +24,7 @@ from trialwise.report.terminal_plot import correlogram_lines
 
 
 def document(profile: Profile, *, has_sketch: bool = True) -> Document:
-    """The span, then what was measured, shifts and drift, the periods, the autocorrelation.
+    """Return the span, then what was measured, shifts and drift, the periods, the autocorrelation.
 
     `has_sketch` asks for the autocorrelation in characters, where no figure shows it.
     """

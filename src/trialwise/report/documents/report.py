@@ -43,7 +43,12 @@ from trialwise.report.plan_tables import (
     session_table,
 )
 from trialwise.report.points import factor_names, labels
-from trialwise.report.tables import independence_tables, kpi_tables, untested_series
+from trialwise.report.tables import (
+    independence_tables,
+    intervals_left_out,
+    kpi_tables,
+    untested_series,
+)
 from trialwise.report.trial_tables import MAX_ROWS, convergence_tables, trial_table
 
 _MOST = 30
@@ -63,7 +68,7 @@ def document(
     verdicts: VerdictSummary | None = None,
     pairs: str = "",
 ) -> Document:
-    """Everything, the methods last; figures put their data into `sheets`.
+    """Return everything, the methods last; figures put their data into `sheets`.
 
     `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which is attached.
     """
@@ -93,7 +98,7 @@ def document(
             _present(objective_table(analysis), design_table(analysis), population_table(analysis)),
         ),
         *_environment(analysis),
-        Chapter("failures", "Failures", tuple(_failures(analysis))),
+        *_failures(analysis),
     )
     answer = analyze.answer(analysis, sentences)
     method = methods(method_notes(analysis, order, verdicts, words.notes()))
@@ -108,7 +113,7 @@ def _present(*tables: Table | None) -> tuple[Table, ...]:
 
 
 def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
-    """The numbers that are claimed and the sentences, by metric and objective; then what is to be known of the experiment."""
+    """Return the numbers that are claimed and the sentences, by metric and objective; then what is to be known of the experiment."""
     blocks: list[Block] = []
     tables = {found.metric.name: kpi_tables(analysis, place) for place, found in enumerate(analysis.metrics)}
     for metric, members in groupby(
@@ -116,6 +121,7 @@ def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
     ):
         blocks += [Heading((Name(metric or ""),)), *tables.get(metric or "", ())]
         blocks += [_topic(title, tuple(topic)) for title, topic in groupby(members, lambda one: one.topic)]
+    blocks += [Note((text,)) for text in intervals_left_out(analysis)]
     remarks = [claim for claim in sentences if claim.metric is None]
     if remarks:
         blocks.append(Heading(("The course of the experiment",)))
@@ -147,7 +153,7 @@ def _estimates(analysis: Analysis, called: Mapping[str, str], sheets: dict[str, 
 
 
 def _first(drawn: Sequence[Figures]) -> tuple[tuple[Figures, ...], list[Figures]]:
-    """The figure that answers most, that of a KPI if there is one; and the groups without it."""
+    """Return the figure that answers most, that of a KPI if there is one; and the groups without it."""
     every = [figure for group in drawn for figure in group.figures]
     if not every:
         return (), list(drawn)
@@ -167,7 +173,7 @@ def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
 def _verdicts(
     view: VerdictSummary | None, sheets: dict[str, Sheet], called: Mapping[str, str], pairs: str
 ) -> Iterator[Chapter]:
-    """Verdicts, whose numbers stand in no JSON document of an analysis, and when to stop."""
+    """Yield verdicts, whose numbers stand in no JSON document of an analysis, and when to stop."""
     if view is None:
         return
     if (found := comparisons.document(view, sheets, called, pairs)) is not None:
@@ -193,13 +199,11 @@ def _environment(analysis: Analysis) -> Iterator[Chapter]:
         yield Chapter("environment", "Environment", (*sessions, *recorded))
 
 
-def _failures(analysis: Analysis) -> Iterator[Block]:
+def _failures(analysis: Analysis) -> Iterator[Chapter]:
     table = failure_table(analysis, MAX_ROWS)
-    if table is None:
-        yield Note(("No attempt failed, was abandoned or was invalid.",))
-        return
-    yield table
-    yield from (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MAX_TAILS])
+    if table is not None:
+        tails = (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MAX_TAILS])
+        yield Chapter("failures", "Failures", (table, *tails))
 
 
 def _tail(failure: TrialFailure) -> Details:

@@ -49,7 +49,7 @@ _LEGEND = (
 
 
 def document(advice: RuntimeAdvice, *, has_tables: bool = True) -> Document:
-    """The runtime, what decided, what to write into the experiment file, what each pilot or metric asks for.
+    """Return the runtime, what decided, what to write into the experiment file, what each pilot or metric asks for.
 
     Without `has_tables` where figures show what simulated trials of each duration give.
     """
@@ -82,7 +82,7 @@ def _answer(advice: RuntimeAdvice) -> Iterator[str]:
 
 
 def _length(value: float, unit: str) -> str:
-    """A length that suffices: rounded up."""
+    """Return a length that suffices: rounded up."""
     return rounded_up(value) if unit == "s" else f"{math.ceil(value - 1e-9)} samples"
 
 

@@ -26,7 +26,7 @@ _BEYOND = 5
 
 
 def document(found: SimulateDocument) -> Document:
-    """How many flows there were, their completion times, then packets, and last what it took."""
+    """Return how many flows there were, their completion times, then packets, and last what it took."""
     if not found.classes:
         none = f"0 flows; with seed {found.seed} the workload draws none"
         advice = Note(("a longer --duration, a higher --load or another --seed gives some",), is_aside=True)
@@ -48,7 +48,7 @@ def _what(found: SimulateDocument) -> Text:
 
 
 def _times(classes: Sequence[ClassDocument]) -> Table:
-    """By the lowest percentile of all a unit is chosen, so that small flows, of which there are most, have whole numbers."""
+    """Choose the unit by the lowest percentile of all, so that small flows, of which there are most, have whole numbers."""
     percentiles = [given(each.percentile).with_unit.replace(" ", "") for each in classes[-1].quantiles]
     shown = scale([each.fct for each in classes[-1].quantiles[:1]], "s")
     titles = _titles(f"FCT {{}} [{shown.unit}]", percentiles) + _titles("slowdown {}", percentiles)
@@ -59,7 +59,7 @@ def _times(classes: Sequence[ClassDocument]) -> Table:
 
 
 def _titles(kind: str, percentiles: Sequence[str]) -> list[str]:
-    """What columns are stands over the first of their kind alone, so that the table fits into 80 columns."""
+    """Return the titles: what columns are stands over the first of their kind alone, so that the table fits into 80 columns."""
     return [kind.format(name) if place == 0 else name for place, name in enumerate(percentiles)]
 
 
@@ -85,7 +85,7 @@ def _facts(flows: ClassDocument) -> Iterator[str]:
 
 
 def _few(flows: ClassDocument) -> str:
-    """That the highest percentile is one of the slowest few flows, where it is."""
+    """Say that the highest percentile is one of the slowest few flows, where it is."""
     highest = max(each.percentile for each in flows.quantiles)
     if (flows.flows - flows.unfinished) * (100 - highest) >= 100 * _BEYOND:
         return ""

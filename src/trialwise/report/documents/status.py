@@ -30,7 +30,7 @@ _RARE = ("invalid", "running")
 
 
 def document(status: StatusDocument, failed: int) -> Document:
-    """How far it is, attempts by treatment, claims, then what happened beside; `failed` trials have no value for good."""
+    """Return how far it is, attempts by treatment, claims, then what happened beside; `failed` trials have no value for good."""
     stops = status.stopping
     activity = f"{status.done} of {status.planned} trials have come to an end; {status.activity}"
     evidence = (
@@ -65,12 +65,12 @@ def _outlook(status: StatusDocument) -> Iterator[Note]:
 
 
 def _made(counts: Mapping[str, int]) -> int:
-    """Attempts that have begun: a trial that is to be run has a row too."""
+    """Return the attempts that have begun: a trial that is to be run has a row too."""
     return sum(number for status, number in counts.items() if status != "planned")
 
 
 def _attempts(status: StatusDocument) -> Iterator[Block]:
-    """How many attempts of each treatment have which status."""
+    """Yield how many attempts of each treatment have which status."""
     rare = [key for key in _RARE if status.counts.get(key)]
     keys = ("finished", "failed", *rare, "abandoned", "planned")
     rows = [
@@ -80,7 +80,7 @@ def _attempts(status: StatusDocument) -> Iterator[Block]:
 
 
 def worker_notes(workers: Sequence[WorkerDocument], *, is_active: bool) -> Iterator[Block]:
-    """How far each worker is, what is missing of it, and what brings that back."""
+    """Yield how far each worker is, what is missing of it, and what brings that back."""
     if workers:
         yield Items(tuple(_worker(each, is_active=is_active) for each in workers), most=None)
     waiting = [Name(each.name) for each in workers if each.left]
@@ -104,7 +104,7 @@ def _worker(worker: WorkerDocument, *, is_active: bool) -> Text:
 
 
 def _beside(status: StatusDocument) -> Iterator[Block]:
-    """Nodes, attempts without a result, and events; of routine ones their number."""
+    """Yield nodes, attempts without a result, and events; of routine ones their number."""
     cores = [counted(node.cores, "core") if node.cores else "gone" for node in status.nodes]
     nodes = tuple(
         ("node ", Name(node.name), f": {said}, {node.done} trials computed in the last run")
@@ -132,7 +132,7 @@ def _local(moment: float) -> str:
 def ended_document(
     run: RunDocument, *, trials: int, failed: int, tails: Sequence[str], workers: Sequence[WorkerDocument]
 ) -> Document:
-    """How a run ended and what is known then; `tails` are remarks on its values, `workers` those that were lost."""
+    """Return how a run ended and what is known then; `tails` are remarks on its values, `workers` those that were lost."""
     stops = run.stopping
     what, *advice = run.text.split("\n")
     evidence = (

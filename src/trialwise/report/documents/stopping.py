@@ -33,7 +33,7 @@ _COLUMNS = (
 
 
 def document(state: StoppingState, lifts: str | None) -> Document:
-    """The document of a state; `lifts` says what to do about claims that are not decided."""
+    """Return the document of a state; `lifts` says what to do about claims that are not decided."""
     answer = f"Stopped: {state.reason}." if state.reason else f"Goes on: {_phase(state)}."
     facts = " · ".join(_facts(state))
     together = (f"Verdicts hold together: {state.correction}.",) if state.correction else ()
@@ -72,7 +72,7 @@ def _scale(claim: ClaimState) -> Scale:
 
 
 def _forecast(claim: ClaimState) -> str:
-    """How many units are forecast, with the interval where there is one; empty where nothing is."""
+    """Return how many units are forecast, with the interval where there is one; empty where nothing is."""
     if claim.wanted is None:
         return ""
     bounded = claim.wanted_low is not None and claim.wanted_high is not None
@@ -84,7 +84,7 @@ def _number(claim: ClaimState) -> str:
 
 
 def claim_table(claims: Sequence[ClaimState]) -> Table:
-    """A row for each claim."""
+    """Return a row for each claim."""
     return table_of(
         key="stopping",
         caption="What the experiment waits for; bounds of each claim at its confidence",
@@ -122,7 +122,7 @@ def _cells(claim: ClaimState) -> tuple[Cell, ...]:
 
 
 def claim_blocks(state: StoppingState, lifts: str | None) -> Iterator[Block]:
-    """What is known of each claim, a table for each thing that is asked of a metric, and what would lift what is open."""
+    """Yield what is known of each claim, a table for each thing that is asked of a metric, and what would lift what is open."""
     for place, (_, members) in enumerate(itertools.groupby(state.claims, _asked)):
         yield _brief_table(f"claims-{place}", list(members))
     if notes := tuple(_notes(state.claims)):
@@ -133,7 +133,7 @@ def claim_blocks(state: StoppingState, lifts: str | None) -> Iterator[Block]:
 
 
 def outlook(stopping: StoppingState) -> str:
-    """Why it stopped; else how many rounds there will be, and how long the rest takes at the pace so far."""
+    """Return why it stopped; else how many rounds there will be, and how long the rest takes at the pace so far."""
     if stopping.reason is not None:
         return f"stopped: {stopping.reason}"
     done = f"{counted(stopping.rounds, 'round')} done"
@@ -148,7 +148,7 @@ def outlook(stopping: StoppingState) -> str:
 
 
 def awaited_blocks(state: StoppingState, lifts: str | None) -> Iterator[Block]:
-    """The part of a longer document on what the experiment waits for."""
+    """Yield the part of a longer document on what the experiment waits for."""
     yield Heading(("What the experiment waits for",))
     yield Note((outlook(state),))
     yield from claim_blocks(state, lifts)
@@ -156,7 +156,7 @@ def awaited_blocks(state: StoppingState, lifts: str | None) -> Iterator[Block]:
 
 
 def claim_methods(state: StoppingState) -> Iterator[Note]:
-    """What the intervals of claims are, each level and rule once, and what the verdicts share."""
+    """Yield what the intervals of claims are, each level and rule once, and what the verdicts share."""
     judged = (claim for claim in state.claims if claim.method)
     yield from (Note((text,)) for text in dict.fromkeys(map(_how, judged)))
     if state.correction:
@@ -168,7 +168,7 @@ def _asked(claim: ClaimState) -> tuple[str, str, str, str]:
 
 
 def _brief_table(key: str, claims: Sequence[ClaimState]) -> Table:
-    """A row for each of the claims, of which the same is asked."""
+    """Return a row for each of the claims, of which the same is asked."""
     first, level = claims[0], claims[0].level
     units = level if level == "series" else f"{level}s"
     table = table_of(
@@ -202,7 +202,7 @@ def _units(claim: ClaimState) -> str:
 
 
 def _width(claim: ClaimState, width: float, shown: Scale) -> Text:
-    """Half an interval with the two digits that matter of it, and what part of the estimate that is."""
+    """Return half an interval with the two digits that matter of it, and what part of the estimate that is."""
     found = Number(width, unit=shown.unit, power=shown.power, digits=2)
     if claim.kind == "difference" or not claim.estimate:
         return (found,)
@@ -210,7 +210,7 @@ def _width(claim: ClaimState, width: float, shown: Scale) -> Text:
 
 
 def _notes(claims: Sequence[ClaimState]) -> Iterator[Text]:
-    """What is to be known of claims: each note once, with whose it is unless all have it."""
+    """Yield what is to be known of claims: each note once, with whose it is unless all have it."""
     said: dict[str, list[Text]] = {}
     for claim in claims:
         if claim.note:
@@ -220,7 +220,7 @@ def _notes(claims: Sequence[ClaimState]) -> Iterator[Text]:
 
 
 def _how(claim: ClaimState) -> str:
-    """What an interval is: its level, its rule, and, where it is of simulated trials or pooled, its estimand and convention."""
+    """Return what an interval is: its level, its rule, and, where it is of simulated trials or pooled, its estimand and convention."""
     of = "; all samples pooled, trials as clusters" if claim.estimand == "pooled" else ""
     rank = f"; percentiles of samples by {claim.convention.replace('_', ' ')}" if claim.convention else ""
     return f"intervals at {percent(claim.confidence)}, {claim.method}{of}{rank}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def document(found: TiltDocument, tables: tuple[str, ...] = ()) -> Document:
-    """How many tilts there are, then each; `tables` are lines for the experiment file."""
+    """Return how many tilts there are, then each; `tables` are lines for the experiment file."""
     tilts = sum(choice.tilt is not None for choice in found.choices)
     of = counted(len(found.choices), "workload")
     verdict = Verdict(

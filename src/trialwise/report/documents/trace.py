@@ -8,7 +8,7 @@ from trialwise.report.numbers import Number, counted
 
 
 def document(name: str, found: TraceSummary) -> Document:
-    """The mean rate, then how many opportunities there are, the rate in bins, and the longest gap."""
+    """Return the mean rate, then how many opportunities there are, the rate in bins, and the longest gap."""
     mean, mahimahi = (
         Number(found.mean_rate, "/mean_rate", "Mbit/s"),
         Number(found.mean_rate_mahimahi, "/mean_rate_mahimahi"),

@@ -38,7 +38,7 @@ class Shown:
 def document(
     view: VerdictSummary, sheets: dict[str, Sheet], labels: Mapping[str, str], pairs: str = ""
 ) -> Document | None:
-    """The document of a view, None where there is one treatment.
+    """Return the document of a view, None where there is one treatment.
 
     `labels` are what treatments are called, `sheets` take the data of the figures, `pairs` is a table (CSV) of all pairs.
     """
@@ -80,7 +80,7 @@ def _attached(found: Comparison, pairs: str) -> Iterator[Block]:
 
 
 def tables_for_print(view: VerdictSummary, labels: Mapping[str, str]) -> Iterator[Table]:
-    """The pairs that are shown, and the ranks; `labels` are what treatments are called."""
+    """Yield the pairs that are shown, and the ranks; `labels` are what treatments are called."""
     if view.comparison is not None and (rows := [row for one in shown_pairs(view) for row in one.rows]):
         shown = replace(view.comparison, rows=tuple(rows))
         yield replace(compare.table_for_print(shown, pair_names(view, labels)), key="verdicts")
@@ -89,7 +89,7 @@ def tables_for_print(view: VerdictSummary, labels: Mapping[str, str]) -> Iterato
 
 
 def pair_names(view: VerdictSummary, labels: Mapping[str, str]) -> dict[str, str]:
-    """What each pair is called."""
+    """Return what each pair is called."""
     return {
         row: f"{labels.get(b, b)} against {labels.get(a, a)}" for row, (a, b) in view.pairs.items()
     }  # fmt: skip
@@ -99,7 +99,7 @@ def pair_names(view: VerdictSummary, labels: Mapping[str, str]) -> dict[str, str
 
 
 def shown_pairs(view: VerdictSummary) -> list[Shown]:
-    """The pairs of each metric that matter: all, unless there are too many to read.
+    """Return the pairs of each metric that matter: all, unless there are too many to read.
 
     Then those with the treatment of the best mean (of the first, where nobody knows what is better), the closest first.
     """
@@ -150,7 +150,7 @@ def _notes(view: VerdictSummary, found: Comparison) -> Iterator[str]:
 def verdict_figures(
     view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
 ) -> Iterator[Figures]:
-    """Differences of each metric, then ranks; at most six of each."""
+    """Yield differences of each metric, then ranks; at most six of each."""
     names = pair_names(view, labels)
     found = (differences(one.rows, names) for one in shown_pairs(view))
     pictures = [picture for picture in found if picture is not None][:MAX_FIGURES]
