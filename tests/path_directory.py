@@ -97,10 +97,11 @@ def write_paths(
     packets: str = "keep",
     invalid: tuple[int, ...] = (),
     make: Maker = drawn,
+    text: str = "",
 ) -> Path:
-    """Write a directory; the trials numbered in `invalid` are not valid."""
+    """Write a directory, of the experiment file `text` if there is one; the trials numbered in `invalid` are not valid."""
     asked = "kpi = {{ percentile = {}, confidence = 75 }}"
-    text = TEXT.format(
+    text = text or TEXT.format(
         schemes=", ".join(map(json.dumps, schemes)),
         rates=f"rate = [{', '.join(map(json.dumps, rates))}]" if rates else "",
         rate="{rate}" if rates else "12Mbit/s",
@@ -178,6 +179,8 @@ def _values(
     order = np.argsort(there.time, kind="stable")
     write_samples(directory.path / file, there.delay[order] * 1e3, there.time[order])
     yield key, None, len(there), file
+    if any(metric.name == "loss" for metric in experiment.metrics):
+        yield experiment.metric("loss").source.key, 100 * (1 - len(there) / len(packets)), 1, None
 
 
 def _emulator(row: TrialRow):
