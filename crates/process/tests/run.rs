@@ -529,7 +529,7 @@ fn following_leaves_ends_signals_and_limits_as_they_are() {
     assert_eq!(run(&followed("exit 7")).unwrap().end, End::Exited(7));
     assert_eq!(run(&followed("kill -KILL $$")).unwrap().end, End::Signalled(libc::SIGKILL));
     assert_eq!(run(&followed("trap 'exit 9' USR1; kill -USR1 $$; exit 1")).unwrap().end, End::Exited(9));
-    let stopped = "sleep 0.1 & p=$!; kill -STOP $p; sleep 0.3; grep State /proc/$p/status; kill -CONT $p; wait $p; echo end";
+    let stopped = "sleep 1 & p=$!; kill -STOP $p; sleep 0.3; grep State /proc/$p/status; kill -CONT $p; wait $p; echo end";
     let outcome = run(&followed(stopped)).unwrap();
     assert!(printed(&outcome).contains("stop)") && printed(&outcome).ends_with("end\n"), "{outcome:?}");
     let late = Command { timeout: Some(Duration::from_millis(200)), ..followed("sleep 60 & sleep 60") };
