@@ -21,9 +21,9 @@ from trialwise import _core
 from trialwise.analysis.reading.foreign import TOOLS
 from trialwise.cli.main import GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
+from trialwise.experiment.file.describe import allowed
 from trialwise.experiment.file.document import document_schema
 from trialwise.experiment.file.sections import RECORDS, Section, keys_of, schema_of
-from trialwise.experiment.file.words import allowed
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value

@@ -22,7 +22,7 @@ from trialwise.analysis.estimation.results import SizeBin
 from trialwise.report.document import Figure
 from trialwise.report.figures import paint
 from trialwise.report.figures.paths import PathBoard, course_figures, over_time_figures
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.figures.size_fit import write_size_fits
 from trialwise.report.printed import print_figures
 

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from trialwise import statistics as st
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
+from trialwise.report.figures import encodings
 from trialwise.report.figures.paint import svg
 from trialwise.report.figures.theme import NARROW
 
@@ -72,6 +72,6 @@ words = [
 ]
 chart = alt.layer(level, *drawn, *words)
 figure = Figure("peeking", "What looking after every trial does", "Share of experiments that are wrong at some look.",
-                "Share of wrong experiments against the number of trials.", marks.finished(chart, 420))  # fmt: skip
+                "Share of wrong experiments against the number of trials.", encodings.finished(chart, 420))  # fmt: skip
 target = Path(__file__).resolve().parent.parent / "images" / "peeking.svg"
 target.write_text(svg([figure], {}, 2 * NARROW), encoding="utf-8")

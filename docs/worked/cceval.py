@@ -17,7 +17,7 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
+from trialwise.report.figures import encodings
 from trialwise.report.figures.paint import svg
 from trialwise.report.figures.theme import NARROW
 
@@ -169,7 +169,7 @@ def picture(source: str, metric: str, a: str, b: str, target: str) -> None:
         "Studies of ten trials",
         "",
         "Differences found by studies of ten trials.",
-        marks.inked(grid),
+        encodings.inked(grid),
     )
     Path(target).write_text(svg([figure], {}, 2 * NARROW), encoding="utf-8")
 

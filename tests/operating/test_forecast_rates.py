@@ -7,7 +7,7 @@ import pytest
 from tests.operating.test_sequential_estimates import trials_of
 
 from trialwise import statistics as st
-from trialwise.statistics.sequential.looking import Looks
+from trialwise.statistics.sequential.sampling import Looks
 
 LOG = logging.getLogger(__name__)
 pytestmark = pytest.mark.operating

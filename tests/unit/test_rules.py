@@ -14,7 +14,7 @@ from trialwise import statistics as st
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment
 from trialwise.rules import CCEVAL, GEOMETRIC, RULES, SEQUENTIAL, Judged, RuleName, judging
-from trialwise.statistics.sequential.looking import Looks
+from trialwise.statistics.sequential.sampling import Looks
 
 ROOT = Path(__file__).parents[2]
 FILE = """

@@ -14,10 +14,10 @@ from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
+from trialwise.experiment.ab_experiment import either, in_version, margin_of, metric_of, two_versions
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.trials import CommandTrial
-from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
 from trialwise.numbers import as_given

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
     from trialwise.analysis.trial_set import TrialSet
-    from trialwise.report.figures.sheets import Sheet
+    from trialwise.report.figures.plot_data import Sheet
 
 
 @Parameter(name="*")

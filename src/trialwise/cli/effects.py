@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.analysis.effects.results import EffectsAnalysis
     from trialwise.report.document import Document
-    from trialwise.report.figures.sheets import Sheet
+    from trialwise.report.figures.plot_data import Sheet
 
 EffectsMethod = Literal["welch", "freedman_lane", "ordinary", "raw_permutation", "paper"]
 InferenceLevel = Literal["host", "boot", "build", "process", "trial"]

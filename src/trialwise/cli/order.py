@@ -16,8 +16,8 @@ from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
+from trialwise.experiment.ab_experiment import margin_of
 from trialwise.experiment.model import Better, Method
-from trialwise.experiment.two_versions import margin_of
 from trialwise.foreign_files import named
 from trialwise.numbers import as_given
 

@@ -11,7 +11,7 @@ from trialwise.design.stopping import pilot_rounds
 from trialwise.design.summary import ForecastSummary
 from trialwise.design.timing import TrialTimes
 from trialwise.errors import TrialError
-from trialwise.experiment.against_itself import without_stops
+from trialwise.experiment.aa_design import without_stops
 from trialwise.experiment.model import Experiment, Workers
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.stopping import Goal, compared_metrics, goals, is_monitored
 from trialwise.rules import RULES
 from trialwise.statistics.comparing.difference_family import trials_to_decide_at
-from trialwise.statistics.sequential.looking import MOST, Looks
+from trialwise.statistics.sequential.sampling import MOST, Looks
 from trialwise.statistics.sequential.two_stage import PILOT, TooManyTrialsError
 
 STEADY = 0.01

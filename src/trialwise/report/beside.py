@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from trialwise.analysis.results import Analysis
 from trialwise.kinds import kinds, part
 from trialwise.report.document import Block, Chapter, Figures, Table
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.notes import Note
 
 

@@ -18,7 +18,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.document import Document
 from trialwise.report.documents import order_page as order_pages
 from trialwise.report.documents import report as reports
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.plan_tables import trials_text
 from trialwise.report.render.html import html
 from trialwise.visible import visible_lines

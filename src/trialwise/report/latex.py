@@ -21,7 +21,7 @@ from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Number
-from trialwise.report.points import labels
+from trialwise.report.plot_rows import labels
 from trialwise.report.render.latex import latex_number, latex_table, latex_text
 from trialwise.report.tables import kpi_tables
 

@@ -9,7 +9,7 @@ from trialwise.experiment.model import Kpi
 from trialwise.report.claims import objective_text
 from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, percent
-from trialwise.report.points import factor_names, labels
+from trialwise.report.plot_rows import factor_names, labels
 from trialwise.report.tables import metric_scale
 from trialwise.report.units import Scale
 

@@ -14,13 +14,13 @@ from trialwise.report.document import Figure
 from trialwise.report.documents import paper
 from trialwise.report.documents.verdicts import verdict_figures
 from trialwise.report.figures.estimation import estimation_figures
-from trialwise.report.figures.looks import looks
 from trialwise.report.figures.metric import figures
 from trialwise.report.figures.order import order_figures
 from trialwise.report.figures.paint import write_all
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
-from trialwise.report.figures.sheets import Sheet
-from trialwise.report.points import labels
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import looks
+from trialwise.report.plot_rows import labels
 from trialwise.report.render.typst import pdf
 
 Kind = Literal["pdf", "svg"]

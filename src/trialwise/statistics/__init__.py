@@ -64,10 +64,10 @@ from trialwise.statistics.sequential.confidence_sequences import (
     median_confidence_sequence,
 )
 from trialwise.statistics.sequential.controlled import SequentialControlled
-from trialwise.statistics.sequential.looking import TrialForecast
 from trialwise.statistics.sequential.mean import SequentialMean, sequential_mean
 from trialwise.statistics.sequential.pooled_mean import SequentialPooledMean, sequential_pooled_mean
 from trialwise.statistics.sequential.quantile import SequentialQuantile, sequential_quantile
+from trialwise.statistics.sequential.sampling import TrialForecast
 from trialwise.statistics.sequential.states import SequentialState
 from trialwise.statistics.sequential.two_stage import (
     TwoStageInterval,

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from trialwise.errors import StoreError
-from trialwise.experiment.against_itself import against_itself
+from trialwise.experiment.aa_design import against_itself
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory, latest

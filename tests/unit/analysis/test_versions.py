@@ -8,11 +8,11 @@ import pytest
 from trialwise import statistics as st
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
+from trialwise.experiment.ab_experiment import either, in_version, margin_of, metric_of, two_versions
 from trialwise.experiment.model import Extent, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.sources import ResourceSource
-from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
 from trialwise.experiment.writing import write_experiment
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow

@@ -7,7 +7,7 @@ import pytest
 
 from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
-from trialwise.experiment.against_itself import against_itself
+from trialwise.experiment.aa_design import against_itself
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.writing import write_experiment
 

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from trialwise.design.plan import plan_digest
-from trialwise.experiment.against_itself import against_itself
+from trialwise.experiment.aa_design import against_itself
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.sources import ReturnSource

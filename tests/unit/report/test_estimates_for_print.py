@@ -24,12 +24,12 @@ from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
-from trialwise.report.figures.looks import looks
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import looks
 from trialwise.report.latex import latex_files
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
-from trialwise.report.points import labels
+from trialwise.report.plot_rows import labels
 from trialwise.report.printed import print_figures
 from trialwise.report.render.latex import latex_number
 from trialwise.report.render.typst import typst_data

@@ -20,7 +20,7 @@ import vl_convert
 from drawn_figures import Drawn, drawn_figures
 from trialwise import schemes
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks, palette
+from trialwise.report.figures import encodings, palette
 from trialwise.report.figures.paint import pdf, png, specification, svg
 from trialwise.report.figures.theme import NARROW, SCREEN, WIDTH
 
@@ -152,7 +152,7 @@ def test_ticks_of_an_axis_are_different_texts_and_counts_whole(
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 11, 12, 13, 40, 1000])
 def test_numbers_of_trials_have_whole_ticks(most: int) -> None:
     values = [float(value) for value in range(1, most + 1)]
-    axis = marks.count_axis(values).to_dict()
+    axis = encodings.count_axis(values).to_dict()
     spec = {
         "data": {"values": [{"n": value} for value in values]},
         "mark": "point",
@@ -226,8 +226,8 @@ def test_better_and_worse_have_no_colour_in_common() -> None:
 
 def test_an_interval_that_would_crush_the_others_is_compressed() -> None:
     rows: list[Any] = [{"low": -1.0, "high": 2.0}] * 5
-    assert marks.reach(rows, "low", "high").scale.to_dict().get("type") is None
-    found = marks.reach([*rows, {"low": -900.0, "high": 800.0}], "low", "high")
+    assert encodings.reach(rows, "low", "high").scale.to_dict().get("type") is None
+    found = encodings.reach([*rows, {"low": -900.0, "high": 800.0}], "low", "high")
     scale = found.scale.to_dict()
     assert (scale["type"], scale["constant"]) == ("symlog", 2)
     assert found.note == "compressed beyond ±2"
@@ -235,17 +235,22 @@ def test_an_interval_that_would_crush_the_others_is_compressed() -> None:
 
 
 def test_values_that_hardly_differ_do_not_fill_an_axis() -> None:
-    low, high = marks.span([1000.0, 1001.0]).to_dict()["domain"]
+    low, high = encodings.span([1000.0, 1001.0]).to_dict()["domain"]
     assert high - low == pytest.approx(0.05 * 1001)
-    low, high = marks.span([10.0, 30.0]).to_dict()["domain"]
+    low, high = encodings.span([10.0, 30.0]).to_dict()["domain"]
     assert (low, high) == (pytest.approx(8.4), pytest.approx(31.6))
 
 
 def test_what_has_no_place_on_an_axis_does_not_break_it() -> None:
     rows: list[Any] = [{"value": value} for value in (1.0, math.nan, math.inf, None, "3", 2.0)]
-    assert marks.numbers(rows, "value") == [1.0, 2.0]
-    assert marks.logarithmic([-1.0, 0.0, 10.0, 100.0]).to_dict()["domain"][0] > 8
-    for scale in (marks.span([]), marks.logarithmic([]), marks.from_zero([]), marks.reach([], "low").scale):
+    assert encodings.numbers(rows, "value") == [1.0, 2.0]
+    assert encodings.logarithmic([-1.0, 0.0, 10.0, 100.0]).to_dict()["domain"][0] > 8
+    for scale in (
+        encodings.span([]),
+        encodings.logarithmic([]),
+        encodings.from_zero([]),
+        encodings.reach([], "low").scale,
+    ):
         low, high = scale.to_dict()["domain"]
         assert low < high
 
@@ -260,7 +265,7 @@ def test_what_has_no_place_on_an_axis_does_not_break_it() -> None:
     ],
 )
 def test_a_logarithmic_axis_has_some_round_numbers(ends: tuple[float, float], wanted: list[float]) -> None:
-    assert marks.log_ticks(*ends) == pytest.approx(wanted)
+    assert encodings.log_ticks(*ends) == pytest.approx(wanted)
 
 
 # Files

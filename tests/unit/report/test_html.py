@@ -10,7 +10,7 @@ from report_page import ReportPage
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.plain import Json
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.sheets import packed
+from trialwise.report.figures.plot_data import packed
 from trialwise.report.html import html_report
 from trialwise.report.numbers import write
 

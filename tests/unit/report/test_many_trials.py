@@ -9,7 +9,7 @@ import pytest
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.document import plain
-from trialwise.report.figures.drawn_trials import MAX_DRAWN, drawn_trials, drawn_words, some, trial_rows
+from trialwise.report.figures.trial_marks import MAX_DRAWN, drawn_trials, drawn_words, some, trial_rows
 from trialwise.report.html import html_report
 from trialwise.report.trial_tables import MAX_ROWS, convergence_tables, trial_table
 

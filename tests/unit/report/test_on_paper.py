@@ -12,7 +12,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.experiment.model import Kpi, Metric
 from trialwise.experiment.sources import TextSource
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.document import Chapter, Document, Figure, Figures, Note, Verdict, plain, table_of
 from trialwise.report.render.html import html
 from trialwise.report.tables import independence_tables, intervals_left_out, result_tables, untested_series
@@ -29,7 +29,7 @@ def test_series_that_are_too_short_to_test_are_named_once(tmp_path: Path) -> Non
     found = analysed(tmp_path, {"a": [1, 2, 4], "b": [3, 5, 4], "c": [1, 3, 2, 5, 4, 7, 6]})
     (table,) = independence_tables(found)
     assert len(table.rows) == 1, "c alone is tested"
-    assert {row["treatment"] for row in points.lag_rows(found.metrics[0])} == {"side=c"}
+    assert {row["treatment"] for row in plot_rows.lag_rows(found.metrics[0])} == {"side=c"}
     (said,) = untested_series(found)
     assert "5 values are needed" in said, "of 4 the least p of a trend is 2/24, twice that by Holm"
     assert said.endswith("(series of trials: m: 2).")

@@ -25,11 +25,11 @@ from trialwise.exchange.order_json import order_document
 from trialwise.report.document import Figure, Heading, Note, plain
 from trialwise.report.documents import order
 from trialwise.report.figures.order import order_figures
-from trialwise.report.figures.sheets import Sheet, unpacked
+from trialwise.report.figures.plot_data import Sheet, unpacked
 from trialwise.report.html import html_report, order_page
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 from trialwise.report.printed import print_figures, write_order_figures
 from trialwise.wording import order as wording
 

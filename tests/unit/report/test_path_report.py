@@ -21,9 +21,9 @@ from trialwise.report.documents import analyze, paper
 from trialwise.report.figures import axes as path_axes
 from trialwise.report.figures import path_labels
 from trialwise.report.figures.axes import Axis
-from trialwise.report.figures.looks import looks
 from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures, printed_planes
-from trialwise.report.figures.sheets import Sheet, unpacked
+from trialwise.report.figures.plot_data import Sheet, unpacked
+from trialwise.report.figures.styles import looks
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write

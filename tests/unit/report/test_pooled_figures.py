@@ -20,7 +20,7 @@ from trialwise.report.document import plain
 from trialwise.report.documents import estimates
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.metric import figures
-from trialwise.report.points import pooled_rows, pooled_step_rows
+from trialwise.report.plot_rows import pooled_rows, pooled_step_rows
 from trialwise.report.printed import print_figures
 from trialwise.study import analyse, run
 

@@ -10,7 +10,7 @@ import pytest
 
 from trialwise import statistics as st
 from trialwise.analysis.results import Analysis
-from trialwise.report.points import correlation_range, lag_rows
+from trialwise.report.plot_rows import correlation_range, lag_rows
 from trialwise.report.printed import Kind, print_figures
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ import polars as pl
 
 from trialwise.analysis.results import Analysis
 from trialwise.cli.tables import TableOptions, analysis_of
-from trialwise.report import points
+from trialwise.report import plot_rows
 
 DAYS = ["Monday", "Tuesday", "Wednesday"]
 
@@ -18,7 +18,7 @@ def analysed(folder: Path, rows: list[tuple[str, str, int]]) -> Analysis:
 
 
 def starts(analysis: Analysis) -> list[tuple[object, object]]:
-    return [(row["start"], row["series"]) for row in points.series_starts(analysis.metrics[0])]
+    return [(row["start"], row["series"]) for row in plot_rows.series_starts(analysis.metrics[0])]
 
 
 def test_series_that_stand_together_have_bounds(tmp_path: Path):
@@ -42,6 +42,6 @@ def test_a_label_without_room_is_left_out_whole(tmp_path: Path):
 
 def test_the_axis_of_a_table_promises_no_order_of_a_plan(tmp_path: Path):
     analysis = analysed(tmp_path, [("a", "Monday", number) for number in range(5)])
-    along, advice = points.order_words(analysis)
+    along, advice = plot_rows.order_words(analysis)
     assert along == "trial, in the order of the table"
     assert "--order" in advice

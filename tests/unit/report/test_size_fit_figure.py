@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from trialwise.report.figures.paint import svg
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.figures.size_fit import size_fit_figure
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from trialwise.report.numbers import Number
-from trialwise.report.points import in_unit
+from trialwise.report.plot_rows import in_unit
 from trialwise.report.units import Scale, scale, standing_alone
 
 

@@ -8,7 +8,7 @@ import pytest
 from trialwise.statistics.pooled.clusters import Clusters
 from trialwise.statistics.pooled.forecast import forecast_spread
 from trialwise.statistics.pooled.quantile import clustered_quantile
-from trialwise.statistics.sequential.looking import lognormal_factors
+from trialwise.statistics.sequential.sampling import lognormal_factors
 
 LEVEL, REACH = Fraction(96, 100), 2.07
 

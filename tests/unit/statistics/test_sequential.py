@@ -6,7 +6,7 @@ from scipy import stats
 
 from trialwise import statistics as st
 from trialwise.statistics.online_moments import RunningMoments
-from trialwise.statistics.sequential.looking import Looks
+from trialwise.statistics.sequential.sampling import Looks
 
 VALUES = np.random.default_rng(1).normal(100, 20, 3000)
 

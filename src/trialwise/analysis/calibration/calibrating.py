@@ -27,7 +27,7 @@ from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.comparison.sides import selected, treatment_name
 from trialwise.analysis.nesting import repeating
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
-from trialwise.experiment.against_itself import SIDE, SIDES
+from trialwise.experiment.aa_design import SIDE, SIDES
 from trialwise.numbers import as_given
 
 QUANTILE = 95.0

@@ -14,7 +14,7 @@ from trialwise.analysis.stopping.values import Array, Round, RoundValues
 from trialwise.design.stopping import extent_text, what_of
 from trialwise.errors import StatisticsError
 from trialwise.experiment.stopping import Goal
-from trialwise.statistics.sequential.looking import chi_square_factors
+from trialwise.statistics.sequential.sampling import chi_square_factors
 from trialwise.statistics.sequential.two_stage import TooManyTrialsError
 
 _MOST = 10**9

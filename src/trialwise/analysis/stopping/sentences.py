@@ -10,7 +10,7 @@ from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, significant, write
 from trialwise.rules import RULES
-from trialwise.statistics.sequential.looking import MOST
+from trialwise.statistics.sequential.sampling import MOST
 
 
 def reason_text(

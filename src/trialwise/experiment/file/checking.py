@@ -10,10 +10,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from trialwise.experiment.file.describe import Schema, allowed, choices, resolved
 from trialwise.experiment.file.document import Document, document_schema, trial_tables
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
-from trialwise.experiment.file.words import Schema, allowed, choices, resolved
 from trialwise.experiment.problems import Problems, either, nearest, shown
 
 _PLACES: Mapping[str, Key] = {

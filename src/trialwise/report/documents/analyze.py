@@ -24,7 +24,7 @@ from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
 from trialwise.report.plan_tables import failure_table, trials_text
-from trialwise.report.points import labels
+from trialwise.report.plot_rows import labels
 from trialwise.report.tables import left_out, result_tables
 from trialwise.report.units import standing_alone
 

@@ -9,8 +9,8 @@ from trialwise.report.document import Block, Document, Figure, Figures, Heading,
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.estimation_text import duration_lines
 from trialwise.report.figures.estimation import estimation_figures
-from trialwise.report.figures.looks import Look
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import Look
 from trialwise.report.numbers import counted
 
 _ESTIMANDS = (

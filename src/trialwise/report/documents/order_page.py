@@ -22,7 +22,7 @@ from trialwise.report.document import (
 from trialwise.report.documents import order
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.order import left_out, order_figures
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.notes import order_notes
 from trialwise.report.numbers import Number, Rounding
 

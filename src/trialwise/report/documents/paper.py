@@ -15,15 +15,15 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.document import Block, Chapter, Document, Figures, Note, table_of
 from trialwise.report.documents import analyze, estimates, stopping
-from trialwise.report.figures.looks import looks
 from trialwise.report.figures.path_plane import plane_name
 from trialwise.report.figures.paths import PathBoard, delays_figure, over_time_figures, printed_planes
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import looks
 from trialwise.report.numbers import counted, write
 from trialwise.report.path_sentences import invalid_sentences
 from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
-from trialwise.report.points import labels
+from trialwise.report.plot_rows import labels
 from trialwise.report.tables import moment
 from trialwise.report.trial_tables import MAX_ROWS
 

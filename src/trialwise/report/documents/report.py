@@ -29,9 +29,9 @@ from trialwise.report.document import (
 from trialwise.report.documents import analyze, estimates, order_page, stopping
 from trialwise.report.documents import verdicts as comparisons
 from trialwise.report.documents.methods import methods
-from trialwise.report.figures.looks import looks
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import looks
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
@@ -42,7 +42,7 @@ from trialwise.report.plan_tables import (
     population_table,
     session_table,
 )
-from trialwise.report.points import factor_names, labels
+from trialwise.report.plot_rows import factor_names, labels
 from trialwise.report.tables import (
     independence_tables,
     intervals_left_out,

@@ -12,7 +12,7 @@ from trialwise.report.comparison_words import by_metric
 from trialwise.report.document import Attached, Block, Details, Document, Figures, Note, Table, Verdict
 from trialwise.report.documents import compare
 from trialwise.report.figures.comparison import Differences, differences, ranks
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import counted, percent
 

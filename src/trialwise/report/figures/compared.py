@@ -13,16 +13,16 @@ from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_words import by_metric
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
+from trialwise.report.figures import encodings
 from trialwise.report.figures.axes import WIDE, Axis, padded
-from trialwise.report.figures.board import charted
 from trialwise.report.figures.comparison import differences, file_name, ranks
-from trialwise.report.figures.looks import look_of
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paths import PLANE_HEIGHT, delay_x, plane_labels, throughput_y
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import look_of
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import percent
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 _LONGEST = 24
 
@@ -69,7 +69,7 @@ def _plane(key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets:
         name: look_of(place)
         for place, name in enumerate(dict.fromkeys(str(row["treatment"]) for row in rows))
     }
-    colour, shape = marks.colour(seen), marks.shape(seen)
+    colour, shape = encodings.colour(seen), encodings.shape(seen)
     place = {"x": delay_x("delay", axes[0]), "y": throughput_y("throughput", axes[1])}
     means = charted(rows, sheets).encode(color=colour)
     heads = means.encode(shape=shape, **place)
@@ -89,7 +89,7 @@ def _plane(key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets:
         f"Throughput and delay in {_short(ranking.side)}",
         f"Means, both intervals together {percent(plane.confidence)}; {front}.",
         f"Means of {axes[1].title} over {axes[0].title} of each treatment with their intervals, and all trials.",
-        marks.finished(alt.layer(*layers), PLANE_HEIGHT),
+        encodings.finished(alt.layer(*layers), PLANE_HEIGHT),
         file=key,
     )
 
@@ -112,11 +112,11 @@ def _at(row: Row) -> tuple[float, float]:
 
 
 def _axes(plane: RankPlane, rows: Sequence[Row]) -> tuple[Axis, Axis]:
-    delays = marks.numbers(rows, "delay", "left", "right")
+    delays = encodings.numbers(rows, "delay", "left", "right")
     wide = min(delays) > 0 and max(delays) / min(delays) >= WIDE
     return (
         Axis(_title(plane.delay), *padded(delays, logarithmic=wide), wide),
-        Axis(_title(plane.throughput), *padded(marks.numbers(rows, "throughput", "bottom", "top"))),
+        Axis(_title(plane.throughput), *padded(encodings.numbers(rows, "throughput", "bottom", "top"))),
     )
 
 

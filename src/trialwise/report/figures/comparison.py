@@ -10,7 +10,7 @@ from trialwise.analysis.comparison.ranking import MetricRanking
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.numbers import percent
-from trialwise.report.points import Row, in_unit
+from trialwise.report.plot_rows import Row, in_unit
 from trialwise.report.units import Scale, scale
 
 BEST, NOT_BEST = "may be the best", "is not"

@@ -12,7 +12,7 @@ from trialwise.arrays import Array
 
 if TYPE_CHECKING:
     from trialwise.analysis.conditions.profile import Lags, Profile
-    from trialwise.report.points import Row
+    from trialwise.report.plot_rows import Row
 
 
 MOST = 2000

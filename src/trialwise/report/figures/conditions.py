@@ -15,21 +15,21 @@ from trialwise.report.document import Document, Figure, Figures
 from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
 from trialwise.report.figures import condition_points as points
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures import encodings
 from trialwise.report.figures.durations import duration_figures
-from trialwise.report.figures.looks import look_of
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS, VERDICTS
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import look_of
 from trialwise.report.html import page
 
 if TYPE_CHECKING:
     from trialwise.analysis.conditions.profile import Profile
     from trialwise.analysis.runtime.pilots import Pilot
     from trialwise.analysis.runtime.results import PilotNeed, RuntimeAdvice
-    from trialwise.report.points import Row
+    from trialwise.report.plot_rows import Row
 
 _MAX_PILOTS = 6
 
@@ -117,14 +117,14 @@ def _autocorrelation(sheets: dict[str, Sheet], profile: Profile) -> Figure:
         "lag:Q", title=f"lag [{unit}]", scale=alt.Scale(nice=False, domain=[0, 1.02 * found.lags[-1] / size])
     )
     heights = [0.0, found.threshold, -found.threshold, *coefficients.tolist()]
-    y = alt.Y("coefficient:Q", title="autocorrelation", scale=marks.span(heights))
+    y = alt.Y("coefficient:Q", title="autocorrelation", scale=encodings.span(heights))
     rows = [
         {"lag": lag / size, "coefficient": coefficient}
         for lag, coefficient in zip(lags.tolist(), coefficients.tolist(), strict=True)
     ]
-    tips = [marks.tip("lag", f"lag [{unit}]"), marks.tip("coefficient")]
+    tips = [encodings.tip("lag", f"lag [{unit}]"), encodings.tip("coefficient")]
     base = charted(rows, sheets).encode(x=x, y=y, tooltip=tips)
-    line = base.mark_line(color=COLOURS[0], strokeWidth=1.6).add_params(marks.zoom("x"))
+    line = base.mark_line(color=COLOURS[0], strokeWidth=1.6).add_params(encodings.zoom("x"))
     hidden = base.mark_point(opacity=0, size=60)
     limits = charted([{"coefficient": sign * found.threshold} for sign in (1, -1)], sheets)
     rules = limits.mark_rule(strokeDash=[5, 4], color="currentColor", opacity=0.7).encode(y=y)
@@ -136,7 +136,7 @@ def _autocorrelation(sheets: dict[str, Sheet], profile: Profile) -> Figure:
         f"How alike values are that lie so far apart. Dashed: ±1.95/√n = ±{found.threshold:.3f}. "
         + ("Marked: the periods that were found." if profile.periods else "No period was found."),
         f"Autocorrelation of {profile.value} against the lag in {unit} with the periods found.",
-        marks.finished(alt.layer(*layers)),
+        encodings.finished(alt.layer(*layers)),
     )
 
 
@@ -156,7 +156,7 @@ def _period_marks(sheets: dict[str, Sheet], profile: Profile, size: float) -> li
     ]
     if not rows:
         return []
-    tips = [*marks.name_tips("period"), marks.tip("strength"), marks.tip("p", "p-value")]
+    tips = [*encodings.name_tips("period"), encodings.tip("strength"), encodings.tip("p", "p-value")]
     base = charted(rows, sheets).encode(x="lag:Q", tooltip=tips)
     rule = base.mark_rule(color=COLOURS[1], strokeDash=[2, 3], strokeWidth=1.5)
     head = base.mark_point(
@@ -180,17 +180,17 @@ def _data_over_time(sheets: dict[str, Sheet], profile: Profile, times: Array, va
     thin = points.stretches(times, values)
     size, unit = points.unit_of(profile.duration)
     rows = points.stretch_rows(thin, dated=dated, unit=size)
-    y = alt.Y("low:Q", title=profile.value, scale=marks.span(marks.numbers(rows, "low", "high")))
+    y = alt.Y("low:Q", title=profile.value, scale=encodings.span(encodings.numbers(rows, "low", "high")))
     if dated:
         x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc", padding=4, nice=False))
         when = alt.Tooltip("utcyearmonthdatehoursminutesseconds(time):T", title="time")
     else:
         x, when = (
             alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False, padding=4)),
-            marks.tip("time"),
+            encodings.tip("time"),
         )
-    base = charted(rows, sheets).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
-    layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(marks.zoom("x", "y"))]
+    base = charted(rows, sheets).encode(x=x, y=y, tooltip=[when, encodings.tip("low", profile.value)])
+    layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(encodings.zoom("x", "y"))]
     thinned = thin.times.size < profile.n
     if thinned:
         layers.append(base.mark_rule(color=COLOURS[0], opacity=0.5).encode(y2="high:Q"))
@@ -200,7 +200,7 @@ def _data_over_time(sheets: dict[str, Sheet], profile: Profile, times: Array, va
         f"{profile.n} values."
         + (" Each bar spans neighbouring values from the smallest to the largest." if thinned else ""),
         f"{profile.value} over time.",
-        marks.finished(alt.layer(*layers), 240),
+        encodings.finished(alt.layer(*layers), 240),
     )
 
 
@@ -211,11 +211,13 @@ def _growth(sheets: dict[str, Sheet], advice: RuntimeAdvice, place: int, pilot: 
     need = advice.pilots[place]
     unit = "s" if advice.unit == "s" else "samples"
     raw, cuts = _raw_rows(pilot), _cut_rows(need)
-    lengths = marks.numbers([*raw, *growth_rows(need), *cuts], "length")
-    x = alt.X("length:Q", title=f"length of the trial [{unit}]", scale=marks.from_zero(lengths))
+    lengths = encodings.numbers([*raw, *growth_rows(need), *cuts], "length")
+    x = alt.X("length:Q", title=f"length of the trial [{unit}]", scale=encodings.from_zero(lengths))
     title = f"{need.metric} [{need.unit}]" if need.unit else need.metric
     y = alt.Y(
-        "value:Q", title=title, scale=marks.span(marks.numbers([*raw, *growth_rows(need)], "value", "high"))
+        "value:Q",
+        title=title,
+        scale=encodings.span(encodings.numbers([*raw, *growth_rows(need)], "value", "high")),
     )
     spread = charted(raw, sheets).mark_rule(color="#808080", opacity=0.35)
     layers = [
@@ -230,7 +232,7 @@ def _growth(sheets: dict[str, Sheet], advice: RuntimeAdvice, place: int, pilot: 
         "Marks say what the drift test says of that part: with the start-up (dotted) and without it (line). Grey: samples. "
         "Vertical: the start-up to cut (dashed) and the runtime (solid).",
         f"The metric of the first part of {pilot.label} against the length of that part, with verdicts.",
-        marks.finished(alt.layer(*layers), 340),
+        encodings.finished(alt.layer(*layers), 340),
     )
 
 
@@ -246,19 +248,19 @@ def _growth_marks(sheets: dict[str, Sheet], need: PilotNeed, x: alt.X, y: alt.Y)
     dashes = alt.StrokeDash(
         "part:N", scale=alt.Scale(domain=list(PARTS), range=[[2, 3], [1, 0]]), legend=None
     )
-    names, legend = list(VERDICTS), marks.legend(list(VERDICTS))
+    names, legend = list(VERDICTS), encodings.legend(list(VERDICTS))
     colours, shapes = (
         alt.Scale(domain=names, range=list(each)) for each in zip(*VERDICTS.values(), strict=True)
     )
     colour = alt.Color("verdict:N", scale=colours, legend=legend)
     shape = alt.Shape("verdict:N", scale=shapes, legend=legend)
-    tips = [marks.tip("length"), marks.tip("value"), *marks.name_tips("verdict", "part")]
+    tips = [encodings.tip("length"), encodings.tip("value"), *encodings.name_tips("verdict", "part")]
     base = charted(rows, sheets)
     line = base.mark_line(color="currentColor", strokeWidth=1.2).encode(x=x, y=y, strokeDash=dashes)
     heads = base.mark_point(filled=True, size=42, opacity=1).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tips
     )
-    return [line, heads.add_params(marks.zoom("x", "y"))]
+    return [line, heads.add_params(encodings.zoom("x", "y"))]
 
 
 PARTS = ("with the start-up", "without the start-up")

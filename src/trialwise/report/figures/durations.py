@@ -8,8 +8,8 @@ import altair as alt
 
 from trialwise.analysis.estimation.results import DurationAdvice
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.estimation_points import (
     BOUNDS,
     active_rows,
@@ -18,11 +18,11 @@ from trialwise.report.figures.estimation_points import (
     phase_rows,
     stable_value,
 )
-from trialwise.report.figures.looks import Look
-from trialwise.report.figures.marks import Chart
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.figure_context import charted
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import Look
 from trialwise.report.numbers import percent
-from trialwise.report.points import in_unit
+from trialwise.report.plot_rows import in_unit
 from trialwise.report.units import Scale, scale
 
 _HEIGHT = 260
@@ -47,25 +47,25 @@ def duration_figures(
 def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
     found = duration_rows(advice)
     shown, lengths = (
-        scale(marks.numbers(found, *BOUNDS), advice.unit),
-        scale(marks.numbers(found, "duration"), "s"),
+        scale(encodings.numbers(found, *BOUNDS), advice.unit),
+        scale(encodings.numbers(found, "duration"), "s"),
     )
     rows = in_unit(in_unit(found, shown), lengths, ("duration",))
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
     colour, shape = estimand_looks(kinds)
     tips = [
-        *marks.name_tips("estimand", "trials", "made"),
-        *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),
+        *encodings.name_tips("estimand", "trials", "made"),
+        *map(encodings.tip, ("duration", "estimate", "low", "high", "flows")),
     ]
-    across = marks.logarithmic(marks.numbers(rows, "duration") + _uprights(advice, lengths))
-    up = marks.wide_scale([*marks.numbers(rows, *BOUNDS), *_tolerance(advice, shown)])
+    across = encodings.logarithmic(encodings.numbers(rows, "duration") + _uprights(advice, lengths))
+    up = encodings.wide_scale([*encodings.numbers(rows, *BOUNDS), *_tolerance(advice, shown)])
     x = alt.X(
         "duration:Q",
         title=f"duration of a trial{lengths.heading}",
         scale=across,
-        axis=marks.plain_axis(across),
+        axis=encodings.plain_axis(across),
     )
-    y = alt.Y("estimate:Q", title=advice.metric + shown.heading, scale=up, axis=marks.plain_axis(up))
+    y = alt.Y("estimate:Q", title=advice.metric + shown.heading, scale=up, axis=encodings.plain_axis(up))
     base = charted(rows, sheets).encode(x=x, color=colour, tooltip=tips)
     bounded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
     layers: list[Chart] = [
@@ -82,7 +82,7 @@ def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, 
         "number of flows differs. Where both estimands part, few flows are to blame; where the pooled one moves, the transient."
         f" Bars are {percent(advice.confidence)} intervals of each by itself.{_tolerance_words(advice)}",
         f"The per-trial and the pooled {advice.metric} against the duration of a trial, for {name}.",
-        marks.finished(alt.layer(*layers), _HEIGHT),
+        encodings.finished(alt.layer(*layers), _HEIGHT),
     )
 
 
@@ -127,23 +127,23 @@ def _phases(
     sheets: dict[str, Sheet],
 ) -> Figure:
     found = active_rows(all_advice, names)
-    shown = scale(marks.numbers(found, "time"), "s")
+    shown = scale(encodings.numbers(found, "time"), "s")
     rows, ends = (in_unit(each, shown, ("time",)) for each in (found, phase_rows(all_advice, names)))
-    times = marks.numbers([*rows, *ends], "time")
-    x = alt.X("time:Q", title=f"time in a trial{shown.heading}", scale=marks.from_zero(times))
+    times = encodings.numbers([*rows, *ends], "time")
+    x = alt.X("time:Q", title=f"time in a trial{shown.heading}", scale=encodings.from_zero(times))
     lines = charted(rows, sheets).encode(
         x=x,
-        color=marks.colour(looks, lines=True),
-        tooltip=[*marks.name_tips("treatment"), *map(marks.tip, ("time", "active"))],
+        color=encodings.colour(looks, lines=True),
+        tooltip=[*encodings.name_tips("treatment"), *map(encodings.tip, ("time", "active"))],
     )
     lines = lines.mark_line().encode(
-        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=marks.dash(looks)
+        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=encodings.dash(looks)
     )
     upright = charted(ends, sheets).mark_rule(strokeDash=[2, 3], opacity=0.8)
     upright = upright.encode(
         x=x,
-        color=marks.colour(looks, lines=True),
-        tooltip=[*marks.name_tips("treatment", "phase"), marks.tip("time")],
+        color=encodings.colour(looks, lines=True),
+        tooltip=[*encodings.name_tips("treatment", "phase"), encodings.tip("time")],
     )
     return Figure(
         "phases",
@@ -151,5 +151,5 @@ def _phases(
         "How many flows are under way: rising in the warm-up, falling in the cool-down, after the last flow has begun. Dotted: where "
         "the stable phase begins, if there is one, and where no more flows begin.",
         "The mean number of active flows over the time of a trial, for each treatment.",
-        marks.finished(alt.layer(lines, upright), _HEIGHT),
+        encodings.finished(alt.layer(lines, upright), _HEIGHT),
     )

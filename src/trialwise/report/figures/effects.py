@@ -10,14 +10,14 @@ import altair as alt
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.results import EffectsAnalysis, LevelComparison, MetricEffects
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures import encodings
 from trialwise.report.figures.comparison import Differences
-from trialwise.report.figures.looks import Look, look_of
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.figure_context import charted
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import Look, look_of
 from trialwise.report.figures.theme import NARROW
 from trialwise.report.figures.verdicts import differences_figure
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 from trialwise.wording.effects import at_text
 
 _PANELS, _ACROSS = 12, 2
@@ -55,7 +55,7 @@ def _interaction(key: str, one: MetricEffects | PaperMetric, sheets: dict[str, S
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))[:_PANELS]
     chart = charted([row for row in rows if row["panel"] in panels], sheets)
     drawn = alt.layer(*_means(chart, one, along, rows, looks))
-    spec = marks.finished(drawn, 240) if len(panels) == 1 else _panelled(drawn, panels)
+    spec = encodings.finished(drawn, 240) if len(panels) == 1 else _panelled(drawn, panels)
     held = f" for each {' and '.join(others)}" if others else ""
     told = f" Colours and shapes: {kinds}." if kinds else ""
     return Figure(
@@ -106,38 +106,38 @@ def _cell_rows(one: MetricEffects | PaperMetric, along: str, kinds: str, others:
 
 
 def _means(
-    chart: marks.Chart,
+    chart: encodings.Chart,
     one: MetricEffects | PaperMetric,
     along: str,
     rows: Sequence[Row],
     looks: dict[str, Look],
-) -> list[marks.Chart]:
+) -> list[encodings.Chart]:
     levels = _levels(one, along)
     base, x = _placed(chart, along, levels, list(looks))
-    scale = marks.span(marks.numbers(rows, "mean", "low", "high"))
+    scale = encodings.span(encodings.numbers(rows, "mean", "low", "high"))
     low, mean = (alt.Y(f"{field}:Q", title=_title(one), scale=scale) for field in ("low", "mean"))
-    base = base.encode(x=x, color=marks.colour(looks))
+    base = base.encode(x=x, color=encodings.colour(looks))
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.6)
     return [
         bars.encode(y=low, y2="high:Q"),
         base.mark_line(strokeWidth=1.2, opacity=0.7).encode(y=mean),
-        base.mark_point(filled=True, size=60, opacity=1).encode(y=mean, shape=marks.shape(looks)),
+        base.mark_point(filled=True, size=60, opacity=1).encode(y=mean, shape=encodings.shape(looks)),
     ]
 
 
 def _placed(
-    chart: marks.Chart, along: str, levels: Sequence[str], lines: Sequence[str]
-) -> tuple[marks.Chart, alt.X]:
+    chart: encodings.Chart, along: str, levels: Sequence[str], lines: Sequence[str]
+) -> tuple[encodings.Chart, alt.X]:
     """Place levels: numeric ones at their value, others side by side."""
     if _are_numbers(levels):
         values = [float(level) for level in levels]
-        scale = marks.wide_scale(values)
+        scale = encodings.wide_scale(values)
         is_log = scale.to_dict().get("type") == "log"
-        axis = marks.plain_axis(scale) if is_log else alt.Axis(tickCount=6)
+        axis = encodings.plain_axis(scale) if is_log else alt.Axis(tickCount=6)
         chart = chart.transform_calculate(number="toNumber(datum.level)")
         return chart, alt.X("number:Q", title=along, scale=scale, axis=axis)
     turned = sum(map(len, levels)) > _TURNED
-    axis = alt.Axis(labelExpr=marks.MIDDLE, labelAngle=-30 if turned else 0, labelOverlap=False)
+    axis = alt.Axis(labelExpr=encodings.MIDDLE, labelAngle=-30 if turned else 0, labelOverlap=False)
     band = alt.Scale(paddingInner=0.4, paddingOuter=0.2)
     beside = alt.XOffset("treatment:N", sort=list(lines))
     return chart.encode(xOffset=beside), alt.X(
@@ -145,14 +145,14 @@ def _placed(
     )
 
 
-def _panelled(drawn: marks.Chart, panels: Sequence[str]) -> dict[str, object]:
+def _panelled(drawn: encodings.Chart, panels: Sequence[str]) -> dict[str, object]:
     """Make a panel for each treatment of the other factors, two per row."""
-    header = alt.Header(title=None, labelExpr=marks.MIDDLE)
+    header = alt.Header(title=None, labelExpr=encodings.MIDDLE)
     inner = drawn.properties(width=NARROW // _ACROSS - 40, height=130)
     grid = inner.facet(
         facet=alt.Facet("panel:N", sort=list(panels), title=None, header=header), columns=_ACROSS
     )
-    return marks.inked(grid)
+    return encodings.inked(grid)
 
 
 # Sizes
@@ -172,8 +172,8 @@ def _sizes(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Figure:
         if not term.reason
     ]
     names = [str(row["term"]) for row in rows]
-    base = charted(rows, sheets).encode(y=marks.named_rows("term", names))
-    colour, shape, fill = marks.two_standings(domain)
+    base = charted(rows, sheets).encode(y=encodings.named_rows("term", names))
+    colour, shape, fill = encodings.two_standings(domain)
     scale = alt.Scale(domain=[-0.03, 1.03], nice=False)
     axis = alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1])
     bars = base.mark_rule(strokeWidth=3, opacity=0.6)
@@ -186,7 +186,7 @@ def _sizes(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Figure:
         f"Sizes of effects: {_title(one)}",
         "Shares of the variance that is left, with intervals.",
         f"Effect size of each term on {one.metric}, with intervals.",
-        marks.finished(alt.layer(bars, dots), _AROUND + _ROW * max(len(names), 2)),
+        encodings.finished(alt.layer(bars, dots), _AROUND + _ROW * max(len(names), 2)),
         file=key,
     )
 

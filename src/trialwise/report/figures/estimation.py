@@ -9,14 +9,14 @@ import altair as alt
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate, SizeBin
 from trialwise.report.document import Figure
 from trialwise.report.estimation_tables import estimate_scales
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted, file_name
+from trialwise.report.figures import encodings
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.estimation_points import BOUNDS, estimand_looks, estimate_rows, size_rows
-from trialwise.report.figures.looks import Look
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.figure_context import charted, file_name
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import Look
 from trialwise.report.numbers import percent
-from trialwise.report.points import Row, in_unit
+from trialwise.report.plot_rows import Row, in_unit
 from trialwise.report.units import Scale
 
 _ROW, _AROUND = 34, 100
@@ -45,18 +45,18 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
     height = _AROUND + _ROW * len(treatments) * len(kinds)
     tips = [
-        *marks.name_tips("treatment", "what", "trials", "level"),
-        *map(marks.tip, ("estimate", "low", "high")),
+        *encodings.name_tips("treatment", "what", "trials", "level"),
+        *map(encodings.tip, ("estimate", "low", "high")),
     ]
     colour, shape = estimand_looks(kinds)
     base = charted(list(rows), sheets).encode(
-        y=marks.treatment_rows(treatments),
+        y=encodings.treatment_rows(treatments),
         yOffset=alt.YOffset("estimand:N", sort=kinds),
         color=colour,
         tooltip=tips,
     )
-    scale = marks.wide_scale(marks.numbers(rows, *BOUNDS))
-    x = alt.X("low:Q", title=one.metric + shown.heading, scale=scale, axis=marks.plain_axis(scale))
+    scale = encodings.wide_scale(encodings.numbers(rows, *BOUNDS))
+    x = alt.X("low:Q", title=one.metric + shown.heading, scale=scale, axis=encodings.plain_axis(scale))
     bars = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(
         strokeWidth=3, opacity=0.6
     )
@@ -66,7 +66,9 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
         f"Estimates: {one.metric}",
         f"The {one.own.what}, and what stands beside it; bars are {percent(one.own.confidence)} intervals of each by itself.",
         f"Estimates of {one.metric} with intervals for each treatment.",
-        marks.finished(alt.layer(bars.encode(x=x, x2="high:Q").add_params(marks.zoom("x")), dots), height),
+        encodings.finished(
+            alt.layer(bars.encode(x=x, x2="high:Q").add_params(encodings.zoom("x")), dots), height
+        ),
         whole=True,
         file=f"{file_name(one.metric)}-estimates",
     )
@@ -76,22 +78,22 @@ def _slowdowns(
     sizes: Sequence[SizeBin], rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str, Sheet]
 ) -> Figure:
     tips = [
-        *marks.name_tips("treatment", "quantile", "flows"),
-        *map(marks.tip, ("from", "to", "estimate", "low", "high")),
+        *encodings.name_tips("treatment", "quantile", "flows"),
+        *map(encodings.tip, ("from", "to", "estimate", "low", "high")),
     ]
-    across, up = (marks.logarithmic(marks.numbers(rows, *fields)) for fields in (("size",), BOUNDS))
-    x = alt.X("size:Q", title="flow size [B]", scale=across, axis=marks.plain_axis(across))
-    base = charted(list(rows), sheets).encode(x=x, color=marks.colour(looks), tooltip=tips)
+    across, up = (encodings.logarithmic(encodings.numbers(rows, *fields)) for fields in (("size",), BOUNDS))
+    x = alt.X("size:Q", title="flow size [B]", scale=across, axis=encodings.plain_axis(across))
+    base = charted(list(rows), sheets).encode(x=x, color=encodings.colour(looks), tooltip=tips)
     levels = {percent(each.confidence) for one in sizes for each in one.quantiles.values()}
     quantiles = list(dict.fromkeys(str(row["quantile"]) for row in rows))
     dash = alt.StrokeDash(
         "quantile:N",
         scale=alt.Scale(domain=quantiles, range=[[4, 3], [1, 0]][: len(quantiles)]),
-        legend=marks.legend(quantiles, lines=True),
+        legend=encodings.legend(quantiles, lines=True),
     )
-    y = alt.Y("estimate:Q", title="slowdown", scale=up, axis=marks.plain_axis(up))
+    y = alt.Y("estimate:Q", title="slowdown", scale=up, axis=encodings.plain_axis(up))
     lines = base.mark_line().encode(y=y, strokeDash=dash)
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=marks.shape(looks))
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=encodings.shape(looks))
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
     return Figure(
         "slowdowns",
@@ -99,7 +101,7 @@ def _slowdowns(
         "p50 and p99 of all flows in each tenth of the sizes (pooled, trials as clusters); "
         f"bars are {' and '.join(sorted(levels))} intervals of each by itself.",
         "Lines of median and 99th percentile slowdown against flow size for each treatment.",
-        marks.finished(alt.layer(bars, lines, points)),
+        encodings.finished(alt.layer(bars, lines, points)),
         whole=True,
         file="slowdowns",
     )

@@ -16,7 +16,7 @@ from trialwise.analysis.estimation.results import (
 )
 from trialwise.report.figures.palette import COLOURS, SHAPES
 from trialwise.report.numbers import percent
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 _KINDS = {
     "pooled": "pooled: of all samples",

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import altair as alt
 
 from trialwise.experiment.model import Kpi
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.claims import objective_text
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board
-from trialwise.report.figures.drawn_trials import drawn_words, trial_rows
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import Board
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.points import Row
+from trialwise.report.figures.trial_marks import drawn_words, trial_rows
+from trialwise.report.plot_rows import Row
 
 _ROW = 26
 _TALLEST = 2400
@@ -23,18 +23,18 @@ _TALLEST = 2400
 
 def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     """Plot the KPI by treatment and series, with intervals and trials; None if there is none. `place` is the objective's index."""
-    rows = points.kpi_rows(board.found, objective)
+    rows = plot_rows.kpi_rows(board.found, objective)
     if not rows:
         return None
     found, lower = board.found, objective.bound == "lower"
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
     ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
     height = _rows_height(board, max(_ROW, 12 * len(board.series)))
     values = [*board.values(trial_rows(found), "value"), *board.values(rows, "bound", "low", "high")]
-    x = marks.metric_x("value", board.title, values, height)
+    x = encodings.metric_x("value", board.title, values, height)
     layers = [
-        ticks.encode(x=x, y=y, yOffset=offset, tooltip=marks.trial_tips(found.metric.name)).add_params(
-            marks.zoom("x")
+        ticks.encode(x=x, y=y, yOffset=offset, tooltip=encodings.trial_tips(found.metric.name)).add_params(
+            encodings.zoom("x")
         )
     ]
     layers += _interval_marks(
@@ -62,49 +62,49 @@ def _rows_height(board: Board, each: int = _ROW) -> int:
 
 def _kpi_tips() -> list[alt.Tooltip]:
     numbers = [
-        marks.tip("bound", "KPI"),
-        marks.tip("low", "two-sided low"),
-        marks.tip("high", "two-sided high"),
+        encodings.tip("bound", "KPI"),
+        encodings.tip("low", "two-sided low"),
+        encodings.tip("high", "two-sided high"),
     ]
-    return [*marks.name_tips("treatment", "series"), *numbers, *marks.name_tips("n", "standing")]
+    return [*encodings.name_tips("treatment", "series"), *numbers, *encodings.name_tips("n", "standing")]
 
 
 def _interval_marks(board: Board, rows: Sequence[Row]) -> list[Chart]:
     if not rows:
         return []
     bars = board.chart(rows).mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.5)
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
     return [bars.encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, tooltip=_kpi_tips())]
 
 
 def _bound_marks(board: Board, rows: Sequence[Row], shape: str) -> list[Chart]:
     if not rows:
         return []
-    stroke, fill = marks.standing()
+    stroke, fill = encodings.standing()
     bounds = board.chart(rows).mark_point(shape=shape, size=90, strokeWidth=1.5, opacity=1)
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
     return [bounds.encode(x="bound:Q", y=y, yOffset=offset, stroke=stroke, fill=fill, tooltip=_kpi_tips())]
 
 
 def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     """Plot the KPIs of all series with each treatment's variability score; None for one series, or without a KPI."""
-    rows = [row for row in points.kpi_rows(board.found, objective) if row["bound"] is not None]
+    rows = [row for row in plot_rows.kpi_rows(board.found, objective) if row["bound"] is not None]
     if len(board.series) < 2 or not rows:
         return None
-    found, y = board.found, marks.treatment_rows(board.names)
-    stroke, fill = marks.standing()
+    found, y = board.found, encodings.treatment_rows(board.names)
+    stroke, fill = encodings.standing()
     dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
-    scores = points.score_rows(found, objective)
+    scores = plot_rows.score_rows(found, objective)
     values = [*board.values(rows, "bound"), *board.values(scores, "low", "high")]
-    x = marks.metric_x("bound", f"KPI of {board.title}", values, _rows_height(board))
+    x = encodings.metric_x("bound", f"KPI of {board.title}", values, _rows_height(board))
     layers = [
-        dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(marks.zoom("x"))
+        dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(encodings.zoom("x"))
     ]
     if scores:
         tips = [
-            *marks.name_tips("treatment"),
-            *map(marks.tip, ("low", "high", "score")),
-            *marks.name_tips("n"),
+            *encodings.name_tips("treatment"),
+            *map(encodings.tip, ("low", "high", "score")),
+            *encodings.name_tips("n"),
         ]
         bars = board.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
         layers.insert(0, bars.encode(x="low:Q", x2="high:Q", y=y, tooltip=tips))

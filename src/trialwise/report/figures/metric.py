@@ -5,17 +5,17 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board
-from trialwise.report.figures.drawn_trials import drawn_words, some, trial_rows
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import Board
 from trialwise.report.figures.kpi import kpi_figure, series_figure
-from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS, CROSS, FAILED, MOST
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.figures.pooled import pooled_figures
 from trialwise.report.figures.samples import samples_figure
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.trial_marks import drawn_words, some, trial_rows
 from trialwise.report.numbers import counted
 
 
@@ -38,20 +38,20 @@ def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet])
 
 def _order(board: Board) -> Figure:
     found, rows = board.found, trial_rows(board.found)
-    along, advice = points.order_words(board.analysis)
+    along, advice = plot_rows.order_words(board.analysis)
     x = alt.X(
         "trial:Q",
         title=along,
-        axis=marks.count_axis(marks.numbers(rows, "trial")),
+        axis=encodings.count_axis(encodings.numbers(rows, "trial")),
         scale=alt.Scale(zero=False, nice=False, padding=10),
     )
-    y = alt.Y("value:Q", title=board.title, scale=marks.span(board.values(rows, "value")))
-    base = board.chart(rows).encode(x=x, y=y, tooltip=marks.trial_tips(found.metric.name))
+    y = alt.Y("value:Q", title=board.title, scale=encodings.span(board.values(rows, "value")))
+    base = board.chart(rows).encode(x=x, y=y, tooltip=encodings.trial_tips(found.metric.name))
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
     layers: list[Chart] = []
     if len(board.names) <= MOST:
-        encoded = trials.encode(color=marks.colour(board.looks), shape=marks.shape(board.looks))
-        layers.append(encoded.add_params(marks.zoom("x", "y")))
+        encoded = trials.encode(color=encodings.colour(board.looks), shape=encodings.shape(board.looks))
+        layers.append(encoded.add_params(encodings.zoom("x", "y")))
     else:
         layers += _highlighted(trials, board.names)
     failed = len(board.analysis.failures)
@@ -69,13 +69,13 @@ def _order(board: Board) -> Figure:
 
 def _highlighted(trials: Chart, names: list[str]) -> list[Chart]:
     others = trials.encode(color=alt.value("#888"), opacity=alt.value(0.3))
-    others = others.add_params(marks.zoom("x", "y"), *marks.choices(treatment=names))
-    one = trials.transform_filter(marks.chosen(treatment=names)).encode(color=alt.value(COLOURS[1]))
+    others = others.add_params(encodings.zoom("x", "y"), *encodings.choices(treatment=names))
+    one = trials.transform_filter(encodings.chosen(treatment=names)).encode(color=alt.value(COLOURS[1]))
     return [others, one]
 
 
 def _series_marks(board: Board) -> list[Chart]:
-    starts = points.series_starts(board.found)
+    starts = plot_rows.series_starts(board.found)
     if not starts:
         return []
     base = board.chart(starts).encode(x="start:Q")
@@ -87,11 +87,13 @@ def _series_marks(board: Board) -> list[Chart]:
 
 def _failure_marks(board: Board) -> list[Chart]:
     failures = [
-        row for row in points.failure_rows(some(board.analysis.failures)) if row["treatment"] in board.labels
+        row
+        for row in plot_rows.failure_rows(some(board.analysis.failures))
+        if row["treatment"] in board.labels
     ]
     if not failures:
         return []
-    tips = marks.name_tips("trial", "treatment", "series", "status", "reason")
+    tips = encodings.name_tips("trial", "treatment", "series", "status", "reason")
     cross = board.chart(failures).mark_point(shape=CROSS, color=FAILED, size=60, strokeWidth=2, opacity=1)
     return [cross.encode(x="trial:Q", y=alt.value({"expr": "height - 6"}), tooltip=tips)]
 
@@ -118,29 +120,33 @@ def _distribution(board: Board) -> Figure | None:
 
 
 def _options(board: Board) -> dict[str, list[str]]:
-    return {"treatment": marks.all_or_one(board.names), "series": board.series}
+    return {"treatment": encodings.all_or_one(board.names), "series": board.series}
 
 
 def _steps(board: Board) -> Chart:
-    steps, bands = points.step_rows(board.found), points.band_rows(board.found)
+    steps, bands = plot_rows.step_rows(board.found), plot_rows.band_rows(board.found)
     values = [*board.values(steps, "value"), *board.values(bands, "low", "high", "lower", "upper")]
     y = alt.Y("share:Q", title="share of trials", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    tips = [*marks.name_tips("treatment", "series"), marks.tip("value"), alt.Tooltip("share:Q", format=".1%")]
-    of_series = marks.chosen(series=board.series)
-    of_one = of_series if len(board.names) > MOST else marks.chosen(**_options(board))
+    tips = [
+        *encodings.name_tips("treatment", "series"),
+        encodings.tip("value"),
+        alt.Tooltip("share:Q", format=".1%"),
+    ]
+    of_series = encodings.chosen(series=board.series)
+    of_one = of_series if len(board.names) > MOST else encodings.chosen(**_options(board))
     lines = board.chart(steps).transform_filter(of_one).mark_line(interpolate="step-after", strokeWidth=2)
-    lines = lines.encode(x=marks.metric_x("value", board.title, values), y=y, tooltip=tips)
-    return board.told_apart(lines.add_params(marks.zoom("x"), *marks.choices(**_options(board))))
+    lines = lines.encode(x=encodings.metric_x("value", board.title, values), y=y, tooltip=tips)
+    return board.told_apart(lines.add_params(encodings.zoom("x"), *encodings.choices(**_options(board))))
 
 
 def _band_marks(board: Board, side: str) -> list[Chart]:
-    here = marks.chosen(**_options(board))
-    rows = points.band_rows(board.found)
+    here = encodings.chosen(**_options(board))
+    rows = plot_rows.band_rows(board.found)
     layers: list[Chart] = []
-    if band := points.picked(rows, "share", "low", "high"):
+    if band := plot_rows.picked(rows, "share", "low", "high"):
         area = board.chart(band).transform_filter(here).mark_area(orient="horizontal", opacity=0.18)
         layers.append(board.coloured(area.encode(x="low:Q", x2="high:Q", y="share:Q")))
-    if single := points.picked(rows, "share", side):
+    if single := plot_rows.picked(rows, "share", side):
         line = board.chart(single).transform_filter(here).mark_line(strokeDash=[2, 3], strokeWidth=1.5)
         layers.append(board.coloured(line.encode(x=f"{side}:Q", y="share:Q", order="share:Q")))
     return layers
@@ -150,23 +156,27 @@ def _band_marks(board: Board, side: str) -> list[Chart]:
 
 
 def _autocorrelation(board: Board) -> Figure | None:
-    rows = points.lag_rows(board.found)
+    rows = plot_rows.lag_rows(board.found)
     if not rows:
         return None
     options = _options(board)
-    base = board.chart(rows).transform_filter(marks.chosen(**options))
+    base = board.chart(rows).transform_filter(encodings.chosen(**options))
     x = alt.X(
         "lag:Q",
         title="lag, in trials of the treatment",
-        axis=marks.count_axis(marks.numbers(rows, "lag")),
+        axis=encodings.count_axis(encodings.numbers(rows, "lag")),
         scale=alt.Scale(nice=False, zero=False, padding=10),
     )
-    low, high = points.correlation_range(rows)
+    low, high = plot_rows.correlation_range(rows)
     y = alt.Y("coefficient:Q", title="autocorrelation", scale=alt.Scale(domain=[low, high], nice=False))
-    tips = [*marks.name_tips("treatment", "lag"), marks.tip("coefficient"), marks.tip("threshold")]
+    tips = [
+        *encodings.name_tips("treatment", "lag"),
+        encodings.tip("coefficient"),
+        encodings.tip("threshold"),
+    ]
     lines = board.coloured(base.mark_line(strokeWidth=1, opacity=0.6).encode(x=x, y=y), lines=False)
     heads = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, tooltip=tips)
-    heads = board.coloured(heads, lines=False, shaped=True).add_params(*marks.choices(**options))
+    heads = board.coloured(heads, lines=False, shaped=True).add_params(*encodings.choices(**options))
     ends = base.transform_aggregate(threshold="max(threshold)", negative="min(negative)")
     dashed = ends.mark_rule(strokeDash=[5, 4], opacity=0.7)
     zero = base.mark_rule(opacity=0.4).encode(y=alt.datum(0))

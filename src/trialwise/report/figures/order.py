@@ -10,7 +10,7 @@ from trialwise.report.figures.order_carryover import carry_over_groups, carryove
 from trialwise.report.figures.order_comparison import compared_metrics, comparison_figures
 from trialwise.report.figures.order_parts import MAX_GROUPS, MAX_METRICS, group_text
 from trialwise.report.figures.order_time import time_figures
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 
 
 def order_figures(

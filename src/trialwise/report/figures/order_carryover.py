@@ -10,9 +10,9 @@ import altair as alt
 from trialwise.analysis.order.results import GroupCarryOver, PairEffect
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.order_parts import (
     MAX_GROUPS,
     across,
@@ -22,9 +22,9 @@ from trialwise.report.figures.order_parts import (
     rows_height,
 )
 from trialwise.report.figures.palette import COLOURS, DIVERGING
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.numbers import counted, percent
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 _MAX_PAIRS = 20
 _WRITTEN = 8
@@ -140,7 +140,7 @@ def _matrix_axes(names: Sequence[str]) -> tuple[alt.X, alt.Y]:
     """Write names vertically above the columns if a cell is too narrow for them."""
     axis: dict[str, Any] = {
         "grid": False,
-        "labelExpr": marks.middle("datum.label", _SHORT),
+        "labelExpr": encodings.middle("datum.label", _SHORT),
         "labelLimit": 190,
         "labelOverlap": False,
         "ticks": False,
@@ -164,14 +164,14 @@ def _pairs(
     rows = [_pair_row(pair, labels) for pair in group.pairs[:_MAX_PAIRS] if pair.percent is not None]
     names = names_of(rows)
     tips = [
-        *marks.name_tips("treatment"),
-        *map(marks.tip, ("percent", "low", "high", "p")),
-        *marks.name_tips("n"),
+        *encodings.name_tips("treatment"),
+        *map(encodings.tip, ("percent", "low", "high", "p")),
+        *encodings.name_tips("n"),
     ]
     chart = charted(rows, sheets)
-    base = chart.encode(y=marks.treatment_rows(names), tooltip=tips)
+    base = chart.encode(y=encodings.treatment_rows(names), tooltip=tips)
     bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0])
-    bars = bars.encode(x=marks.reach(rows, "low", "percent", "high").x("low", _AXIS), x2="high:Q")
+    bars = bars.encode(x=encodings.reach(rows, "low", "percent", "high").x("low", _AXIS), x2="high:Q")
     middles = base.mark_point(filled=True, size=60, opacity=1, color=COLOURS[0]).encode(x="percent:Q")
     more = f" The {len(rows)} largest of {len(group.pairs)}." if len(group.pairs) > len(rows) else ""
     words = (
@@ -182,7 +182,7 @@ def _pairs(
         ),
         f"Effects of predecessors on treatments of {group_text(group)} with intervals.",
     )
-    layers = alt.layer(across(chart, 0.0, upright=True), bars.add_params(marks.zoom("x")), middles)
+    layers = alt.layer(across(chart, 0.0, upright=True), bars.add_params(encodings.zoom("x")), middles)
     return order_figure(f"carry-over-{place}", words, layers, rows_height(names, 26), whole=True)
 
 

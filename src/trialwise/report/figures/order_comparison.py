@@ -12,14 +12,14 @@ import altair as alt
 from trialwise.analysis.order.results import TreatmentOrder
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
-from trialwise.report.figures.marks import HEIGHT, Chart
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import HEIGHT, Chart
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.order_parts import MAX_METRICS, across, names_of, order_figure, rows_height
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.numbers import counted
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 _MAX_INTERVALS = 12
 _NAMED = 12
@@ -96,13 +96,13 @@ def _label(one: TreatmentOrder, labels: Mapping[str, str]) -> str:
 
 def _p_values(one: _Compared) -> Figure:
     rows, level = one.ranked("eta_squared"), min(each.alpha_corrected for each in one.tested)
-    values = [1.0, level, *marks.numbers(rows, "p")]
+    values = [1.0, level, *encodings.numbers(rows, "p")]
     decades = max(1, ceil(-log10(min(values))))
     ticks = [10.0**-power for power in range(0, decades + 1, ceil(decades / 6))]
     if len(rows) > _NAMED:  # room for the names at the ends
         values = [*values, min(values) / 2]
     axis = alt.Axis(labelExpr=_P_LABEL, values=ticks)
-    measure = {"title": "p, not corrected", "scale": marks.logarithmic(values), "axis": axis}
+    measure = {"title": "p, not corrected", "scale": encodings.logarithmic(values), "axis": axis}
     small = (
         f" Values below {_SMALLEST:g} are drawn there." if any(row["p"] == _SMALLEST for row in rows) else ""
     )
@@ -119,7 +119,7 @@ def _p_values(one: _Compared) -> Figure:
 
 def _effect_sizes(one: _Compared) -> Figure:
     rows = one.ranked("eta_squared")
-    scale = marks.span([0.0, *marks.numbers(rows, "effect")])
+    scale = encodings.span([0.0, *encodings.numbers(rows, "effect")])
     measure = {"title": "effect size η²", "scale": scale, "axis": alt.Axis(tickCount=6)}
     words = (
         f"Effect sizes{one.of}",
@@ -131,7 +131,7 @@ def _effect_sizes(one: _Compared) -> Figure:
 
 def _differences(one: _Compared) -> Figure:
     rows = one.ranked("percent_difference")
-    scale = marks.span([0.0, *marks.numbers(rows, "difference")])
+    scale = encodings.span([0.0, *encodings.numbers(rows, "difference")])
     measure = {"title": "Δ%, fixed minus random", "scale": scale, "axis": alt.Axis(tickCount=6)}
     words = (
         f"Difference of the means{one.of}",
@@ -166,14 +166,14 @@ def _curve(
     field, looks_of = measure
     base = charted(rows, one.sheets)
     placed = (
-        base.encode(x=alt.X(f"{field}:Q", **looks_of), y=marks.treatment_rows(names))
+        base.encode(x=alt.X(f"{field}:Q", **looks_of), y=encodings.treatment_rows(names))
         if few
         else base.encode(x=rank, y=alt.Y(f"{field}:Q", **looks_of))
     )
-    tips = [*marks.name_tips("treatment"), *map(marks.tip, _TIPS), *marks.name_tips("case")]
-    looks = marks.two_standings(["differs", "does not differ"])
+    tips = [*encodings.name_tips("treatment"), *map(encodings.tip, _TIPS), *encodings.name_tips("case")]
+    looks = encodings.two_standings(["differs", "does not differ"])
     dots = placed.mark_point(size=60 if few else 25, opacity=0.9).encode(*looks, tooltip=tips)
-    layers = [across(base, level, upright=few), dots.add_params(marks.zoom("x" if few else "y"))]
+    layers = [across(base, level, upright=few), dots.add_params(encodings.zoom("x" if few else "y"))]
     layers += [] if few else _ends(one, rows, measure, rising=rising)
     return order_figure(name, words, alt.layer(*layers), rows_height(names) if few else HEIGHT)
 
@@ -200,9 +200,11 @@ def _cases(one: _Compared) -> Figure:
     ]
     most = 1.2 * max(counts)  # a fifth longer than the longest bar, to fit its number
     scale = alt.Scale(domain=[0, most], nice=False)
-    x = alt.X("treatments:Q", title="treatments", axis=marks.count_axis([0, most]), scale=scale)
+    x = alt.X("treatments:Q", title="treatments", axis=encodings.count_axis([0, most]), scale=scale)
     y = alt.Y("case:N", sort=None, title=None, axis=alt.Axis(labelLimit=250))
-    base = charted(rows, one.sheets).encode(x=x, y=y, tooltip=marks.name_tips("case", "treatments", "share"))
+    base = charted(rows, one.sheets).encode(
+        x=x, y=y, tooltip=encodings.name_tips("case", "treatments", "share")
+    )
     colours = alt.Scale(range=[COLOURS[1], COLOURS[0], COLOURS[4]])
     bars = base.mark_bar().encode(color=alt.Color("case:N", scale=colours, legend=None, sort=None))
     written = base.mark_text(align="left", dx=5).encode(text="treatments:N")
@@ -218,22 +220,22 @@ def _intervals(one: _Compared) -> Figure:
     ordered = sorted(one.tested, key=lambda each: -abs(each.shift_percent or 0.0))[:_MAX_INTERVALS]
     rows = [row for each in ordered for row in _interval_rows(each, one.labels)]
     names, domain = names_of(rows), ["fixed", "random"]
-    legend = marks.legend(domain)
+    legend = encodings.legend(domain)
     colours = alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]])
     shapes = alt.Scale(domain=domain, range=["circle", "diamond"])
     tips = [
-        *marks.name_tips("treatment", "order"),
-        *map(marks.tip, ("low", "median", "high")),
-        *marks.name_tips("n"),
+        *encodings.name_tips("treatment", "order"),
+        *map(encodings.tip, ("low", "median", "high")),
+        *encodings.name_tips("n"),
     ]
     base = charted(rows, one.sheets).encode(
-        y=marks.treatment_rows(names),
+        y=encodings.treatment_rows(names),
         yOffset=alt.YOffset("order:N", sort=domain),
         color=alt.Color("order:N", scale=colours, legend=legend),
         tooltip=tips,
     )
-    x = marks.reach(rows, "low", "median", "high").x("low", "% from the median in fixed order")
-    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q").add_params(marks.zoom("x"))
+    x = encodings.reach(rows, "low", "median", "high").x("low", "% from the median in fixed order")
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q").add_params(encodings.zoom("x"))
     shape = alt.Shape("order:N", scale=shapes, legend=legend)
     middles = base.mark_point(filled=True, size=60, opacity=1).encode(x="median:Q", shape=shape)
     more = len(one.tested) > len(ordered)

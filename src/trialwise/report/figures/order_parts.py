@@ -10,9 +10,9 @@ import altair as alt
 from trialwise.analysis.order.results import GroupCarryOver
 from trialwise.analysis.order.summary import Course
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.marks import Chart
-from trialwise.report.points import Row
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.plot_rows import Row
 
 MAX_METRICS = MAX_GROUPS = 6
 _ROW = 30
@@ -28,7 +28,7 @@ def order_figure(
     least: int = 0,
 ) -> Figure:
     """Return a figure of order; `words` are its title, its caption, and its description for those who cannot see it."""
-    spec = marks.finished(chart, height)
+    spec = encodings.finished(chart, height)
     return Figure(f"by-order-{name}", *words, spec, whole=whole or least > 0, least=least, file=name)
 
 

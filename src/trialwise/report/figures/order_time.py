@@ -8,14 +8,14 @@ import altair as alt
 
 from trialwise.analysis.order.summary import Bin, Course, OrderSummary
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
-from trialwise.report.figures.marks import HEIGHT
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import HEIGHT
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.order_parts import MAX_GROUPS, across, group_text, order_figure
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.numbers import counted
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 _ROUNDS = "round, in the order in which they ran"
 
@@ -90,19 +90,19 @@ def _bins(
 ) -> Figure:
     tips = [
         alt.Tooltip("where:N", title=along),
-        *map(marks.tip, ("median", "low", "high")),
-        *marks.name_tips("n"),
+        *map(encodings.tip, ("median", "low", "high")),
+        *encodings.name_tips("n"),
     ]
     scale = alt.Scale(nice=False, padding=14, zero=False)
-    x = alt.X("at:Q", title=along, axis=marks.count_axis(marks.numbers(rows, "at")), scale=scale)
-    heights = marks.span([0.0, *marks.numbers(rows, "low", "median", "high")])
+    x = alt.X("at:Q", title=along, axis=encodings.count_axis(encodings.numbers(rows, "at")), scale=scale)
+    heights = encodings.span([0.0, *encodings.numbers(rows, "low", "median", "high")])
     y = alt.Y("low:Q", title=f"{course.metric}, % from the median", scale=heights)
     chart = charted(rows, sheets)
     base = chart.encode(x=x, tooltip=tips)
     bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0]).encode(y=y, y2="high:Q")
     middles = base.mark_point(filled=True, size=50, opacity=1, color=COLOURS[0]).encode(y="median:Q")
     zero = across(chart, 0.0, upright=False)
-    layers = alt.layer(zero, bars.add_params(marks.zoom("x", "y")), middles)
+    layers = alt.layer(zero, bars.add_params(encodings.zoom("x", "y")), middles)
     return order_figure(name, words, layers, HEIGHT)
 
 
@@ -115,18 +115,18 @@ def _trials(
     rows = list(_trial_rows(course, labels))
     orders = {trial.order for trial in course.trials}
     tips = [
-        marks.tip("value", course.metric + unit),
-        marks.tip("percent", "% from the median"),
-        *marks.name_tips("treatment", "order", "round", "position"),
-        *(marks.name_tips("worker") if any(row["worker"] for row in rows) else []),
+        encodings.tip("value", course.metric + unit),
+        encodings.tip("percent", "% from the median"),
+        *encodings.name_tips("treatment", "order", "round", "position"),
+        *(encodings.name_tips("worker") if any(row["worker"] for row in rows) else []),
     ]
     domain, ink = ["fixed", "random"], "currentColor"
     known = alt.Legend(orient="top", title=None, symbolFillColor=ink, symbolStrokeColor=ink)
     shapes = alt.Scale(domain=domain, range=["circle", "diamond"])
     turns = alt.Scale(domain=[str(number) for number in range(len(COLOURS))], range=list(COLOURS))
-    axis = marks.count_axis(marks.numbers(rows, "at"))
+    axis = encodings.count_axis(encodings.numbers(rows, "at"))
     scale = alt.Scale(nice=False, padding=8, zero=False)
-    heights = marks.span([0.0, *marks.numbers(rows, "percent")])
+    heights = encodings.span([0.0, *encodings.numbers(rows, "percent")])
     marked = charted(rows, sheets).mark_point(filled=True, size=34, opacity=0.8)
     marked = marked.encode(
         x=alt.X("at:Q", title=_ROUNDS, axis=axis, scale=scale),
@@ -136,7 +136,7 @@ def _trials(
         tooltip=tips,
     )
     line = charted(list(_round_rows(course)), sheets).mark_line(color=ink, strokeWidth=1.5, opacity=0.8)
-    layers = alt.layer(marked.add_params(marks.zoom("x", "y")), line.encode(x="at:Q", y="median:Q"))
+    layers = alt.layer(marked.add_params(encodings.zoom("x", "y")), line.encode(x="at:Q", y="median:Q"))
     words = (
         f"Trials over time{of}",
         _trials_caption(course),

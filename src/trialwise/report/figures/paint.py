@@ -15,8 +15,8 @@ from typing import Any, cast
 from xml.sax.saxutils import escape
 
 from trialwise.report.document import Figure
-from trialwise.report.figures.marks import ALL
-from trialwise.report.figures.sheets import Sheet, unpacked
+from trialwise.report.figures.encodings import ALL
+from trialwise.report.figures.plot_data import Sheet, unpacked
 from trialwise.report.figures.theme import NARROW, PRINT, SCREEN, WIDTH
 from trialwise.visible import visible_lines
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise.report.figures.axes import Axis
-from trialwise.report.figures.marks import LONGEST
+from trialwise.report.figures.encodings import LONGEST
 
 _LEGIBLE = 0.2
 """Share of a label that may be covered before it becomes illegible."""

@@ -12,7 +12,7 @@ from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.sources import PathSource
 from trialwise.report.figures.axes import WIDE, Axis, axis_title, padded
 from trialwise.report.numbers import counted, ordinal, percent
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 
 def spanning(analysis: Analysis, path: PathAnalysis) -> tuple[Metric, Metric]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from trialwise.analysis.path.results import DelayDistribution, PathSeries
 from trialwise.arrays import Array
 from trialwise.report.figures.axes import WIDE, Axis
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 
 def series_name(series: PathSeries, label: str) -> str:

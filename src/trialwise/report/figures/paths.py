@@ -9,18 +9,18 @@ import altair as alt
 
 from trialwise.analysis.path.results import PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks, path_labels, path_plane, path_series
+from trialwise.report.figures import encodings, path_labels, path_plane, path_series
 from trialwise.report.figures.axes import Axis
-from trialwise.report.figures.board import charted
-from trialwise.report.figures.looks import Look, looks
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.palette import COLOURS, CROSS, DASHES, MOST
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import Look, looks
 from trialwise.report.figures.theme import PRINT
 from trialwise.report.numbers import counted, write
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 PLANE_HEIGHT = 380
 _STRIP = 100
@@ -54,7 +54,7 @@ class PathBoard:
 
 def treatment_labels(analysis: Analysis) -> dict[str, str]:
     """Return the label of each treatment in figures, including those without a valid trial."""
-    known = points.labels(analysis)
+    known = plot_rows.labels(analysis)
     return {name: known.get(name, name) for name in analysis.treatments}
 
 
@@ -121,7 +121,7 @@ def _means(board: PathBoard, plane: Plane, place: int) -> Figure:
     ]
     dots = board.chart(rows).mark_point(filled=True, size=110, opacity=1)
     x, y = delay_x("delay", axes[0]), throughput_y("throughput", axes[1])
-    layers = [dots.encode(x=x, y=y, color=marks.colour(seen), shape=marks.shape(seen))]
+    layers = [dots.encode(x=x, y=y, color=encodings.colour(seen), shape=encodings.shape(seen))]
     layers += plane_labels(
         [(str(row["label"]), region.mean_delay, region.mean_throughput)
          for row, region in zip(rows, plane.regions, strict=True)],
@@ -135,7 +135,7 @@ def _means(board: PathBoard, plane: Plane, place: int) -> Figure:
 def _plane_figure(
     plane: Plane, axes: tuple[Axis, Axis], key: str, variant: str, caption: str, layers: list[Chart]
 ) -> Figure:
-    layers[0] = layers[0].add_params(marks.zoom("x", "y"))
+    layers[0] = layers[0].add_params(encodings.zoom("x", "y"))
     name = path_plane.plane_name(plane)
     return Figure(
         key,
@@ -143,7 +143,7 @@ def _plane_figure(
         caption,
         f"Scatter plot of {axes[1].title} over {axes[0].title}, with the delay axis reversed, of each trial by treatment"
         + (f", on {name}." if name else "."),
-        marks.finished(alt.layer(*layers), PLANE_HEIGHT),
+        encodings.finished(alt.layer(*layers), PLANE_HEIGHT),
     )
 
 
@@ -153,16 +153,16 @@ def _trial_marks(
     """Draw a mark for each trial, a cross for invalid ones."""
     rows = path_plane.plane_trials(plane)
     tips = [
-        *marks.name_tips("treatment", "trial", "series"),
-        marks.tip("delay", axes[0].title),
-        marks.tip("throughput", axes[1].title),
-        *marks.name_tips("reason"),
+        *encodings.name_tips("treatment", "trial", "series"),
+        encodings.tip("delay", axes[0].title),
+        encodings.tip("throughput", axes[1].title),
+        *encodings.name_tips("reason"),
     ]
     at = {"x": delay_x("delay", axes[0]), "y": throughput_y("throughput", axes[1]), "tooltip": tips}
     layers: list[Chart] = []
     if valid := [row for row in rows if not row["reason"]]:
         base = board.chart(valid).mark_point(filled=True, size=size, opacity=0.75)
-        layers.append(base.encode(color=marks.colour(seen), shape=marks.shape(seen), **at))
+        layers.append(base.encode(color=encodings.colour(seen), shape=encodings.shape(seen), **at))
     if invalid := [row for row in rows if row["reason"]]:
         cross = board.chart(invalid).mark_point(shape=CROSS, size=110, strokeWidth=2.5, color="currentColor")
         layers.append(cross.encode(opacity=alt.value(1), **at))
@@ -173,7 +173,7 @@ def delay_x(field: str, axis: Axis) -> alt.X:
     """Return a horizontal axis of delay that falls to the right."""
     scale = _delay_scale(axis, reverse=True)
     title = f"{axis.title} – better to the right →"
-    return alt.X(f"{field}:Q", title=title, scale=scale, axis=marks.plain_axis(scale))
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=encodings.plain_axis(scale))
 
 
 def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
@@ -196,7 +196,7 @@ def _region_marks(
     drawn = path_plane.boxes(plane)
     if not drawn:
         return []
-    colour = marks.colour(seen)
+    colour = encodings.colour(seen)
     areas = board.chart(_areas(drawn)).mark_rect(opacity=0.16, clip=True)
     lines = board.chart(_lines(drawn)).mark_rule(strokeWidth=2, opacity=0.9, clip=True)
     dash = alt.condition("datum.standing === 'holds'", alt.value([1, 0]), alt.value([5, 3]))
@@ -204,9 +204,9 @@ def _region_marks(
         filled=True, size=190, opacity=1, stroke="currentColor", strokeWidth=1.5
     )
     tips = [
-        *marks.name_tips("treatment", "series", "point"),
-        *map(marks.tip, ("delay", "throughput")),
-        *marks.name_tips("n", "confidence", "standing", "note"),
+        *encodings.name_tips("treatment", "series", "point"),
+        *map(encodings.tip, ("delay", "throughput")),
+        *encodings.name_tips("n", "confidence", "standing", "note"),
     ]
     return [
         areas.encode(
@@ -217,7 +217,7 @@ def _region_marks(
             color=colour,
         ),
         lines.encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q", color=colour, strokeDash=dash),
-        heads.encode(x="delay:Q", y="throughput:Q", color=colour, shape=marks.shape(seen), tooltip=tips),
+        heads.encode(x="delay:Q", y="throughput:Q", color=colour, shape=encodings.shape(seen), tooltip=tips),
     ]
 
 
@@ -287,7 +287,7 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
     names = [path_series.series_name(series, board.labels[series.treatment]) for series in shown]
     flows = path_series.flow_names(shown)
     base = board.chart(path_series.series_rows(shown, board.labels)).transform_filter(
-        marks.chosen(trial=names)
+        encodings.chosen(trial=names)
     )
     base = base.encode(
         x=alt.X(
@@ -298,7 +298,7 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
     )
     draw = _throughput_marks if what == "throughput" else _delay_marks
     layers = draw(base, flows)
-    layers[0] = layers[0].add_params(marks.zoom("x"), *marks.choices(trial=names))
+    layers[0] = layers[0].add_params(encodings.zoom("x"), *encodings.choices(trial=names))
     width = shown[0].bin
     said = (
         f"Throughput of each flow in bins of {width:g} s."
@@ -310,7 +310,7 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
         "Throughput over time" if what == "throughput" else "One-way delay over time",
         f"{said} {_which(board, len(shown))}",
         f"Line chart of the {what} of each flow of one trial over time.",
-        marks.finished(alt.layer(*layers), 260),
+        encodings.finished(alt.layer(*layers), 260),
     )
 
 
@@ -330,7 +330,7 @@ def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Fig
     first, second = (
         Figure(f"{key}-{what}", title, reason, f"{what} of each flow over time.", spec, file=key)
         for what, layers in strips
-        for spec in (marks.finished(alt.layer(*layers), _STRIP),)
+        for spec in (encodings.finished(alt.layer(*layers), _STRIP),)
     )
     return first, second
 
@@ -344,7 +344,7 @@ def _which(board: PathBoard, shown: int) -> str:
 
 def _flow_looks(flows: list[str], *, has_legend: bool = True) -> tuple[alt.Color, alt.StrokeDash]:
     places = [place % MOST for place in range(len(flows))]
-    legend = marks.legend(flows, lines=True) if has_legend else None
+    legend = encodings.legend(flows, lines=True) if has_legend else None
     colours = alt.Scale(domain=flows, range=[COLOURS[place] for place in places])
     dashes = alt.Scale(domain=flows, range=[list(DASHES[place]) for place in places])
     return (
@@ -355,9 +355,9 @@ def _flow_looks(flows: list[str], *, has_legend: bool = True) -> tuple[alt.Color
 
 def _throughput_marks(base: Chart, flows: list[str], title: str = "throughput [Mbit/s]") -> list[Chart]:
     tips = [
-        *marks.name_tips("flow"),
-        marks.tip("time", "time [s]"),
-        marks.tip("throughput", "throughput [Mbit/s]"),
+        *encodings.name_tips("flow"),
+        encodings.tip("time", "time [s]"),
+        encodings.tip("throughput", "throughput [Mbit/s]"),
     ]
     colour, dash = _flow_looks(flows)
     line = base.mark_line(strokeWidth=1.8, interpolate="step")
@@ -368,7 +368,7 @@ def _throughput_marks(base: Chart, flows: list[str], title: str = "throughput [M
 def _delay_marks(
     base: Chart, flows: list[str], title: str = "one-way delay [ms]", *, has_legend: bool = True
 ) -> list[Chart]:
-    tips = [*marks.name_tips("flow"), *map(marks.tip, ("time", "low", "median", "high"))]
+    tips = [*encodings.name_tips("flow"), *map(encodings.tip, ("time", "low", "median", "high"))]
     colour, dash = _flow_looks(flows, has_legend=has_legend)
     y = alt.Y("low:Q", title=title, scale=alt.Scale(zero=False))
     band = base.mark_area(opacity=0.2).encode(y=y, y2="high:Q", color=colour)
@@ -388,27 +388,27 @@ def delays_figure(board: PathBoard) -> Figure | None:
     seen = board.looks_of([known.treatment for known in found], names)
     axis = path_series.delay_axis(found)
     scale = _delay_scale(axis, reverse=False)
-    x = alt.X("delay:Q", title=axis.title, scale=scale, axis=marks.plain_axis(scale))
+    x = alt.X("delay:Q", title=axis.title, scale=scale, axis=encodings.plain_axis(scale))
     y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     thin = board.chart(path_series.trial_delay_rows(found, board.labels)).mark_line(
         strokeWidth=0.7, opacity=0.35
     )
     thick = board.chart(path_series.delay_rows(found, board.labels)).mark_line(strokeWidth=2.4)
     tips = [
-        *marks.name_tips("treatment"),
-        marks.tip("delay", "delay [ms]"),
+        *encodings.name_tips("treatment"),
+        encodings.tip("delay", "delay [ms]"),
         alt.Tooltip("share:Q", format=".1%"),
     ]
     if len(names) <= MOST:
-        colour = marks.colour(seen, lines=True)
+        colour = encodings.colour(seen, lines=True)
         thin = thin.encode(x=x, y=y, color=colour, detail="trial:N")
-        thick = thick.encode(x=x, y=y, color=colour, strokeDash=marks.dash(seen), tooltip=tips)
+        thick = thick.encode(x=x, y=y, color=colour, strokeDash=encodings.dash(seen), tooltip=tips)
     else:
-        here = marks.chosen(treatment=names)
+        here = encodings.chosen(treatment=names)
         grey = alt.condition(here, alt.value(COLOURS[1]), alt.value("#888"))
         thin = thin.transform_filter(here).encode(x=x, y=y, color=alt.value(COLOURS[1]), detail="trial:N")
         thick = thick.encode(x=x, y=y, color=grey, detail="treatment:N", tooltip=tips)
-        thick = thick.add_params(*marks.choices(treatment=names))
+        thick = thick.add_params(*encodings.choices(treatment=names))
     packets = sum(known.packets for known in found)
     return Figure(
         "delays",
@@ -416,6 +416,6 @@ def delays_figure(board: PathBoard) -> Figure | None:
         f"Thick: all packets of a treatment's valid trials together, in the direction of the data ({packets:,} packets in all); thin: "
         "each trial by itself. Packets of one trial are no independent observations: nothing is claimed from these lines.",
         "Empirical cumulative distributions of the one-way delay of packets, pooled by treatment and for each trial.",
-        marks.finished(alt.layer(thin, thick)),
+        encodings.finished(alt.layer(thin, thick)),
         file="delays",
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board
+from trialwise.report.figures import encodings
+from trialwise.report.figures.figure_context import Board
 from trialwise.report.figures.palette import MOST
 from trialwise.report.numbers import percent
-from trialwise.report.points import pooled_rows, pooled_step_rows
+from trialwise.report.plot_rows import pooled_rows, pooled_step_rows
 
 
 def pooled_figures(board: Board) -> list[Figure]:
@@ -18,26 +18,29 @@ def pooled_figures(board: Board) -> list[Figure]:
 
 
 def _course(board: Board) -> Figure:
-    metric, options = board.found.metric, {"treatment": marks.all_or_one(board.names)}
+    metric, options = board.found.metric, {"treatment": encodings.all_or_one(board.names)}
     rows = pooled_rows(board.analysis, board.found)
     x = alt.X(
         "trials:Q",
         title="trials of the treatment",
-        axis=marks.count_axis(marks.numbers(rows, "trials")),
+        axis=encodings.count_axis(encodings.numbers(rows, "trials")),
         scale=alt.Scale(nice=False, zero=False, padding=10),
     )
     base = board.chart(rows).encode(x=x)
-    tips = [*marks.name_tips("treatment", "trials", "samples"), *map(marks.tip, ("estimate", "low", "high"))]
+    tips = [
+        *encodings.name_tips("treatment", "trials", "samples"),
+        *map(encodings.tip, ("estimate", "low", "high")),
+    ]
     y = alt.Y(
-        "estimate:Q", title=board.title, scale=marks.span(board.values(rows, "estimate", "low", "high"))
+        "estimate:Q", title=board.title, scale=encodings.span(board.values(rows, "estimate", "low", "high"))
     )
-    here = marks.chosen(**options)
+    here = encodings.chosen(**options)
     line = base.mark_line(strokeWidth=2, point=len(board.names) <= MOST).encode(y=y, tooltip=tips)
     bounded = base.transform_filter(f"{here} && isValid(datum.low) && isValid(datum.high)")
     area = board.coloured(bounded.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q"))
     if len(board.names) <= MOST:
         line = line.transform_filter(here)
-    line = line.add_params(marks.zoom("x", "y"), *marks.choices(**options))
+    line = line.add_params(encodings.zoom("x", "y"), *encodings.choices(**options))
     level = percent(float(rows[0]["level"] or 0))
     return board.figure(
         "course",
@@ -54,14 +57,16 @@ def _distribution(board: Board) -> Figure:
     metric, names = board.found.metric, board.names
     rows = pooled_step_rows(board.analysis, board.found)
     values = board.values(rows, "value")
-    scale = marks.logarithmic(values) if min(values) > 0 else marks.span(values)
-    x = alt.X("value:Q", title=board.title, scale=scale, axis=marks.plain_axis(scale))
+    scale = encodings.logarithmic(values) if min(values) > 0 else encodings.span(values)
+    x = alt.X("value:Q", title=board.title, scale=scale, axis=encodings.plain_axis(scale))
     y = alt.Y("share:Q", title="share of samples", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    tips = [*marks.name_tips("treatment"), marks.tip("value"), alt.Tooltip("share:Q", format=".2%")]
+    tips = [*encodings.name_tips("treatment"), encodings.tip("value"), alt.Tooltip("share:Q", format=".2%")]
     steps = (
         board.chart(rows).mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
     )
-    steps = steps.add_params(marks.zoom("x"), *(marks.choices(treatment=names) if len(names) > MOST else ()))
+    steps = steps.add_params(
+        encodings.zoom("x"), *(encodings.choices(treatment=names) if len(names) > MOST else ())
+    )
     return board.figure(
         "distribution",
         "Distribution of all samples",

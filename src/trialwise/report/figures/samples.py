@@ -5,11 +5,11 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import Board
 from trialwise.report.figures.palette import COLOURS
 
 
@@ -18,8 +18,8 @@ def samples_figure(board: Board) -> Figure | None:
     traces = board.found.traces
     if not traces:
         return None
-    names = [points.trace_name(trace, board.labels) for trace in traces]
-    here = marks.chosen(trial=names)
+    names = [plot_rows.trace_name(trace, board.labels) for trace in traces]
+    here = encodings.chosen(trial=names)
     timed = all(trace.timed for trace in traces)
     x = alt.X(
         "time:Q",
@@ -27,12 +27,12 @@ def samples_figure(board: Board) -> Figure | None:
         scale=alt.Scale(zero=False, nice=False, padding=4),
     )
     y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False, nice=False, padding=8))
-    raw = board.chart(points.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
+    raw = board.chart(plot_rows.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
     stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
     layers = [
-        stretches.add_params(marks.zoom("x", "y"), *marks.choices(trial=names)),
+        stretches.add_params(encodings.zoom("x", "y"), *encodings.choices(trial=names)),
         raw.mark_circle(
-            size=30 if all(map(points.has_few_samples, traces)) else 6, opacity=0.45, color="currentColor"
+            size=30 if all(map(plot_rows.has_few_samples, traces)) else 6, opacity=0.45, color="currentColor"
         ),
         *_test_marks(board, here),
     ]
@@ -50,21 +50,23 @@ def _test_marks(board: Board, here: str) -> list[Chart]:
     """Draw the batches of the convergence test, its line and the tolerated slope, and the cut of the start-up."""
     traces = board.found.traces
     layers: list[Chart] = []
-    if batches := points.batch_rows(traces, board.labels):
+    if batches := plot_rows.batch_rows(traces, board.labels):
         dots = (
             board.chart(batches)
             .transform_filter(here)
             .mark_point(filled=True, size=40, color=COLOURS[1], opacity=1)
         )
-        layers.append(dots.encode(x="time:Q", y="value:Q", tooltip=[marks.tip("time"), marks.tip("value")]))
-    if lines := points.line_rows(traces, board.labels):
+        layers.append(
+            dots.encode(x="time:Q", y="value:Q", tooltip=[encodings.tip("time"), encodings.tip("value")])
+        )
+    if lines := plot_rows.line_rows(traces, board.labels):
         names = ["fitted slope", "tolerance", "tolerance, falling"]
         scale = alt.Scale(domain=names, range=[[1, 0], [6, 4], [6, 4]])
-        legend = marks.legend(names, lines=True, shown=names[:2])
+        legend = encodings.legend(names, lines=True, shown=names[:2])
         kinds = alt.StrokeDash("line:N", scale=scale, legend=legend)
         line = board.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
         layers.append(line.encode(x="time:Q", y="value:Q", strokeDash=kinds, detail="line:N"))
-    if cuts := points.warmup_rows(traces, board.labels):
+    if cuts := plot_rows.warmup_rows(traces, board.labels):
         layers.append(
             board.chart(cuts).transform_filter(here).mark_rule(strokeDash=[2, 3]).encode(x="time:Q")
         )

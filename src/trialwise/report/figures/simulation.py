@@ -9,12 +9,12 @@ import altair as alt
 
 from trialwise.arrays import Array
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
-from trialwise.report.figures.looks import look_of
+from trialwise.report.figures import encodings
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
-from trialwise.report.figures.sheets import Sheet
-from trialwise.report.points import Row
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.styles import look_of
+from trialwise.report.plot_rows import Row
 from trialwise.report.units import Scale, scale
 
 Lines = tuple[Array, Mapping[str, Array]]
@@ -49,9 +49,11 @@ def _lines(
     ]
     looks = {name: look_of(place) for place, name in enumerate(named)}
     x = alt.X("time:Q", title=f"time{end.heading}", scale=alt.Scale(nice=False, padding=2))
-    y = alt.Y("value:Q", title=what + shown.heading, scale=marks.from_zero(marks.numbers(rows, "value")))
+    y = alt.Y(
+        "value:Q", title=what + shown.heading, scale=encodings.from_zero(encodings.numbers(rows, "value"))
+    )
     line = charted(rows, sheets).mark_line(strokeWidth=1.4)
-    drawn = line.encode(x=x, y=y, color=marks.colour(looks, lines=True), strokeDash=marks.dash(looks))
+    drawn = line.encode(x=x, y=y, color=encodings.colour(looks, lines=True), strokeDash=encodings.dash(looks))
     return Figure(
-        key, title, f"{what.capitalize()} over time.", f"{what} over time.", marks.finished(drawn, 170)
+        key, title, f"{what.capitalize()} over time.", f"{what} over time.", encodings.finished(drawn, 170)
     )

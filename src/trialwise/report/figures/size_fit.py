@@ -10,12 +10,12 @@ import numpy as np
 
 from trialwise.arrays import Array
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures import encodings
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS, DASHES
-from trialwise.report.figures.sheets import Sheet
-from trialwise.report.points import Row
+from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.plot_rows import Row
 from trialwise.statistics import SizeFit
 
 _POINTS = 400
@@ -49,14 +49,14 @@ def size_fit_figure(
     legend = alt.Legend(
         orient="top", title=None, columns=1, labelLimit=400, symbolType="stroke", symbolSize=300
     )
-    scale = marks.logarithmic(at.tolist())
+    scale = encodings.logarithmic(at.tolist())
     drawn = charted(rows, sheets).mark_line(strokeWidth=1.6).encode(
-        x=alt.X("size:Q", title="flow size [B]", scale=scale, axis=marks.plain_axis(scale)),
+        x=alt.X("size:Q", title="flow size [B]", scale=scale, axis=encodings.plain_axis(scale)),
         y=alt.Y("share:Q", title="flows up to it [%]", scale=alt.Scale(domain=[-2, 102], nice=False)),
         color=alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
         strokeDash=alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
     )  # fmt: skip
     caption = "Shares of flows up to each size, and the families fitted to them."
     return Figure(
-        "size-fits", title, caption, f"Distribution functions: {title}.", marks.finished(drawn, 240)
+        "size-fits", title, caption, f"Distribution functions: {title}.", encodings.finished(drawn, 240)
     )

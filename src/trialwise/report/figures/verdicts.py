@@ -6,12 +6,12 @@ import altair as alt
 
 from trialwise.report.comparison_words import P_FOR
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.board import charted
+from trialwise.report.figures import encodings
 from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks, file_name
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.encodings import Chart
+from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.palette import COLOURS, COMPARED
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 
 _ROW, _AROUND = 34, 100
 """Pixels of a row, and of everything around the rows."""
@@ -20,8 +20,8 @@ _RANK_TICKS = 12
 _AGAINST = " against "
 _PAIR = [f"split(datum.label, '{_AGAINST}')[{place}]" for place in (0, 1)]
 _TWO_LINES = (
-    f"indexof(datum.label, '{_AGAINST}') < 0 ? {marks.middle('datum.label')} : "
-    f"[{marks.middle(_PAIR[0])}, '{_AGAINST.strip()} ' + {marks.middle(_PAIR[1])}]"
+    f"indexof(datum.label, '{_AGAINST}') < 0 ? {encodings.middle('datum.label')} : "
+    f"[{encodings.middle(_PAIR[0])}, '{_AGAINST.strip()} ' + {encodings.middle(_PAIR[1])}]"
 )
 """Split a pair into two lines, to leave room for marks on a narrow page."""
 
@@ -53,7 +53,7 @@ def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, Sheet]) -> Figu
 def _figure(
     key: str, title: str, caption: str, alternative: str, chart: Chart, names: tuple[str, ...]
 ) -> Figure:
-    spec = marks.finished(chart, _height(names))
+    spec = encodings.finished(chart, _height(names))
     return Figure(key, title, caption, alternative, spec, whole=True, file=file_name(key))
 
 
@@ -63,7 +63,7 @@ def _height(names: tuple[str, ...]) -> int:
 
 def _is_tall(names: tuple[str, ...]) -> bool:
     """Return True if the measure's axis is at the top, as in figures that scroll."""
-    return _height(names) > marks.TALL
+    return _height(names) > encodings.TALL
 
 
 def _rows(names: tuple[str, ...]) -> alt.Y:
@@ -82,16 +82,16 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         for kind, each in ranges.items()
     ]
     tips = [
-        *marks.name_tips("name"),
+        *encodings.name_tips("name"),
         alt.Tooltip("word:N", title="verdict"),
-        *map(marks.tip, ("estimate", "low", "high", "margin")),
-        *marks.name_tips("n"),
+        *map(encodings.tip, ("estimate", "low", "high", "margin")),
+        *encodings.name_tips("n"),
         alt.Tooltip("p:N", title=P_FOR),
-        *marks.name_tips("more"),
+        *encodings.name_tips("more"),
     ]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), tooltip=tips)
-    margins = [sign * size for sign in (-1, 1) for size in marks.numbers(picture.rows, "margin")]
-    found = marks.reach(
+    margins = [sign * size for sign in (-1, 1) for size in encodings.numbers(picture.rows, "margin")]
+    found = encodings.reach(
         [*picture.rows, *({"low": end} for end in margins)],
         "estimate", "low", "high",
         at_top=_is_tall(picture.names),
@@ -100,7 +100,7 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
     middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
     zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
-    return alt.layer(*_bands(base), zero, bars.add_params(marks.zoom("x")), middles)
+    return alt.layer(*_bands(base), zero, bars.add_params(encodings.zoom("x")), middles)
 
 
 def _bands(base: Chart) -> list[Chart]:
@@ -119,7 +119,7 @@ def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
     colours = alt.Scale(domain=domain, range=[COLOURS[2], COLOURS[0]])
     colour = alt.Color("standing:N", scale=colours, legend=above)
     shape = alt.Shape("standing:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=above)
-    tips = [*marks.name_tips("name", "best", "worst", "standing", "n"), marks.tip("mean")]
+    tips = [*encodings.name_tips("name", "best", "worst", "standing", "n"), encodings.tip("mean")]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), color=colour, tooltip=tips)
     x = alt.X(
         "best:Q",

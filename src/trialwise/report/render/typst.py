@@ -27,7 +27,7 @@ from trialwise.report.document import (
     shown_of,
 )
 from trialwise.report.figures.paint import svg, typeset
-from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.plot_data import Sheet
 from trialwise.report.figures.theme import NARROW
 from trialwise.report.numbers import ABSENT, counted
 from trialwise.visible import visible, visible_lines

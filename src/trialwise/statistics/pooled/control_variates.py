@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, as_tolerance, as_values
 from trialwise.statistics.estimates.mean_interval import MeanInterval, mean_interval
-from trialwise.statistics.sequential.looking import INNER
+from trialwise.statistics.sequential.sampling import INNER
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

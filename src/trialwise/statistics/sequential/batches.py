@@ -8,8 +8,8 @@ from dataclasses import replace
 from trialwise.errors import StatisticsError
 from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_percent
-from trialwise.statistics.sequential.looking import TrialForecast
 from trialwise.statistics.sequential.mean import SequentialMean
+from trialwise.statistics.sequential.sampling import TrialForecast
 from trialwise.statistics.sequential.states import SequentialState
 from trialwise.statistics.sequential.weighted import WeightedTrial
 from trialwise.statistics.simulation.importance import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trialwise.statistics.pooled.influence import pooled_influence
-from trialwise.statistics.sequential.looking import TrialForecast
+from trialwise.statistics.sequential.sampling import TrialForecast
 from trialwise.statistics.sequential.states import SequentialState, SequentialUnweighted
 from trialwise.statistics.sizing.replicates import block_gain
 

@@ -14,7 +14,7 @@ from trialwise.rules import RULES
 from trialwise.statistics.checks import Array, as_values
 from trialwise.statistics.pooled.clusters import NoSamplesError
 from trialwise.statistics.pooled.control_variates import SPIKE, ControlVariates
-from trialwise.statistics.sequential.looking import Looks, TrialForecast, forecast_of
+from trialwise.statistics.sequential.sampling import Looks, TrialForecast, forecast_of
 from trialwise.statistics.sequential.states import SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:

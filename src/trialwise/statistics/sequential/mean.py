@@ -9,7 +9,7 @@ from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.rules import RuleName
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
-from trialwise.statistics.sequential.looking import chi_square_factors
+from trialwise.statistics.sequential.sampling import chi_square_factors
 from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 

@@ -13,7 +13,7 @@ from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_values
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.pooled.clusters import NoSamplesError, ratio_standard_error
-from trialwise.statistics.sequential.looking import chi_square_factors
+from trialwise.statistics.sequential.sampling import chi_square_factors
 from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:

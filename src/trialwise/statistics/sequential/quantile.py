@@ -13,7 +13,7 @@ from trialwise.statistics.pooled.clusters import Clusters, NoSamplesError, requi
 from trialwise.statistics.pooled.forecast import forecast_spread
 from trialwise.statistics.pooled.quantile import clustered_quantile
 from trialwise.statistics.pooled.trial_samples import TrialSamples
-from trialwise.statistics.sequential.looking import lognormal_factors
+from trialwise.statistics.sequential.sampling import lognormal_factors
 from trialwise.statistics.sequential.states import Seen, SequentialState, SequentialUnweighted
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.rules import CCEVAL, RuleName
 from trialwise.statistics.pooled.clusters import MIN_TRIALS, NoSamplesError
-from trialwise.statistics.sequential.looking import MOST, Factors, Looks, TrialForecast, forecast_of
+from trialwise.statistics.sequential.sampling import MOST, Factors, Looks, TrialForecast, forecast_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.forecast import spacing_noise
-from trialwise.statistics.sequential.looking import lognormal_factors
+from trialwise.statistics.sequential.sampling import lognormal_factors
 from trialwise.statistics.sequential.states import Seen, Sequential
 from trialwise.statistics.simulation.importance import (
     MIN_EFFECTIVE,

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report import points
+from trialwise.report import plot_rows
 from trialwise.report.document import Figure
-from trialwise.report.figures import marks
-from trialwise.report.figures.looks import looks
-from trialwise.report.figures.marks import Chart
+from trialwise.report.figures import encodings
+from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.palette import COLOURS, MOST
-from trialwise.report.figures.sheets import Sheet, packed
-from trialwise.report.points import Row
+from trialwise.report.figures.plot_data import Sheet, packed
+from trialwise.report.figures.styles import looks
+from trialwise.report.plot_rows import Row
 from trialwise.report.tables import metric_scale
 
 
@@ -26,8 +26,8 @@ class Board:
     def __init__(self, analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> None:
         self.analysis = analysis
         self.found = found
-        self.labels = points.labels(analysis)
-        there, known = points.treatments(analysis, found), looks(analysis)
+        self.labels = plot_rows.labels(analysis)
+        there, known = plot_rows.treatments(analysis, found), looks(analysis)
         self.names = [self.labels[name] for name in there]
         self.looks = {self.labels[name]: known[name] for name in there}
         self.series = list(analysis.series)
@@ -37,18 +37,24 @@ class Board:
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """Return a chart of rows, in the displayed unit, and add the rows to the report's data."""
-        return charted(points.in_unit(points.labelled(rows, self.labels), self.scale), self._sheets)
+        return charted(plot_rows.in_unit(plot_rows.labelled(rows, self.labels), self.scale), self._sheets)
 
     def values(self, rows: Sequence[Row], *fields: str) -> list[float]:
         """Return the numbers in some fields of rows, in the displayed unit."""
-        return [self.scale.factor * value for value in marks.numbers(rows, *fields)]
+        return [self.scale.factor * value for value in encodings.numbers(rows, *fields)]
 
     def figure(
-        self, name: str, title: str, caption: str, alternative: str, chart: Chart, height: int = marks.HEIGHT
+        self,
+        name: str,
+        title: str,
+        caption: str,
+        alternative: str,
+        chart: Chart,
+        height: int = encodings.HEIGHT,
     ) -> Figure:
         """Return a figure of the metric."""
         metric = self.found.metric.name
-        spec = marks.finished(chart, height)
+        spec = encodings.finished(chart, height)
         return Figure(
             f"{name}-{metric}", title, caption, alternative, spec, file=f"{file_name(metric)}-{name}"
         )
@@ -57,14 +63,16 @@ class Board:
         """Colour marks by treatment for up to six treatments, points also by shape; with more, use one colour."""
         if len(self.names) > MOST:
             return drawn.encode(color=alt.value(COLOURS[1]))
-        shapes = {"shape": marks.shape(self.looks)} if shaped else {}
-        return drawn.encode(color=marks.colour(self.looks, lines=lines), **shapes)
+        shapes = {"shape": encodings.shape(self.looks)} if shaped else {}
+        return drawn.encode(color=encodings.colour(self.looks, lines=lines), **shapes)
 
     def told_apart(self, lines: Chart) -> Chart:
         """Draw lines in the colours and dashes of up to six treatments; with more, only the chosen one stands out."""
         if len(self.names) <= MOST:
-            return lines.encode(color=marks.colour(self.looks, lines=True), strokeDash=marks.dash(self.looks))
-        here = marks.chosen(treatment=self.names)
+            return lines.encode(
+                color=encodings.colour(self.looks, lines=True), strokeDash=encodings.dash(self.looks)
+            )
+        here = encodings.chosen(treatment=self.names)
         return lines.encode(
             detail="treatment:N",
             color=alt.condition(here, alt.value(COLOURS[1]), alt.value("#888")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 
-from trialwise.report.points import Row, Value
+from trialwise.report.plot_rows import Row, Value
 
 Column = dict[str, list[Value] | list[str] | list[int]]
 Sheet = dict[str, Column]

@@ -10,11 +10,11 @@ from typing import Any
 import altair as alt
 
 from trialwise.report.figures.axes import padded
-from trialwise.report.figures.looks import Look
 from trialwise.report.figures.palette import COLOURS, MOST
+from trialwise.report.figures.styles import Look
 from trialwise.report.figures.theme import SCREEN
 from trialwise.report.numbers import write
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 Chart = Any
 """altair's charts have no public base class with their methods."""

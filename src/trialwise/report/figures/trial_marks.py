@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from trialwise.analysis.results import MetricAnalysis, TrialMetric
-from trialwise.report.points import Row
+from trialwise.report.plot_rows import Row
 
 MAX_DRAWN = 2000
 """Maximum number of trials drawn: about as many points as can be told apart in a figure."""
