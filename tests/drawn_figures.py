@@ -22,7 +22,7 @@ from trialwise.analysis.estimation.results import SizeBin
 from trialwise.report.document import Figure
 from trialwise.report.figures import paint
 from trialwise.report.figures.paths import PathBoard, course_figures, over_time_figures
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.size_fit import write_size_fits
 from trialwise.report.printed import print_figures
 
@@ -49,7 +49,7 @@ class Drawn:
 
     name: str
     figures: tuple[Figure, ...]
-    sheets: Mapping[str, Sheet]
+    sheets: Mapping[str, ColumnData]
     svg: str
 
 
@@ -67,7 +67,7 @@ def _recorded(family: str, found: list[Drawn]) -> Iterator[None]:
     """Note what is drawn, which is drawn all the same."""
     draw = paint.svg
 
-    def noted(figures: Sequence[Figure], sheets: Mapping[str, Sheet]) -> str:
+    def noted(figures: Sequence[Figure], sheets: Mapping[str, ColumnData]) -> str:
         made = draw(figures, sheets)
         found.append(Drawn(f"{family}-{len(found)}-{figures[0].key}", tuple(figures), dict(sheets), made))
         return made

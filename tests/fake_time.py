@@ -79,7 +79,7 @@ class FakeHost:
     reset_takes: float = 0.0
     problem: str | None = None
     resets: list[float] = field(default_factory=list[float])
-    inside: int | None = None
+    namespace_pid: int | None = None
 
     def clocks(self) -> Clocks:
         return self.clock.clocks()
@@ -90,7 +90,7 @@ class FakeHost:
         self.clock.wait(self.reset_takes)
         return self.problem
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Nothing was made."""
 
 
@@ -188,12 +188,12 @@ class FakeRun:
             keeper,
             stopping=stopping,
             observers=observers,
-            place=self.host,
+            host=self.host,
             now=self.clock.now,
         )
         with FakeInterruption(self.clock, requests) as interruption:
             ending = runner.run(interruption)
-        keeper.close(ledger, ending.word)
+        keeper.close(ledger, ending.reason)
         return ending
 
     def rows(self) -> list[TrialRow]:

@@ -174,7 +174,7 @@ def run_versions(
         looks = PilotThenFresh(experiment.metrics, plan)
         steering = Steering(looks, experiment, budget, observers, used=time.monotonic() - began)
         ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
-        if not steering.changed or ran.ending.word == "interrupted":
+        if not steering.changed or ran.ending.reason == "interrupted":
             return _result(steering, ran, plan, floor)
     raise TrialError(
         f"{place}: what is measured changes while it runs",
@@ -200,8 +200,8 @@ def _result(
         forecast=steering.forecast,
         comparison=None,
         confidence=plan.confidence,
-        ending="interrupted" if ran.ending.word == "interrupted" else reason,
-        complete=ran.ending.word != "interrupted" and not steering.over,
+        ending="interrupted" if ran.ending.reason == "interrupted" else reason,
+        complete=ran.ending.reason != "interrupted" and not steering.over,
         failed=ran.failed,
         directory=str(path),
         method=method,

@@ -298,7 +298,7 @@ def test_treatments_change_after_a_kill_and_before_another(bench: Bench, levels:
     changed(bench, "a = [1, 2]", f"a = {levels}")
     killed_in_a_trial(bench, "--extend")
     result = bench.run(extend=True)
-    assert (result.ending.word, result.failed) == ("complete", 0)
+    assert (result.ending.reason, result.failed) == ("complete", 0)
     rows = bench.rows("finished")
     assert rows[: len(finished)] == finished
     assert {row.treatment for row in rows[len(finished) :]} == treatments

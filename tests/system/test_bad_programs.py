@@ -76,7 +76,7 @@ def test_what_goes_wrong_is_a_failed_trial_and_the_next_one_runs(
     script = script.replace("'", "'\\''")
     bench.write(f"sh -c 'if {SECOND_FAILS}; then {script}\nelse {fine}\nfi'", metric)
     result = bench.run()
-    assert result.ending.word == "complete"
+    assert result.ending.reason == "complete"
     first, second = bench.rows()
     assert first.status == "failed"
     assert re.search(reason, first.reason or ""), first.reason
@@ -198,7 +198,11 @@ def test_the_reset_before_each_round_and_one_that_fails(bench: Bench):
         rest="[reset]\ncommand = \"sh -c 'echo {round} >> resets; test {round} != 2'\"", rounds=3,
     )  # fmt: skip
     result = bench.run()
-    assert (result.ending.word, result.counts["finished"], result.counts["planned"]) == ("reset failed", 2, 4)
+    assert (result.ending.reason, result.counts["finished"], result.counts["planned"]) == (
+        "reset failed",
+        2,
+        4,
+    )
     assert (bench.folder / "resets").read_text().split() == ["1", "2"]
 
 

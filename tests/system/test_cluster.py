@@ -101,7 +101,7 @@ class UntilBoth:
 def test_a_node_that_is_killed_in_the_middle_changes_no_bit_and_no_stop(bench: Bench):
     task_trials.write(bench.folder, rounds=300, stop="12%")
     alone = bench.run("alone", jobs=1)
-    assert alone.ending.word == "stopped"
+    assert alone.ending.reason == "stopped"
     bench.cluster.start_node(0)
     bench.cluster.start_node(1)
     killer = At(60, lambda: bench.cluster.kill_node(1))
@@ -126,7 +126,7 @@ def test_a_node_that_comes_later_takes_part(bench: Bench):
     result = bench.run(
         "cluster", seconds=0.03, cluster=bench.cluster.address, observers=[starter], stopping=both
     )
-    assert result.ending.word == "stopped", "before all trials were done by the first"
+    assert result.ending.reason == "stopped", "before all trials were done by the first"
     assert {node.name for node in study.state(bench.folder / "cluster").nodes if node.done} == {
         machine.address for machine in bench.cluster.machines.all
     }
@@ -138,7 +138,7 @@ def test_without_nodes_the_run_ends_and_a_later_one_goes_on(bench: Bench, monkey
     bench.cluster.start_node(0)
     killer = At(7, lambda: bench.cluster.kill_node(0))
     first = bench.run("cluster", seconds=0.02, cluster=bench.cluster.address, observers=[killer])
-    assert first.ending.word == "worker lost"
+    assert first.ending.reason == "worker lost"
     assert "no node" in first.ending.text
     assert set(first.counts) == {"finished", "planned"}
     bench.cluster.start_node(1)
@@ -152,7 +152,7 @@ def test_a_scheduler_that_ends_ends_the_run_and_what_is_recorded_stays(bench: Be
     bench.cluster.start_node(0)
     killer = At(7, bench.cluster.scheduler.kill)
     first = bench.run("cluster", seconds=0.02, cluster=bench.cluster.address, observers=[killer])
-    assert (first.ending.word, first.counts["finished"] >= 7) == ("worker lost", True)
+    assert (first.ending.reason, first.counts["finished"] >= 7) == ("worker lost", True)
     assert "scheduler" in first.ending.text
     assert bench.run("cluster", jobs=2).counts == {"finished": 40}
     bench.run("alone", jobs=1)

@@ -151,7 +151,7 @@ def test_a_machine_that_gives_none_stops_the_run_and_says_why(bench: Bench, monk
     (bench.folder / "unshare").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bench.folder}:{os.environ['PATH']}")
     result = bench.write("true", rest="[reset]\nnamespace = true").run()
-    assert (result.ending.word, result.counts) == ("reset failed", {"planned": 2})
+    assert (result.ending.reason, result.counts) == ("reset failed", {"planned": 2})
     assert (
         "cannot create one: unshare: unshare failed: Operation not permitted; try: run as root"
         in result.ending.text
@@ -167,7 +167,7 @@ def test_one_that_is_not_new_is_not_believed(bench: Bench, monkeypatch: pytest.M
         pytest.skip("needs root")
     monkeypatch.setenv("PATH", f"{bench.folder}:{os.environ['PATH']}")
     result = bench.write("true", rest="[reset]\nnamespace = true").run()
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert "reset.namespace: ipc is not a new one" in result.ending.text
 
 

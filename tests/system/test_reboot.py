@@ -57,7 +57,7 @@ def test_a_reboot_that_does_not_happen_stops_the_worker(bench: Bench, machine: V
         result = run(rebooting(bench, 'timeout = "6s"', rounds=1), machine)
     finally:
         machine.run("mv /run/kept /usr/local/sbin/reboot")
-    assert (result.ending.word, result.counts) == ("reset failed", {"planned": 2})
+    assert (result.ending.reason, result.counts) == ("reset failed", {"planned": 2})
     assert result.ending.text.startswith(
         f"{machine.name}: reset.reboot: the machine has not rebooted within 6 s: its boot id is still {boot}"
     )
@@ -71,14 +71,14 @@ def test_a_user_who_may_not_reboot_stops_the_worker(bench: Bench, machine: Virtu
         result = run(rebooting(bench, 'timeout = "60s"', rounds=1), machine)
     finally:
         machine.run("mv /run/kept /usr/local/sbin/reboot")
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert "reset.reboot: ended with exit code " in result.ending.text
     assert "try: let the user reboot it" in result.ending.text
 
 
 def check_boots(bench: Bench, machine: VirtualMachine, rounds: int) -> None:
     result = run(rebooting(bench, 'timeout = "5min"', rounds=rounds), machine)
-    assert (result.ending.word, result.counts) == ("complete", {"finished": 2 * rounds}), result.ending
+    assert (result.ending.reason, result.counts) == ("complete", {"finished": 2 * rounds}), result.ending
     boots = boots_in_ledger(bench)
     assert boots[0::2] == boots[1::2]  # both trials of a round
     assert len(set(boots)) == rounds
@@ -102,7 +102,7 @@ def test_every_round_runs_on_a_boot_of_its_own(bench: Bench, machine: VirtualMac
 def test_a_folder_that_does_not_outlive_the_reboot_is_named(bench: Bench, machine: VirtualMachine):
     more = 'folder = "/run/trialwise"'
     result = run(rebooting(bench, 'timeout = "5min"', rounds=1, more=more), machine)
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert "did not survive the reboot; try: name a folder on a disk" in result.ending.text
 
 
@@ -114,6 +114,6 @@ def test_a_machine_that_stays_away_after_its_reboot_is_named(bench: Bench, machi
     began = time.monotonic()
     result = run(rebooting(bench, 'timeout = "8s"', rounds=1), machine)
     assert time.monotonic() - began < 60
-    assert (result.ending.word, result.counts) == ("reset failed", {"planned": 2})
+    assert (result.ending.reason, result.counts) == ("reset failed", {"planned": 2})
     assert f"{machine.name}: reset.reboot: the machine has not come back within 8 s" in result.ending.text
     assert "nothing listens there" in result.ending.text

@@ -43,7 +43,7 @@ def read_from_disks(bench: Bench) -> list[float]:
 def failing(bench: Bench, reset: str) -> str:
     """Run an experiment whose reset fails: nothing is measured, and the ledger says why."""
     result = bench.write("true", rest=f"[reset]\n{reset}").run()
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert result.counts == {"planned": 2}
     assert events(bench) == [("reset failed", result.ending.text)]
     return result.ending.text
@@ -126,7 +126,7 @@ def test_what_is_mounted_below_a_directory_is_not_emptied(bench: Bench):
 @AS_ROOT
 def test_dropped_caches_are_read_from_the_disk_again(bench: Bench):
     (bench.folder / "data").write_bytes(os.urandom(1 << 20))
-    assert bench.write("cat data", rest="[reset]\ndrop_caches = true").run().ending.word in {
+    assert bench.write("cat data", rest="[reset]\ndrop_caches = true").run().ending.reason in {
         "complete",
         "reset failed",
     }
@@ -149,7 +149,7 @@ def test_a_check_tells_dropped_caches_from_kept_ones(bench: Bench):
     result = again.write(
         "cat data", 'instrument = "bytes_in"', rest=f"[reset]\ndrop_caches = true\n{check}{instruments}"
     ).run()
-    if result.ending.word == "reset failed":
+    if result.ending.reason == "reset failed":
         assert "drop_caches needs root and a /proc/sys that can be written" in result.ending.text
         pytest.skip("this machine lets nobody drop caches")
     assert result.counts == {"finished": 2}

@@ -75,11 +75,11 @@ def two_treatments(bench: Bench, **settings) -> Bench:
 
 def test_a_rule_from_outside_stops_and_knows_what_earlier_sessions_did(bench: Bench):
     two_treatments(bench, rounds=5)
-    assert stop_after(bench, 2).ending.word == "stopped"
+    assert stop_after(bench, 2).ending.reason == "stopped"
     assert stop_after(bench, 2).counts == {"finished": 4, "planned": 6}
     assert stop_after(bench, 3).counts == {"finished": 6, "planned": 4}
     result = bench.run()
-    assert (result.ending.word, result.counts) == ("complete", {"finished": 10})
+    assert (result.ending.reason, result.counts) == ("complete", {"finished": 10})
     assert sorted(map(int, (bench.folder / "log").read_text().split())) == list(range(1, 11))
     whole = Bench(bench.folder / "whole")
     whole.folder.mkdir()

@@ -15,7 +15,7 @@ def test_the_others_stay_planned_and_come_later_in_the_same_order(bench: Bench):
     bench.write("echo {scheme} {rate}", factors=FACTORS, rounds=3)
     first = bench.run(only=["scheme=cubic,reno", "rate=2.5"])
     assert first.counts == {"finished": 6, "planned": 12}
-    assert first.ending.word == "stopped"
+    assert first.ending.reason == "stopped"
     assert "12 stay planned" in first.ending.text
     done = bench.rows("finished")
     assert {(row.factors["scheme"], row.factors["rate"]) for row in done} == {("cubic", 2.5), ("reno", 2.5)}
@@ -23,7 +23,7 @@ def test_the_others_stay_planned_and_come_later_in_the_same_order(bench: Bench):
 
     assert bench.run(only=["scheme=bbr"]).counts == {"finished": 12, "planned": 6}
     rest = bench.run()
-    assert (rest.counts, rest.ending.word) == ({"finished": 18}, "complete")
+    assert (rest.counts, rest.ending.reason) == ({"finished": 18}, "complete")
     assert [(row.number, row.treatment, row.seed, row.round, row.position) for row in bench.rows()] == plan
     sessions = {row.session: [] for row in bench.rows()}
     for row in bench.rows():

@@ -63,7 +63,7 @@ def test_anytime_is_for_the_beginning(bench: Bench, straight: Bench):
     found = bench.status(bench.directory)["stopping"]
     assert found["looks"] == "anytime"
     assert "asymptotic confidence sequence" in found["claims"][0]["method"]
-    assert bench.run(anytime=True).ending.word == "stopped"
+    assert bench.run(anytime=True).ending.reason == "stopped"
     refused = bench.compute("run", straight.file, "-d", straight.directory, "--anytime")
     assert refused.returncode == 2
     assert "has to be there from the beginning" in refused.stderr

@@ -117,7 +117,7 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(
         with suppress(OSError):  # or somebody has it already
             taken.enter_context(socket.create_server(("", DASHBOARD)))
         result = bench.run("cluster", cluster="slurm", jobs=2, observers=[watch])
-    assert result.ending.word == "stopped"
+    assert result.ending.reason == "stopped"
     assert watch.told[0] == "awaited"
     assert watch.told[1].startswith("has come")
     assert bench.facts("cluster") == alone
@@ -175,7 +175,7 @@ def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench, alone: list[t
         bench.slurm.ask("scancel", bench.slurm.jobs()[0])
 
     result = bench.run("cluster", cluster="slurm", jobs=2, observers=[Watch(5, cancel_one)])
-    assert result.ending.word == "stopped"
+    assert result.ending.reason == "stopped"
     assert bench.facts("cluster") == alone
 
 
@@ -186,18 +186,18 @@ def test_a_run_whose_last_job_has_ended_says_so_and_goes_on_later(
         bench.slurm.ask("scancel", *bench.slurm.jobs())
 
     lost = bench.run("cluster", cluster="slurm", observers=[Watch(5, cancel_all)])
-    assert lost.ending.word == "worker lost"
+    assert lost.ending.reason == "worker lost"
     assert "SLURM has no job of this run any more (job " in lost.ending.text
     assert "slurm-" in lost.ending.text
     assert lost.counts["finished"] >= 5
-    assert bench.run("cluster", cluster="slurm").ending.word == "stopped"
+    assert bench.run("cluster", cluster="slurm").ending.reason == "stopped"
     assert bench.facts("cluster") == alone
 
 
 def test_jobs_that_cannot_begin_end_the_run(bench: Bench):
     with configured(python="/nowhere/python"):
         lost = bench.run("cluster", cluster="slurm", jobs=2)
-    assert lost.ending.word == "worker lost"
+    assert lost.ending.reason == "worker lost"
     assert "SLURM has no job of this run any more (jobs " in lost.ending.text
     assert lost.counts == {"planned": 600}
 
@@ -218,7 +218,7 @@ def test_jobs_that_wait_in_the_queue_are_waited_for(bench: Bench):
             if isinstance(event, NodesAwaited):
                 threading.Thread(target=give_way).start()
 
-    assert bench.run("cluster", cluster="slurm", observers=[Busy()]).ending.word == "stopped"
+    assert bench.run("cluster", cluster="slurm", observers=[Busy()]).ending.reason == "stopped"
 
 
 def test_a_job_that_slurm_does_not_take_is_refused_with_its_words(bench: Bench):

@@ -70,7 +70,7 @@ def test_a_run_stops_by_itself_and_tells_what_is_known(bench: Bench):
 def test_a_run_that_is_killed_goes_on_and_stops_at_the_same_round(bench: Bench, tmp_path):
     write(bench, NARROW, "pilot = 10", levels=[1, 2])
     whole = bench.run()
-    assert whole.ending.word == "stopped"
+    assert whole.ending.reason == "stopped"
     rounds = len(bench.rows("finished"))
     (tmp_path / "killed").mkdir()
     killed = write(Bench(tmp_path / "killed"), NARROW, "pilot = 10", levels=[1, 2], sleep=0.05)
@@ -159,7 +159,7 @@ def test_a_verdict_against_the_base(bench: Bench, looks):
         levels=[1, 2, 3],
     )
     result = bench.run()
-    assert result.ending.word == "stopped"
+    assert result.ending.reason == "stopped"
     assert result.stopping
     found = {claim.subject: claim.verdict for claim in result.stopping.claims}
     assert found == {"x=1 against x=2": "different", "x=3 against x=2": "different"}

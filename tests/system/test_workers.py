@@ -48,7 +48,7 @@ def test_two_workers_each_run_the_plan_in_orders_of_their_own(bench: Bench, two:
         rounds=3,
     )
     result = bench.run(workers=two.names)
-    assert (result.ending.word, result.counts) == ("complete", {"finished": 24}), result.ending
+    assert (result.ending.reason, result.counts) == ("complete", {"finished": 24}), result.ending
     assert sorted(set(bench.values())) == [41.0, 42.0, 43.0, 44.0]
     rows = bench.rows()
     assert {row.worker for row in rows} == set(two.names)
@@ -104,7 +104,7 @@ def test_a_new_worker_takes_over_what_a_missing_one_has_left(bench: Bench, two: 
         "planned": 4,
     }
     result = bench.run(workers=two.names[1:])
-    assert (result.ending.word, result.counts) == ("complete", {"finished": 6})
+    assert (result.ending.reason, result.counts) == ("complete", {"finished": 6})
     assert [row.worker for row in bench.rows()] == [two.names[0]] * 2 + [two.names[1]] * 4
     assert [row.epoch for row in bench.rows()] == [1] * 2 + [2] * 4
 
@@ -191,7 +191,7 @@ def test_a_reset_runs_there_and_one_that_fails_stops_that_worker_only(bench: Ben
     rest = '[reset]\ncommand = "sh reset.sh"\n' + workers(two)
     bench.write("cat state", "stdout = '([0-9]+)'", rest=rest, rounds=2)
     result = bench.run(workers=two.names)
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert f"{two.names[0]}: reset.command: 'sh' ended with exit code 3" in result.ending.text
     assert {row.worker for row in bench.rows("finished")} == {two.names[1]}
     assert bench.values() == [2.0, 2.0]
@@ -227,7 +227,7 @@ def lost(bench: Bench, names: list[str]) -> str:
     """Run on workers of which one cannot be used, and give what was told."""
     listener = Listener()
     result = bench.run(workers=names, observers=[listener])
-    assert result.ending.word == "worker lost"
+    assert result.ending.reason == "worker lost"
     return "\n".join([result.ending.text, *(event.text for event in listener.of(WorkerNotice))])
 
 
@@ -400,7 +400,7 @@ def test_a_reset_by_reboot_is_believed_when_the_boot_id_has_changed(bench: Bench
         result = bench.run(workers=two.names[:1])
     finally:
         two[0].run("umount", "/proc/sys/kernel/random/boot_id")
-    assert result.ending.word == "reset failed"
+    assert result.ending.reason == "reset failed"
     assert "has not rebooted within" in result.ending.text
 
 
@@ -408,7 +408,7 @@ def test_a_worker_with_nothing_left_need_not_be_there(bench: Bench, two: Machine
     simple(bench, two).run(workers=two.names)
     two[0].stop()
     try:
-        assert bench.run(workers=two.names).ending.word == "complete"
+        assert bench.run(workers=two.names).ending.reason == "complete"
     finally:
         two[0].start()
 

@@ -93,7 +93,7 @@ def aa(
         where = directory or Path(f"{experiment.name}.aa")
         watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
         result = study.run_experiment(experiment, where, observers=watching)
-        failed, interrupted = result.failed, result.ending.word == "interrupted"
+        failed, interrupted = result.failed, result.ending.reason == "interrupted"
     if interrupted:
         stderr_console().print(_partial(where, _command(source, trials, directory)), markup=False)
         with contextlib.suppress(AnalysisError):  # nothing has finished that could be judged

@@ -14,7 +14,13 @@ from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
-from trialwise.experiment.ab_experiment import either, in_version, margin_of, metric_of, two_versions
+from trialwise.experiment.ab_experiment import (
+    margin_of,
+    metric_of,
+    switch_command,
+    two_versions,
+    worktree_command,
+)
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.trials import CommandTrial
@@ -186,13 +192,13 @@ def _prepared(
             stderr_console().print(f"building: {build}", markup=False)
             checkouts.build(build, here)
         sides = tuple(tuple(shell_files(line, here, {})) for line in (base, head))
-        yield here, CommandTrial(either(base, head)), "", sides
+        yield here, CommandTrial(switch_command(base, head)), "", sides
         return
     revisions = {"base": base, "head": head}
     commits = {version: checkouts.commit_of(name, here) for version, name in revisions.items()}
     below = checkouts.place_in_repository(here)
     try:
-        trial = in_version(command, below)
+        trial = worktree_command(command, below)
     except ValueError as error:
         raise TrialwiseError(f"--command {command}: {error}") from error
     with checkouts.checked_out(commits, here) as folder:

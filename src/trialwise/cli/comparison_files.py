@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
     from trialwise.analysis.trial_set import TrialSet
-    from trialwise.report.figures.plot_data import Sheet
+    from trialwise.report.figures.plot_data import ColumnData
 
 
 @Parameter(name="*")
@@ -97,7 +97,7 @@ class FileOptions:
                 from trialwise.report.figures.compared import compared_figures
                 from trialwise.report.figures.paint import write_all
 
-                sheets: dict[str, Sheet] = {}
+                sheets: dict[str, ColumnData] = {}
                 figures = compared_figures(found, rankings, sides, sheets)
                 written += write_all(figures, sheets, self.svg, "svg")
         except OSError as error:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.analysis.effects.results import EffectsAnalysis
     from trialwise.report.document import Document
-    from trialwise.report.figures.plot_data import Sheet
+    from trialwise.report.figures.plot_data import ColumnData
 
 EffectsMethod = Literal["welch", "freedman_lane", "ordinary", "raw_permutation", "paper"]
 InferenceLevel = Literal["host", "boot", "build", "process", "trial"]
@@ -332,7 +332,7 @@ def _write(
             from trialwise.report.figures.effects import effects_figures
             from trialwise.report.figures.paint import write_all
 
-            sheets: dict[str, Sheet] = {}
+            sheets: dict[str, ColumnData] = {}
             written += write_all(effects_figures(found, sheets), sheets, svg, "svg")
     except OSError as error:
         raise not_written(error.filename or found.source, error) from error

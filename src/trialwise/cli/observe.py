@@ -269,7 +269,7 @@ def _run(file: Path, directory: Path | None, *, quiet: bool) -> tuple[Path, int]
 
     observers = [] if quiet else [observer(stderr_console(), study.load(file), terminal=sys.stderr.isatty())]
     result = study.run(file, directory, observers=observers)
-    word = result.ending.word
+    word = result.ending.reason
     if word != "complete":
         stderr_console().print(f"{word}: {result.ending.text}; the same command goes on", markup=False)
     if result.failed:

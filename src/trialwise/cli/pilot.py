@@ -29,7 +29,7 @@ def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary
     rounds = pilot_rounds(experiment)
     with vanishing_folder("trialwise-pilot-") as folder:
         result = study.run_pilot(_shortened(experiment, rounds), folder / "results")
-        if result.ending.word == "interrupted":
+        if result.ending.reason == "interrupted":
             raise KeyboardInterrupt
         _, _, ledger = study.open_directory(result.directory)
         rows = ledger.trials()

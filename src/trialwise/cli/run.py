@@ -124,7 +124,7 @@ def run(
     from trialwise.study.documents import RunDocument
 
     ending = result.ending
-    ended = RunDocument(str(result.directory), ending.word, ending.text, result.counts, result.stopping)
+    ended = RunDocument(str(result.directory), ending.reason, ending.text, result.counts, result.stopping)
     if json:
         print_json(asdict(ended))
     elif not quiet:
@@ -159,11 +159,11 @@ def _cautions(experiment: Experiment) -> Iterable[str]:
 
 
 def _exit_code(result: RunResult) -> int:
-    if result.ending.word == "interrupted":
+    if result.ending.reason == "interrupted":
         return 130
-    if result.ending.word == "worker lost":
+    if result.ending.reason == "worker lost":
         return 6
-    if result.failed or result.ending.word == "reset failed":
+    if result.failed or result.ending.reason == "reset failed":
         return 4
     return 3 if result.stopping is not None and not result.stopping.decided else 0
 
@@ -173,8 +173,8 @@ def _ended(result: RunResult, ended: RunDocument) -> Document:
     from trialwise import study
     from trialwise.report.documents.status import ended_document
 
-    remarked = result.stopping is None and result.ending.word == "complete"
-    is_lost = result.ending.word in ("worker lost", "reset failed")
+    remarked = result.stopping is None and result.ending.reason == "complete"
+    is_lost = result.ending.reason in ("worker lost", "reset failed")
     return ended_document(
         ended,
         trials=result.trials,

@@ -236,7 +236,7 @@ class _Run:
     deadline: float
     environment: Mapping[str, str]
     cancel: int
-    inside: int | None = None
+    namespace_pid: int | None = None
 
     @property
     def left(self) -> float:
@@ -245,7 +245,7 @@ class _Run:
     def enter(self, namespace: FreshNamespace) -> str | None:
         """Renew the namespace; later commands run in it."""
         problem = namespace.renew(self.environment, self.deadline, self.cancel)
-        self.inside = namespace.first
+        self.namespace_pid = namespace.first
         return problem
 
     def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
@@ -258,7 +258,7 @@ class _Run:
                 directory=self.folder,
                 timeout=max(0.0, self.left),
                 cancel=self.cancel,
-                inside=self.inside,
+                namespace_pid=self.namespace_pid,
             )
         except TrialError as error:
             return error.message

@@ -42,7 +42,7 @@ from trialwise.trials.marked import end_left, marker_of_resets
 class Ending:
     """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
 
-    word: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
+    reason: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
 
 
@@ -56,7 +56,7 @@ def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
     return Ending("complete", "every planned trial has come to an end")
 
 
-class Place(Protocol):
+class Host(Protocol):
     """The machine of a runner, apart from the trials themselves."""
 
     def clocks(self) -> Clocks:
@@ -71,11 +71,11 @@ class Place(Protocol):
         ...
 
     @property
-    def inside(self) -> int | None:
+    def namespace_pid(self) -> int | None:
         """Return a process whose namespaces trials are to run in, or None."""
         ...
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Release what the reset created for trials to run in."""
         ...
 
@@ -109,11 +109,11 @@ class LocalHost:
         return run_reset(experiment, row, self._namespace, marker=marker, cancel=cancel)
 
     @property
-    def inside(self) -> int | None:
+    def namespace_pid(self) -> int | None:
         """Return the first process of the namespace that the reset created."""
         return self._namespace.first
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End the namespace, and processes left running by the last reset."""
         self._namespace.end()
         if self._marker is not None:
@@ -138,7 +138,7 @@ class Runner:
         observers: Sequence[Observer],
         only: Subset | None = None,
         blocks: Blocks | None = None,
-        place: Place | None = None,
+        host: Host | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
@@ -150,7 +150,7 @@ class Runner:
         self._observers = observers
         self._only = only
         self._blocks = blocks
-        self._place = place or LocalHost([experiment.folder, directory.path, *_OWN])
+        self._host = host or LocalHost([experiment.folder, directory.path, *_OWN])
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
@@ -168,12 +168,12 @@ class Runner:
             return self._run(interruption)
         finally:
             if isinstance(self._kind, KeepsProcesses):
-                self._kind.leave()
-            self._place.leave()
+                self._kind.close()
+            self._host.close()
 
     def _run(self, interruption: Interruption) -> Ending:
         place: tuple[int, int, bool] | None = None
-        clocks = self._place.clocks()
+        clocks = self._host.clocks()
         while (row := self._ledger.next_planned(self._only, self._blocks)) is not None:
             is_new_round = (row.series, row.round, row.warmup) != place
             if ending := self._before(row, interruption, is_new_round=is_new_round):
@@ -220,7 +220,7 @@ class Runner:
             return None
         self._tell(Resetting(row))
         began = self._now()
-        problem = self._place.reset(
+        problem = self._host.reset(
             self._experiment, row, marker_of_resets(self._keeper.marker), interruption.descriptor
         )
         if interruption.at_once:
@@ -284,7 +284,7 @@ class Runner:
             scratch=self._directory.scratch,
             marker=self._marker(row),
             cancel=interruption.descriptor,
-            inside=self._place.inside,
+            namespace_pid=self._host.namespace_pid,
             session=row.session or 1,
             follow=self._keeper.wants_to_follow(row.treatment),
         )
@@ -293,7 +293,7 @@ class Runner:
         return f"{self._keeper.marker}:{row.number}:{row.attempt}"
 
     def _look_at_clocks(self, row: TrialRow, before: Clocks) -> Clocks:
-        now = self._place.clocks()
+        now = self._host.clocks()
         if text := disturbance(before, now):
             self._ledger.add_event(
                 Event(now.realtime, "clock", f"{text}, before or during trial {row.number}")

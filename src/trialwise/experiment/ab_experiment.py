@@ -43,12 +43,12 @@ def two_versions(
     )
 
 
-def either(base: str, head: str) -> tuple[str, ...]:
+def switch_command(base: str, head: str) -> tuple[str, ...]:
     """Return a command that runs one or the other line, as a shell would."""
     return ("/bin/sh", "-c", f"case {{version}} in base) {_line(base)};; head) {_line(head)};; esac")
 
 
-def in_version(command: str, below: str) -> CommandTrial:
+def worktree_command(command: str, below: str) -> CommandTrial:
     """Return the same command in a folder of each version, or in `below` within it.
 
     Raises

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from trialwise.analysis.results import Analysis
 from trialwise.kinds import kinds, part
 from trialwise.report.document import Block, Chapter, Figures, Table
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.notes import Note
 
 
@@ -17,7 +17,7 @@ class Words:
     `sheets` collects the data of figures.
     """
 
-    def __init__(self, analysis: Analysis, sheets: dict[str, Sheet]) -> None:
+    def __init__(self, analysis: Analysis, sheets: dict[str, ColumnData]) -> None:
         self.analysis = analysis
         self.sheets = sheets
 
@@ -46,7 +46,7 @@ class Words:
         return ()
 
 
-def words_of(analysis: Analysis, sheets: dict[str, Sheet] | None = None) -> Words:
+def words_of(analysis: Analysis, sheets: dict[str, ColumnData] | None = None) -> Words:
     """Return the parts of the kind of an analysis; imported runs over paths count as kind path."""
     kind = analysis.plan.kind if analysis.plan else "path" if analysis.path else ""
     table = kinds().get(kind)

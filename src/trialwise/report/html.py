@@ -18,7 +18,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.document import Document
 from trialwise.report.documents import order_page as order_pages
 from trialwise.report.documents import report as reports
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.plan_tables import trials_text
 from trialwise.report.render.html import html
 from trialwise.visible import visible_lines
@@ -41,7 +41,7 @@ def html_report(
 
     `pairs` is a CSV table of all pairs of treatments that `verdicts` compares; the page includes it as a file.
     """
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     document = reports.document(analysis, sheets, order, verdicts, pairs)
     methods = "as in the TriScale paper" if analysis.method == "paper" else "Trialwise's defaults"
     counts = {"treatment": len(analysis.treatments), "metric": len(analysis.metrics)}
@@ -60,7 +60,7 @@ def html_report(
 
 def order_page(view: OrderSummary) -> str:
     """Return the page of `trialwise order`: the report's chapter by itself."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     source = view.found.source if view.found else ""
     return page(
         order_pages.whole(view, sheets),
@@ -74,7 +74,7 @@ def order_page(view: OrderSummary) -> str:
 
 def page(
     document: Document,
-    sheets: Mapping[str, Sheet],
+    sheets: Mapping[str, ColumnData],
     *,
     title: str,
     heading: str = "",

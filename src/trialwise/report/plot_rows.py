@@ -117,7 +117,7 @@ def series_starts(found: MetricAnalysis) -> list[Row]:
 def order_words(analysis: Analysis) -> tuple[str, str]:
     """Return the title of the axis of trials in order, and what can be seen along it."""
     if analysis.plan is not None:
-        return "trial, in the order of the plan", "Look for drift, steps and outliers."
+        return "trial, in the order of the plan", "Style for drift, steps and outliers."
     return (
         "trial, in the order of the table",
         "They stand as in the table, or as --order says: drift and steps mean something only if they ran in that order.",

@@ -18,8 +18,8 @@ from trialwise.report.figures.metric import figures
 from trialwise.report.figures.order import order_figures
 from trialwise.report.figures.paint import write_all
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import styles
 from trialwise.report.plot_rows import labels
 from trialwise.report.render.typst import pdf
 
@@ -46,7 +46,7 @@ def print_figures(
     OSError
         The folder cannot be created or written.
     """
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     written = write_all(_all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
     if kind == "pdf" and paper.has_document(analysis):
         report = paper.document(analysis, sheets, version, verdicts)
@@ -63,24 +63,27 @@ def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Pat
     OSError
         The folder cannot be created or written.
     """
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     figures = (figure for group in order_figures(view, {}, sheets) for figure in group.figures)
     return write_all(figures, sheets, folder, kind)
 
 
 def _all_figures(
-    analysis: Analysis, order: OrderSummary | None, verdicts: VerdictSummary | None, sheets: dict[str, Sheet]
+    analysis: Analysis,
+    order: OrderSummary | None,
+    verdicts: VerdictSummary | None,
+    sheets: dict[str, ColumnData],
 ) -> Iterator[Figure]:
     names = labels(analysis)
     if analysis.path is not None:
-        board = PathBoard(analysis, analysis.path, sheets)
-        yield from (figure for _, variants in printed_planes(board) for figure in variants)
-        if found := delays_figure(board):
+        context = PathBoard(analysis, analysis.path, sheets)
+        yield from (figure for _, variants in printed_planes(context) for figure in variants)
+        if found := delays_figure(context):
             yield found
     for metric in analysis.metrics:
         yield from figures(analysis, metric, sheets)
     if analysis.estimation is not None:
-        yield from estimation_figures(analysis.estimation, looks(analysis), names, sheets)
+        yield from estimation_figures(analysis.estimation, styles(analysis), names, sheets)
     if verdicts is not None:
         for group in verdict_figures(verdicts, names, sheets):
             yield from group.figures

@@ -24,7 +24,7 @@ from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderTrials
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis
-from trialwise.analysis.stopping.sentences import what_lifts
+from trialwise.analysis.stopping.sentences import remedy
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
@@ -150,7 +150,7 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None =
     `watch` and `told` as in `analyse`.
     """
     stopping = stopping_state(ExperimentDirectory(latest(path)), watch, told)
-    lifts = stopping and what_lifts(stopping)
+    lifts = stopping and remedy(stopping)
     try:
         with opened(path) as (experiment, directory, ledger):
             pairs = comparisons(experiment)

@@ -185,7 +185,7 @@ class _Session:
         """Run what is wanted, and report how it ended."""
         alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
         ending = self._here(executor) if alone else self._on_workers()
-        tell(self.observers, SessionEnded(ending.word))
+        tell(self.observers, SessionEnded(ending.reason))
         ledger = self.ledger
         failed = len(unsuccessful(self.experiment, ledger))
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
@@ -205,7 +205,7 @@ class _Session:
         if change:
             tell(self.observers, EnvironmentChanged(change))
         ending = runner.run(self.interruption)
-        keeper.close(ledger, ending.word)
+        keeper.close(ledger, ending.reason)
         return ending
 
     def _runner(self, keeper: SessionKeeper, executor: Executor | None) -> Runner | TaskRunner:

@@ -6,7 +6,7 @@ from itertools import product
 from trialwise.analysis.estimation.control_columns import KnownWorkloads
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.stopping.results import StoppingState
-from trialwise.analysis.stopping.sentences import what_lifts
+from trialwise.analysis.stopping.sentences import remedy
 from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.design.treatments import treatments
 from trialwise.execution.replay import recalled_together
@@ -52,7 +52,7 @@ def stopping_document(
     if found is None:
         return None
     values = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    return StoppingDocument(**values, lifts=what_lifts(found))
+    return StoppingDocument(**values, lifts=remedy(found))
 
 
 def stopping_state(

@@ -45,7 +45,7 @@ class TrialRequest(Task):
     """One trial to be executed on this machine.
 
     `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
-    `cancel` a file descriptor that becomes readable to abandon the trial. `inside` is a process whose namespaces
+    `cancel` a file descriptor that becomes readable to abandon the trial. `namespace_pid` is a process whose namespaces
     the trial is to run in, if any. `session` is the number of the runner's run that it belongs to. `follow` requests
     the files that the trial runs and reads.
     """
@@ -53,7 +53,7 @@ class TrialRequest(Task):
     scratch: Path
     marker: str
     cancel: int
-    inside: int | None = None
+    namespace_pid: int | None = None
     session: int = 1
     follow: bool = False
 
@@ -144,7 +144,7 @@ class ComputedKind:
 class KeepsProcesses(Protocol):
     """A kind of trial whose processes outlive a trial."""
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End them: no further trial comes for now."""
         ...
 

@@ -199,7 +199,7 @@ class _Execution:
             counters=wanted.perf,
             cpus=wanted.cpus,
             isolate=self.trial.isolate,
-            inside=self.request.inside,
+            namespace_pid=self.request.namespace_pid,
             follow=self.request.follow,
         )
         self.notes.append(run.followed or b"")
@@ -227,7 +227,7 @@ class _Execution:
                 directory=self.directory,
                 timeout=SIDE_COMMAND_SECONDS,
                 cancel=self.request.cancel,
-                inside=self.request.inside,
+                namespace_pid=self.request.namespace_pid,
                 follow=self.request.follow,
             )
         except TrialError as error:

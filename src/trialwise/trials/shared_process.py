@@ -51,7 +51,7 @@ class SharedProcess:
         An empty folder for its pipes and its output; `end` removes it.
     environment, directory
         Its environment and working directory.
-    cpus, isolate, inside
+    cpus, isolate, namespace_pid
         As for `starting.start`.
 
     Raises
@@ -70,7 +70,7 @@ class SharedProcess:
         directory: Path,
         cpus: Sequence[int] = (),
         isolate: Sequence[str] = (),
-        inside: int | None = None,
+        namespace_pid: int | None = None,
     ) -> None:
         self.name = name
         self._folder = folder
@@ -91,7 +91,7 @@ class SharedProcess:
                     cancel=self._asked,
                     cpus=cpus,
                     isolate=isolate,
-                    inside=inside,
+                    namespace_pid=namespace_pid,
                 )
             except TrialError as error:
                 self._problem = error

@@ -84,7 +84,7 @@ class SharedPythonKind(PythonKind):
             return _answered(request.experiment, json.loads(answer), counted, told)
         return _unanswered(request.experiment, process, answer, began, told)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End all processes."""
         for process in self._processes.values():
             process.let_go()
@@ -93,9 +93,9 @@ class SharedPythonKind(PythonKind):
         self._processes.clear()
 
     def _process(self, request: TrialRequest) -> SharedProcess:
-        span = request.session, request.series, request.inside
+        span = request.session, request.series, request.namespace_pid
         if span != self._span:
-            self.leave()
+            self.close()
             self._span = span
         key = _key(request.experiment, request.factors)
         known = self._processes.get(key)
@@ -120,7 +120,7 @@ class SharedPythonKind(PythonKind):
             directory=experiment.folder / fill(trial.directory, request.places),
             cpus=experiment.instrumentation.cpus,
             isolate=trial.isolate,
-            inside=request.inside,
+            namespace_pid=request.namespace_pid,
         )
 
 

@@ -100,7 +100,7 @@ class SimulationKind:
         """Simulate one trial, in any process."""
         return _computed(task, None, None)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End ns-3 if this thread has started it."""
         ns3_process().end()
 

@@ -47,7 +47,7 @@ def start(
     counters: Sequence[str] = (),
     cpus: Sequence[int] = (),
     isolate: Sequence[str] = (),
-    inside: int | None = None,
+    namespace_pid: int | None = None,
     follow: bool = False,
 ) -> CommandResult:
     """Run a program to its end.
@@ -68,7 +68,7 @@ def start(
         Bytes of standard output kept.
     counters, cpus, isolate
         What is counted, the CPUs that it is pinned to (none: any), and the namespaces that it gets for itself.
-    inside
+    namespace_pid
         A process whose namespaces it enters first.
     follow
         Whether to note which programs it starts.
@@ -90,7 +90,7 @@ def start(
             cpus=cpus or None,
             counters=counters,
             isolate=isolate,
-            inside=inside,
+            inside=namespace_pid,
             follow=follow,
             cancel_fd=cancel,
         )
@@ -107,7 +107,7 @@ def start_beside(
     directory: Path,
     timeout: float | None,
     cancel: int,
-    inside: int | None = None,
+    namespace_pid: int | None = None,
     follow: bool = False,
 ) -> Beside | CommandResult:
     """Run a command beside trials to its end; processes it leaves running live on until `end_left` is called with its marker.
@@ -115,14 +115,14 @@ def start_beside(
     Inside a namespace it is supervised like a trial, and processes it leaves running are ended with it; elsewhere it cannot be
     followed. The parameters and exceptions are those of `start`.
     """
-    if inside is not None:
+    if namespace_pid is not None:
         return start(
             words,
             environment=environment,
             directory=directory,
             timeout=timeout,
             cancel=cancel,
-            inside=inside,
+            namespace_pid=namespace_pid,
             follow=follow,
         )
     try:

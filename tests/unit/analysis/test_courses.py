@@ -8,7 +8,7 @@ import pytest
 from tests.stopping_data import Filled, experiment_of, rows_of
 
 from trialwise import statistics as st
-from trialwise.analysis.stopping.sentences import controls_text, open_texts, too_many, what_lifts
+from trialwise.analysis.stopping.sentences import controls_text, open_texts, remedy, too_many
 from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.seeds import seed_of
@@ -159,7 +159,7 @@ def test_more_than_there_is_room_for_is_said_at_the_first_look():
     assert "and there are 200: ask for a wider interval, or raise max_trials" in warning
     state = filled.run_until_it_stops()
     assert state.reason == "max_trials is reached (200 rounds): 0 of 1 claim known"
-    assert "--extend" in what_lifts(state)
+    assert "--extend" in remedy(state)
 
 
 def test_what_is_far_out_of_reach_ends_at_the_first_look_and_goes_on_once_it_is_lifted():
@@ -169,7 +169,7 @@ def test_what_is_far_out_of_reach_ends_at_the_first_look_and_goes_on_once_it_is_
     assert (state.rounds, state.out_of_reach, state.decided) == (30, True, False)
     assert state.reason == "what is asked for takes over 10 times max_trials, at best: 0 of 1 claim known"
     assert "would take about" in state.warnings[0]
-    assert "goes on from here, and nothing is lost" in what_lifts(state)
+    assert "goes on from here, and nothing is lost" in remedy(state)
     wider = Filled(experiment_of(MEAN, f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'), a=a)
     assert wider.run_until_it_stops().decided
     more = Filled(experiment_of(fine, f"{GEOMETRIC}\nmax_trials = 200000", sides='"a"'), a=a[:30])

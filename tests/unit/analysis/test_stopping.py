@@ -9,7 +9,7 @@ from tests.stopping_data import Filled, experiment_of, simulated_pair
 from trialwise import statistics as st
 from trialwise.analysis.stopping.differences import verdict_at_any_time
 from trialwise.analysis.stopping.elapsed import Elapsed
-from trialwise.analysis.stopping.sentences import open_texts, what_lifts
+from trialwise.analysis.stopping.sentences import open_texts, remedy
 from trialwise.experiment.model import Extent
 from trialwise.store.records import TrialRow
 
@@ -51,7 +51,7 @@ def test_an_interval_that_came_out_too_wide_ends_the_run_and_is_reported():
     assert not state.decided
     assert "judged once: 0 of 1 claim known" in state.reason
     assert state.claims[0].width > state.claims[0].target
-    assert "begin anew" in what_lifts(state)
+    assert "begin anew" in remedy(state)
 
 
 def test_more_trials_change_nothing_after_the_verdict():
@@ -98,7 +98,7 @@ def test_a_pilot_that_forecasts_far_more_than_there_is_room_for_ends_the_run(pre
     state = filled.run_until_it_stops()
     assert (state.rounds, state.phase, state.out_of_reach) == (20, "fresh", True)
     assert "takes over 10 times max_trials, at best" in state.reason
-    assert "wider precision" in what_lifts(state)
+    assert "wider precision" in remedy(state)
 
 
 def test_a_difference_may_turn_out_large_and_is_never_out_of_reach():

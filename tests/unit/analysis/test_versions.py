@@ -8,7 +8,7 @@ import pytest
 from trialwise import statistics as st
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
-from trialwise.experiment.ab_experiment import either, in_version, margin_of, metric_of, two_versions
+from trialwise.experiment.ab_experiment import either, margin_of, metric_of, two_versions, worktree_command
 from trialwise.experiment.model import Extent, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.reading import parse_experiment
@@ -118,7 +118,9 @@ def test_one_worse_metric_fails_all():
     [("sleep 1", "./prog --x=1"), ("a=1 sleep 1", "cd x && ./y"), ("awk '{print $1}' f", "echo ${HOME}")],
 )
 def test_commands_are_run_as_they_are_written(base, head):
-    experiment = two_versions("ab", Path("/nowhere"), in_version("x", ""), [TIME], rounds=5, warmup=1, seed=1)
+    experiment = two_versions(
+        "ab", Path("/nowhere"), worktree_command("x", ""), [TIME], rounds=5, warmup=1, seed=1
+    )
     words = either(base, head)
     for version in ("base", "head"):
         text = fill(words[2], {"version": version})

@@ -18,7 +18,7 @@ def test_the_example_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert new() == 0
     assert "next: trialwise plan experiment.toml" in capsys.readouterr().out
     result = study.run(tmp_path / "experiment.toml")
-    assert result.ending.word == "complete"
+    assert result.ending.reason == "complete"
     assert result.counts == {"finished": 15}
 
 

@@ -148,7 +148,7 @@ def test_what_a_reset_starts_lives_through_trials_until_the_next_and_no_longer_t
         assert machine.reset(experiment, row, MARKER, place.cancel) is None
         assert isinstance(_command(tasks, f"trial-{number}", "true"), RemoteRun)
         assert alive() == expected
-    machine.leave()
+    machine.close()
     assert alive() == [False, False]
 
 

@@ -40,7 +40,7 @@ SPAN = """span = "2h"
 
 def test_the_plan_is_run_trial_by_trial(tmp_path: Path):
     run = FakeRun(tmp_path, FILE, lasts=20)
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     assert [row.status for row in run.rows()] == ["finished"] * 6
     first, *_ = run.kind.began
     assert run.kind.began == [first + 20 * number for number in range(6)]
@@ -49,7 +49,7 @@ def test_the_plan_is_run_trial_by_trial(tmp_path: Path):
 def test_a_machine_settles_after_each_reset(tmp_path: Path):
     run = FakeRun(tmp_path, FILE + RESET)
     run.host.reset_takes = 30
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     assert run.clock.waited == [90] * 6
     between = [began - reset for reset, began in zip(run.host.resets, run.kind.began, strict=True)]
     assert between == pytest.approx([120] * 6)
@@ -58,14 +58,14 @@ def test_a_machine_settles_after_each_reset(tmp_path: Path):
 def test_a_reset_that_fails_ends_the_run_and_the_trial_stays_planned(tmp_path: Path):
     run = FakeRun(tmp_path, FILE + RESET)
     run.host.problem = "exit code 1"
-    assert (run.go().word, run.kind.began) == ("reset failed", [])
+    assert (run.go().reason, run.kind.began) == ("reset failed", [])
     assert {row.status for row in run.rows()} == {"planned"}
     assert ("reset failed", "exit code 1") in run.events()
 
 
 def test_rounds_that_are_due_later_are_waited_for(tmp_path: Path):
     run = FakeRun(tmp_path, FILE + SPAN, lasts=60)
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     planned = [row.planned_start for row in run.rows() if row.position == 1]
     begun = run.kind.began[::2]
     assert None not in planned
@@ -79,10 +79,10 @@ def test_a_request_while_it_waits_ends_the_run_before_the_next_trial(tmp_path: P
     run = FakeRun(tmp_path, FILE + RESET)
     asked = run.clock.realtime + 1e9
     run.clock.realtime = asked - 45
-    assert run.go(requests=[asked]).word == "interrupted"
+    assert run.go(requests=[asked]).reason == "interrupted"
     assert run.kind.began == []
     assert {row.status for row in run.rows()} == {"planned"}
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     assert len(run.kind.began) == 6
 
 
@@ -98,7 +98,7 @@ def test_a_machine_that_slept_and_a_clock_that_was_set_are_written_down(tmp_path
 
     run.script = script
     run.__post_init__()
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     told = [text for kind, text in run.events() if kind == "clock"]
     assert told == [
         "the machine slept for 1min 30s, before or during trial 2",
@@ -112,7 +112,7 @@ def test_failures_and_what_is_given_up_stay_on_record(tmp_path: Path):
         FILE,
         script=lambda request: {"status": "failed", "reason": "no"} if request.number == 3 else {},
     )
-    assert run.go().word == "complete"
+    assert run.go().reason == "complete"
     assert [row.status for row in run.rows()] == ["finished"] * 2 + ["failed"] + ["finished"] * 3
     assert run.rows()[2].reason == "no"
 
@@ -130,7 +130,7 @@ class After:
 def test_a_rule_is_asked_before_each_round_and_what_is_left_stays_planned(tmp_path: Path):
     run = FakeRun(tmp_path, FILE)
     ending = run.go(stopping=After(2))
-    assert (ending.word, ending.text) == ("stopped", "enough")
+    assert (ending.reason, ending.text) == ("stopped", "enough")
     assert [row.status for row in run.rows()] == ["finished"] * 4 + ["planned"] * 2
 
 
@@ -142,6 +142,6 @@ def test_more_rounds_go_on_with_the_sequence_and_fewer_are_refused(tmp_path: Pat
     with pytest.raises(PlanError, match="can only become longer"):
         run.go(extend=True)
     run.text = FILE.replace("rounds = 3", "rounds = 5")
-    assert run.go(extend=True).word == "complete"
+    assert run.go(extend=True).reason == "complete"
     after = [(row.factors, row.seed) for row in run.rows()]
     assert (after[:6], len(after)) == (before, 10)

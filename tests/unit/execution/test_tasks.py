@@ -50,7 +50,7 @@ def test_the_rule_hears_every_trial_before_it_is_asked_and_what_lies_beyond_the_
     rules = {jobs: EndAt(6) for jobs in (1, 3)}
     for jobs, rule in rules.items():
         result = run(f"jobs-{jobs}", jobs=jobs, stopping=rule, observers=[rule])
-        assert (result.ending.word, result.ending.text) == ("stopped", "enough")
+        assert (result.ending.reason, result.ending.text) == ("stopped", "enough")
         assert result.counts == {"finished": 10, "planned": 30}
     assert rules[1] == rules[3]
     assert rules[3].heard == list(range(1, 11))
@@ -62,7 +62,7 @@ def test_a_rule_by_results_comes_to_the_same_end_and_so_does_one_that_goes_on(tm
     task_trials.write(tmp_path, rounds=300, stop="12%")
     first, second = run("one", jobs=1), run("three", jobs=3)
     assert first.ending == second.ending
-    assert first.ending.word == "stopped"
+    assert first.ending.reason == "stopped"
     assert 40 < first.counts["finished"] < 500
     assert facts(tmp_path / "one") == facts(tmp_path / "three")
     assert run("three", jobs=2).ending == first.ending
@@ -90,7 +90,7 @@ def test_a_request_to_stop_ends_after_what_is_in_hand_and_the_next_run_goes_on(t
 
     assert threading.current_thread() is threading.main_thread()
     first = run("stopped", DrawnKind(seconds=0.01), jobs=2, observers=[Stopper()])
-    assert first.ending.word == "interrupted"
+    assert first.ending.reason == "interrupted"
     assert 11 <= first.counts["finished"] < 80
     assert set(first.counts) == {"finished", "planned"}
     assert children() == []
@@ -110,7 +110,7 @@ def test_a_second_request_does_not_wait_for_long_trials(tmp_path: Path, run):
 
     begun = time.monotonic()
     result = run("stopped", DrawnKind(seconds=300), jobs=2, observers=[Stopper()])
-    assert (result.ending.word, result.counts) == ("interrupted", {"planned": 40})
+    assert (result.ending.reason, result.counts) == ("interrupted", {"planned": 40})
     assert time.monotonic() - begun < 60
     assert children() == []
 
@@ -118,7 +118,7 @@ def test_a_second_request_does_not_wait_for_long_trials(tmp_path: Path, run):
 def test_a_part_of_the_plan_leaves_the_rest_planned(tmp_path: Path, run):
     task_trials.write(tmp_path)
     result = run("part", jobs=2, only=["scale=2"])
-    assert (result.ending.word, result.counts) == ("stopped", {"finished": 20, "planned": 20})
+    assert (result.ending.reason, result.counts) == ("stopped", {"finished": 20, "planned": 20})
     assert run("part", jobs=2).counts == {"finished": 40}
     run("one", jobs=1)
     assert facts(tmp_path / "one") == facts(tmp_path / "part")

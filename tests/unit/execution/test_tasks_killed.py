@@ -128,7 +128,7 @@ def test_a_stopped_process_keeps_nobody_from_stopping_the_run(tmp_path: Path, ru
                 signal.raise_signal(signal.SIGINT)
 
     result = run("stopped", DrawnKind(size=LARGE), jobs=2, observers=[Stopper()])
-    assert result.ending.word == "interrupted"
+    assert result.ending.reason == "interrupted"
     assert children() == []
 
 

@@ -24,8 +24,8 @@ from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import styles
 from trialwise.report.latex import latex_files
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
@@ -120,7 +120,7 @@ def test_a_sentence_says_estimand_interval_level_n_and_method(simulated: Analysi
 
 def test_a_row_of_the_report_says_n_level_and_method(simulated: Analysis) -> None:
     assert simulated.estimation is not None
-    found = estimates.document(simulated.estimation, looks(simulated), labels(simulated), {})
+    found = estimates.document(simulated.estimation, styles(simulated), labels(simulated), {})
     table = next(table for table in found.tables if table.key == "estimates")
     titles = [column.title for column in table.columns]
     for one, row in zip(simulated.estimation.estimates, table.rows, strict=True):
@@ -137,7 +137,7 @@ def test_the_methods_are_those_of_the_numbers_there_are(simulated: Analysis) -> 
 
 def test_an_estimand_looks_the_same_in_every_figure(simulated: Analysis) -> None:
     assert simulated.estimation is not None
-    found = estimation_figures(simulated.estimation, looks(simulated), labels(simulated), {})
+    found = estimation_figures(simulated.estimation, styles(simulated), labels(simulated), {})
     seen: dict[str, set[tuple[str, str]]] = {}
     for figure in found:
         for encoding in _encodings(figure.spec):
@@ -217,14 +217,14 @@ def test_without_estimates_there_are_no_such_figures(simulated: Analysis, tmp_pa
 
 def printed(analysis: Analysis, verdicts: VerdictSummary | None = None) -> dict[str, dict[str, Any]]:
     """The tables of the printed report by their captions."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     data = typst_data(paper.document(analysis, sheets, "1.2.3", verdicts), sheets, "a title")
     return {_text(block["caption"]): block for block in data["blocks"] if block["kind"] == "table"}
 
 
 def said(analysis: Analysis, verdicts: VerdictSummary | None = None) -> list[str]:
     """The sentences of the printed report."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     data = typst_data(paper.document(analysis, sheets, "1.2.3", verdicts), sheets, "a title")
     return [_text(block["text"]) for block in data["blocks"] if block["kind"] in ("note", "heading")]
 
@@ -290,7 +290,7 @@ def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: V
 
 def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: Analysis) -> None:
     assert looked_at.estimation is not None
-    found = estimates.document(looked_at.estimation, looks(looked_at), labels(looked_at), {})
+    found = estimates.document(looked_at.estimation, styles(looked_at), labels(looked_at), {})
     controls = next(table for table in found.tables if table.key == "controls")
     place = [column.title for column in controls.columns].index("warnings")
     rows = [plain(row[place]) for row in controls.rows]
@@ -335,7 +335,7 @@ def test_figures_with_bars_say_of_which_level(simulated: Analysis) -> None:
     assert (
         plain(size_table(sized, {}).caption).replace("\u00a0", " ").endswith("95 % intervals, each by itself")
     )
-    figures = estimation_figures(sized, looks(simulated), labels(simulated), {})
+    figures = estimation_figures(sized, styles(simulated), labels(simulated), {})
     barred = {one.key: one.caption for one in figures if one.key != "phases"}
     assert {key.partition("-")[0] for key in barred} == {"estimates", "slowdowns", "duration"}
     for key, caption in barred.items():

@@ -25,7 +25,7 @@ from trialwise.exchange.order_json import order_document
 from trialwise.report.document import Figure, Heading, Note, plain
 from trialwise.report.documents import order
 from trialwise.report.figures.order import order_figures
-from trialwise.report.figures.plot_data import Sheet, unpacked
+from trialwise.report.figures.plot_data import ColumnData, unpacked
 from trialwise.report.html import html_report, order_page
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
@@ -91,7 +91,7 @@ class Drawn:
 
 
 def named(view: OrderSummary) -> dict[str, Drawn]:
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     found: dict[str, Drawn] = {}
     for group in order_figures(view, {}, sheets):
         for figure in group.figures:

@@ -22,8 +22,8 @@ from trialwise.report.figures import axes as path_axes
 from trialwise.report.figures import path_labels
 from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures, printed_planes
-from trialwise.report.figures.plot_data import Sheet, unpacked
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData, unpacked
+from trialwise.report.figures.styles import styles
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
@@ -101,12 +101,12 @@ def test_captions_state_level_method_and_n(asked: Analysis, tmp_path: Path) -> N
 
 
 def test_the_delay_axis_is_reversed_and_the_data_are_there(asked: Analysis) -> None:
-    board = board_of(asked)
-    for figure in (*plane_figures(board), *course_figures(board)):
+    context = board_of(asked)
+    for figure in (*plane_figures(context), *course_figures(context)):
         named = set(re.findall(r'"data": \{"name": "(\w+)"\}', json.dumps(figure.spec)))
-        assert named <= set(board.sheets)
+        assert named <= set(context.sheets)
         assert named
-    for figure in plane_figures(board):
+    for figure in plane_figures(context):
         scales = [
             layer["encoding"]["x"].get("scale")
             for layer in figure.spec["layer"]
@@ -131,7 +131,7 @@ def test_an_experiment_without_packets_or_valid_trials_has_a_page(tmp_path: Path
     assert "2 trials are not valid" in page
     assert "No valid trial of cubic." in page
     assert len(analyze.document(late).evidence) > 2
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     assert pdf(paper.document(late, sheets, "1"), sheets, "late").startswith(b"%PDF")
 
 
@@ -145,8 +145,8 @@ def test_a_report_of_many_trials_stays_small(tmp_path: Path) -> None:
 
 
 def test_a_scheme_has_one_colour_on_all_paths_and_shapes_tell_treatments_apart(asked: Analysis) -> None:
-    seen = looks(asked)
-    colours = {name: look.colour for name, look in seen.items()}
+    seen = styles(asked)
+    colours = {name: style.colour for name, style in seen.items()}
     assert {colours[f"scheme=cubic rate={rate}"] for rate in RATES} == {"#0072B2"}
     assert len({colours[f"scheme=bbr rate={rate}"] for rate in RATES}) == 1
     assert colours["scheme=bbr rate=12Mbit/s"] != "#0072B2"
@@ -168,7 +168,7 @@ def test_the_printed_report_is_whole_and_short(tmp_path: Path) -> None:
     folder = write_paths(
         tmp_path / "results", schemes=("cubic", "bbr", "reno"), rounds=9, flows=2, invalid=(3,)
     )
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     document = paper.document(analyse_paths(folder, all_trials=True), sheets, "1.2.3")
     assert [chapter.key for chapter in document.chapters] == ["plane", "tables", "trials"]
     drawn = {figure.file for figure in document.figures}
@@ -186,7 +186,7 @@ def test_the_printed_report_can_be_read_as_text(asked: Analysis, tmp_path: Path)
         pytest.skip("pdftotext is not installed")
     assert asked.path is not None
     short = dataclasses.replace(asked.path, series=asked.path.series[:4])
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     document = paper.document(dataclasses.replace(asked, path=short), sheets, "1.2.3")
     (tmp_path / "report.pdf").write_bytes(pdf(document, sheets, "paths – report"))
     done = subprocess.run(
@@ -204,8 +204,8 @@ def test_the_printed_report_can_be_read_as_text(asked: Analysis, tmp_path: Path)
 
 
 def test_planes_are_printed_in_both_variants_of_pantheon_too(asked: Analysis) -> None:
-    board = board_of(asked)
-    figures = {figure.file: figure for _, variants in printed_planes(board) for figure in variants}
+    context = board_of(asked)
+    figures = {figure.file: figure for _, variants in printed_planes(context) for figure in variants}
     names = list(figures)
     assert names == [
         "plane-0",
@@ -216,7 +216,7 @@ def test_planes_are_printed_in_both_variants_of_pantheon_too(asked: Analysis) ->
         "plane-mean-1",
     ]
     name = figures["plane-mean-0"].spec["layer"][0]["data"]["name"]
-    shown = {(row["delay"], row["throughput"]) for row in unpacked(board.sheets[name])}
+    shown = {(row["delay"], row["throughput"]) for row in unpacked(context.sheets[name])}
     assert asked.path is not None
     regions = asked.path.planes[0].regions
     wanted = {(float(f"{one.mean_delay:.7g}"), float(f"{one.mean_throughput:.7g}")) for one in regions}

@@ -46,7 +46,7 @@ def _claims(number: int) -> str:
     return "1 claim" if number == 1 else f"{number} claims"
 
 
-def what_lifts(state: StoppingState) -> str | None:
+def remedy(state: StoppingState) -> str | None:
     """Give the remedy for undecided claims, once the experiment has ended."""
     if state.decided or state.reason is None:
         return None

@@ -83,17 +83,17 @@ class DaskExecutor:
         """Return the machines whose processes were recently seen connected to the scheduler."""
         return self._nodes
 
-    def submit(self, ticket: int, batch: Batch) -> None:
+    def submit(self, batch_id: int, batch: Batch) -> None:
         """Submit a batch to the scheduler."""
         future: Any = self._client.submit(
             compute_on_node,
             pickle.dumps(batch),
             self._files.of(batch),
-            key=f"trials-{id(self):x}-{ticket}",
+            key=f"trials-{id(self):x}-{batch_id}",
             pure=False,
         )
-        self._futures[ticket] = future
-        future.add_done_callback(partial(self._fetchers.submit, self._fetch, ticket))
+        self._futures[batch_id] = future
+        future.add_done_callback(partial(self._fetchers.submit, self._fetch, batch_id))
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
         """Return what has come back, and check from time to time which nodes are present."""
@@ -112,15 +112,15 @@ class DaskExecutor:
         self._futures.clear()
         self._fetchers.shutdown(wait=False, cancel_futures=True)
 
-    def _fetch(self, ticket: int, future: _Future) -> None:
+    def _fetch(self, batch_id: int, future: _Future) -> None:
         try:
-            self._back.put(Delivery(ticket, future.result()))
+            self._back.put(Delivery(batch_id, future.result()))
         except KilledWorker as error:
             last = urlsplit(error.last_worker.address).hostname
             times = error.allowed_failures + 1
             self._back.put(
                 Delivery(
-                    ticket,
+                    batch_id,
                     None,
                     f"{times} processes of nodes ended while they computed it, at last on {last}",
                 )
@@ -135,7 +135,7 @@ class DaskExecutor:
             raise _connection_lost() from found
         if isinstance(found, BaseException):
             raise found
-        self._futures.pop(found.ticket).release()
+        self._futures.pop(found.batch_id).release()
         return found
 
     def _look_now_and_then(self) -> None:

@@ -20,9 +20,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The result of the batch handed out as `ticket`; without `computed` it is lost, and `reason` says how."""
+    """The result of the batch handed out as `batch_id`; without `computed` it is lost, and `reason` says how."""
 
-    ticket: int
+    batch_id: int
     computed: Computed | None
     reason: str = ""
 
@@ -38,7 +38,7 @@ class Executor(Protocol):
         """Return the nodes present now."""
         ...
 
-    def submit(self, ticket: int, batch: Batch) -> None:
+    def submit(self, batch_id: int, batch: Batch) -> None:
         """Have a batch computed; its result is delivered once."""
         ...
 

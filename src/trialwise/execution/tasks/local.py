@@ -34,7 +34,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    ticket: int
+    batch_id: int
     batch: Batch
 
 
@@ -54,11 +54,11 @@ class LocalExecutor:
         """Return this machine alone."""
         return (Node(NAME, self._jobs),)
 
-    def submit(self, ticket: int, batch: Batch) -> None:
+    def submit(self, batch_id: int, batch: Batch) -> None:
         """Give a batch to the process that holds the fewest."""
         if len(self._processes) < self._jobs:
             self._processes.append(_Process())
-        min(self._processes, key=lambda process: len(process.held)).give(_Held(ticket, batch))
+        min(self._processes, key=lambda process: len(process.held)).give(_Held(batch_id, batch))
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
         """Return what has come back; batches that waited behind a lost one go to other processes."""
@@ -74,15 +74,15 @@ class LocalExecutor:
     def _collect(self, process: _Process) -> Iterator[Delivery]:
         lives = process.take_in()
         for computed in process.results():
-            yield Delivery(process.held.popleft().ticket, computed)
+            yield Delivery(process.held.popleft().batch_id, computed)
         if lives:
             return
         self._processes.remove(process)
         reason = process.end()
         if process.held:
-            yield Delivery(process.held.popleft().ticket, None, reason)
+            yield Delivery(process.held.popleft().batch_id, None, reason)
         for held in process.held:
-            self.submit(held.ticket, held.batch)
+            self.submit(held.batch_id, held.batch)
 
 
 class _Process:

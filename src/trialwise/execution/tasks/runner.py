@@ -69,7 +69,7 @@ class TaskRunner:
         self._book = NodeAccounting(ledger, self._tell)
         self._window = Window([row for row in ledger.trials("planned") if matches(row.factors, only)])
         self._pacing = Pacing()
-        self._tickets = count(1)
+        self._batch_ids = count(1)
         self._flights: dict[int, list[int]] = {}
         self._round: tuple[int, int, bool] | None = None
         self._pending: list[Ended] = []
@@ -126,13 +126,13 @@ class TaskRunner:
             window.has_lost or (window.remaining and window.ahead < pacing.window(cores, size))
         ):
             places = window.hand_out(size, self._now())
-            ticket = next(self._tickets)
-            self._flights[ticket] = places
+            batch_id = next(self._batch_ids)
+            self._flights[batch_id] = places
             tasks = tuple(self._task(window.row(place)) for place in places)
-            self._executor.submit(ticket, Batch(self._kind, tasks))
+            self._executor.submit(batch_id, Batch(self._kind, tasks))
 
     def _receive(self, delivery: Delivery) -> None:
-        places = self._flights.pop(delivery.ticket)
+        places = self._flights.pop(delivery.batch_id)
         if delivery.computed is None:
             hopeless = self._window.lose(places)
             reason = f"{delivery.reason} ({MAX_LOSSES} times)"

@@ -137,11 +137,11 @@ class RemoteMachine:
         return None if problem is None else f"{self.worker}: {problem}"
 
     @property
-    def inside(self) -> int | None:
+    def namespace_pid(self) -> int | None:
         """Return None: a fresh namespace works on this machine only."""
         return None
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End processes that the last reset left running there."""
         if self._marker_of_resets is not None:
             with contextlib.suppress(WorkerError):  # it is lost, which has been reported

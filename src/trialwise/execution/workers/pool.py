@@ -88,7 +88,7 @@ def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
 def _common_ending(endings: Sequence[Ending]) -> Ending:
     """Return the most important ending, with what its workers say."""
     for word in ("interrupted", "worker lost", "reset failed", "stopped"):
-        texts = [ending.text for ending in endings if ending.word == word]
+        texts = [ending.text for ending in endings if ending.reason == word]
         if texts:
             return Ending(word, "; ".join(dict.fromkeys(texts)))
     return Ending("complete", "every planned trial of every worker has come to an end")
@@ -172,7 +172,7 @@ class Member:
         ready.check(kind, common.factors)
         keeper = SessionKeeper(common.directory, common.ledger, machine)
         ending = self._session(self._runner(kind, keeper, machine), keeper)
-        if ending.word != "reset failed":  # it may be gone; the next run drops what it still holds
+        if ending.reason != "reset failed":  # it may be gone; the next run drops what it still holds
             tasks.acknowledge()
         return ending
 
@@ -190,7 +190,7 @@ class Member:
         word = "worker lost"
         try:
             ending = runner.run(common.interruption)
-            word = ending.word
+            word = ending.reason
         finally:
             keeper.close(common.ledger, word)
         return ending
@@ -207,7 +207,7 @@ class Member:
             observers=[common.hub],
             only=common.only,
             blocks=self._lane.blocks,
-            place=place,
+            host=place,
         )
 
     def _tell(self, text: str) -> None:

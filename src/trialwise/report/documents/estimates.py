@@ -9,8 +9,8 @@ from trialwise.report.document import Block, Document, Figure, Figures, Heading,
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.estimation_text import duration_lines
 from trialwise.report.figures.estimation import estimation_figures
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import Look
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import Style
 from trialwise.report.numbers import counted
 
 _ESTIMANDS = (
@@ -20,7 +20,7 @@ _ESTIMANDS = (
 
 
 def document(
-    found: Estimation, looks: Mapping[str, Look], names: Mapping[str, str], sheets: dict[str, Sheet]
+    found: Estimation, styles: Mapping[str, Style], names: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Document:
     """Return the document of estimates; figures put their data into `sheets`, `names` are what treatments are called."""
     refused = [one for one in found.estimates if one.own.estimate is None]
@@ -35,7 +35,7 @@ def document(
         (
             *(Note((note,), "warning") for note in found.notes),
             *_listed("Refused", lines),
-            *_figures(estimation_figures(found, looks, names, sheets)),
+            *_figures(estimation_figures(found, styles, names, sheets)),
             *estimation_tables(found, names),
             *_listed("Duration of a trial", tuple(duration_lines(found.durations, names))),
         ),

@@ -22,7 +22,7 @@ from trialwise.report.document import (
 from trialwise.report.documents import order
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.order import left_out, order_figures
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.notes import order_notes
 from trialwise.report.numbers import Number, Rounding
 
@@ -51,7 +51,7 @@ _PAIR: _Columns = (*_EFFECT, ("n", "n", "nearest"))
 _LASTING: _Columns = (*_EFFECT, ("n after", "n_after", "nearest"), ("n before", "n_before", "nearest"))
 
 
-def whole(view: OrderSummary, sheets: dict[str, Sheet]) -> Document:
+def whole(view: OrderSummary, sheets: dict[str, ColumnData]) -> Document:
     """Return the document of a page of its own, with the methods; figures put their data into `sheets`."""
     found = document(view, sheets)
     chapters = (found.as_chapter("Order", PLACE), methods(order_notes(view)))
@@ -59,7 +59,7 @@ def whole(view: OrderSummary, sheets: dict[str, Sheet]) -> Document:
 
 
 def document(
-    view: OrderSummary, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
+    view: OrderSummary, sheets: dict[str, ColumnData], labels: Mapping[str, str] | None = None
 ) -> Document:
     """Return the document of a view; `labels` are what figures call treatments."""
     groups = tuple(order_figures(view, labels or {}, sheets))

@@ -17,8 +17,8 @@ from trialwise.report.document import Block, Chapter, Document, Figures, Note, t
 from trialwise.report.documents import analyze, estimates, stopping
 from trialwise.report.figures.path_plane import plane_name
 from trialwise.report.figures.paths import PathBoard, delays_figure, over_time_figures, printed_planes
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import styles
 from trialwise.report.numbers import counted, write
 from trialwise.report.path_sentences import invalid_sentences
 from trialwise.report.path_tables import path_paper_tables, path_tables
@@ -37,17 +37,17 @@ def has_document(analysis: Analysis) -> bool:
 
 
 def document(
-    analysis: Analysis, sheets: dict[str, Sheet], version: str, verdicts: VerdictSummary | None = None
+    analysis: Analysis, sheets: dict[str, ColumnData], version: str, verdicts: VerdictSummary | None = None
 ) -> Document:
     """Return the printed report; figures put their data into `sheets`, of `verdicts` it has what the experiment waits for."""
     facts = table_of("facts", "", ("", ""), list(_facts(analysis, version)))
-    board = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
+    context = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
     chapters = (
-        *([Chapter("plane", "Throughput and delay", tuple(_planes(board)))] if board else ()),
+        *([Chapter("plane", "Throughput and delay", tuple(_planes(context)))] if context else ()),
         *_estimates(analysis, sheets),
         *_stopping(verdicts),
         Chapter("tables", "Tables", tuple(_tables(analysis))),
-        *([Chapter("trials", "Trials over time", tuple(_courses(board)))] if board else ()),
+        *([Chapter("trials", "Trials over time", tuple(_courses(context)))] if context else ()),
     )
     kept = (chapter for chapter in chapters if chapter.blocks)
     description = (Note((analysis.description,)),) if analysis.description else ()
@@ -57,14 +57,14 @@ def document(
 # Chapters
 
 
-def _planes(board: PathBoard) -> Iterator[Block]:
-    for plane, figures in printed_planes(board):
+def _planes(context: PathBoard) -> Iterator[Block]:
+    for plane, figures in printed_planes(context):
         yield Figures(plane_name(plane), figures)
 
 
-def _estimates(analysis: Analysis, sheets: dict[str, Sheet]) -> Iterator[Chapter]:
+def _estimates(analysis: Analysis, sheets: dict[str, ColumnData]) -> Iterator[Chapter]:
     if analysis.estimation is not None:
-        found = estimates.document(analysis.estimation, looks(analysis), labels(analysis), sheets)
+        found = estimates.document(analysis.estimation, styles(analysis), labels(analysis), sheets)
         yield found.as_chapter("Estimates")
 
 
@@ -80,12 +80,12 @@ def _tables(analysis: Analysis) -> Iterator[Block]:
         yield failures.without_remarks  # exit codes and names of logs are no sentences
 
 
-def _courses(board: PathBoard) -> Iterator[Block]:
-    delays = delays_figure(board)
+def _courses(context: PathBoard) -> Iterator[Block]:
+    delays = delays_figure(context)
     drawn = [delays] if delays else []
-    shown = sorted(board.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
+    shown = sorted(context.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
     for series in shown:
-        drawn += over_time_figures(board, series)
+        drawn += over_time_figures(context, series)
     if drawn:
         yield Figures("", tuple(drawn))
 

@@ -30,8 +30,8 @@ from trialwise.report.documents import analyze, estimates, order_page, stopping
 from trialwise.report.documents import verdicts as comparisons
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.metric import figures
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import styles
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
@@ -63,7 +63,7 @@ _MAX_TAILS = 30
 
 def document(
     analysis: Analysis,
-    sheets: dict[str, Sheet],
+    sheets: dict[str, ColumnData],
     order: OrderSummary | None = None,
     verdicts: VerdictSummary | None = None,
     pairs: str = "",
@@ -144,9 +144,13 @@ def _more(count: int) -> Iterator[Note]:
         yield Note((f"… and {count} more: ", Code("trialwise analyze --full"), " has all."))
 
 
-def _estimates(analysis: Analysis, called: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Chapter]:
+def _estimates(
+    analysis: Analysis, called: Mapping[str, str], sheets: dict[str, ColumnData]
+) -> Iterator[Chapter]:
     if analysis.estimation is not None:
-        yield estimates.document(analysis.estimation, looks(analysis), called, sheets).as_chapter("Estimates")
+        yield estimates.document(analysis.estimation, styles(analysis), called, sheets).as_chapter(
+            "Estimates"
+        )
 
 
 # Figures, verdicts, tables
@@ -171,7 +175,7 @@ def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
 
 
 def _verdicts(
-    view: VerdictSummary | None, sheets: dict[str, Sheet], called: Mapping[str, str], pairs: str
+    view: VerdictSummary | None, sheets: dict[str, ColumnData], called: Mapping[str, str], pairs: str
 ) -> Iterator[Chapter]:
     """Yield verdicts, whose numbers stand in no JSON document of an analysis, and when to stop."""
     if view is None:

@@ -12,7 +12,7 @@ from trialwise.report.comparison_words import by_metric
 from trialwise.report.document import Attached, Block, Details, Document, Figures, Note, Table, Verdict
 from trialwise.report.documents import compare
 from trialwise.report.figures.comparison import Differences, differences, ranks
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import counted, percent
 
@@ -36,7 +36,7 @@ class Shown:
 
 
 def document(
-    view: VerdictSummary, sheets: dict[str, Sheet], labels: Mapping[str, str], pairs: str = ""
+    view: VerdictSummary, sheets: dict[str, ColumnData], labels: Mapping[str, str], pairs: str = ""
 ) -> Document | None:
     """Return the document of a view, None where there is one treatment.
 
@@ -148,7 +148,7 @@ def _notes(view: VerdictSummary, found: Comparison) -> Iterator[str]:
 
 
 def verdict_figures(
-    view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    view: VerdictSummary, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Iterator[Figures]:
     """Yield differences of each metric, then ranks; at most six of each."""
     names = pair_names(view, labels)

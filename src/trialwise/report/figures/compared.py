@@ -18,8 +18,8 @@ from trialwise.report.figures.axes import WIDE, Axis, padded
 from trialwise.report.figures.comparison import differences, file_name, ranks
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paths import PLANE_HEIGHT, delay_x, plane_labels, throughput_y
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import look_of
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import style_of
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import percent
 from trialwise.report.plot_rows import Row
@@ -31,7 +31,7 @@ def compared_figures(
     found: Comparison | None,
     rankings: Sequence[Ranking],
     sides: Sequence[TrialSet],
-    sheets: dict[str, Sheet],
+    sheets: dict[str, ColumnData],
 ) -> Iterator[Figure]:
     """Yield the figures of a comparison, and add their data to `sheets`."""
     names = words.row_names(found)[1] if found else {}
@@ -54,7 +54,9 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}"
 
 
-def _plane(key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets: dict[str, Sheet]) -> Figure:
+def _plane(
+    key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets: dict[str, ColumnData]
+) -> Figure:
     """Draw each trial, and for each treatment a cross of both means' intervals; treatments possibly on the front have filled marks."""
     trials = trials_of(side, plane)
     names = words.labels([point.treatment for point in plane.points])[1]
@@ -66,7 +68,7 @@ def _plane(key: str, ranking: Ranking, plane: RankPlane, side: TrialSet, sheets:
     ]
     axes = _axes(plane, [*rows, *every])
     seen = {
-        name: look_of(place)
+        name: style_of(place)
         for place, name in enumerate(dict.fromkeys(str(row["treatment"]) for row in rows))
     }
     colour, shape = encodings.colour(seen), encodings.shape(seen)

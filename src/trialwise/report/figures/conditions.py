@@ -21,8 +21,8 @@ from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS, VERDICTS
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import look_of
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import style_of
 from trialwise.report.html import page
 
 if TYPE_CHECKING:
@@ -36,25 +36,27 @@ _MAX_PILOTS = 6
 
 def profile_page(profile: Profile, times: Array, values: Array) -> str:
     """Return the page of a profile: the terminal's text, the autocorrelation, the data over time."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     figures = _profile_figures(sheets, profile, times, values)
     return _page(f"Profile of {profile.value}", profiles.document(profile, has_sketch=False), figures, sheets)
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:
     """Write the autocorrelation and the data over time for print; the path's ending determines the format."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     write(_profile_figures(sheets, profile, times, values), sheets, path)
 
 
-def _profile_figures(sheets: dict[str, Sheet], profile: Profile, times: Array, values: Array) -> list[Figure]:
+def _profile_figures(
+    sheets: dict[str, ColumnData], profile: Profile, times: Array, values: Array
+) -> list[Figure]:
     data = _data_over_time(sheets, profile, times, values)
     return [_autocorrelation(sheets, profile), data] if profile.autocorrelation.lags else [data]
 
 
 def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) -> None:
     """Write how the metric of the deciding pilot settles, or of the first if none decides, for print."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     place = advice.decided_by or 0
     write([_growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots))], sheets, path)
 
@@ -62,13 +64,13 @@ def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) ->
 def write_durations(advice: RuntimeAdvice, path: Path) -> None:
     """Write the estimates by duration and the phases of the deciding advice, or of the first if none decides, for print."""
     one = advice.durations[advice.decided_by or 0]
-    sheets: dict[str, Sheet] = {}
-    write(list(duration_figures([one], {one.treatment: look_of(0)}, {}, sheets)), sheets, path)
+    sheets: dict[str, ColumnData] = {}
+    write(list(duration_figures([one], {one.treatment: style_of(0)}, {}, sheets)), sheets, path)
 
 
 def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
     """Return the page of a runtime: the terminal's text, and how the metric of each pilot settles (at most six)."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     figures = [
         _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
     ]
@@ -77,12 +79,12 @@ def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
 
 def simulation_runtime_page(advice: RuntimeAdvice) -> str:
     """Return the page on the duration of simulated trials: the terminal's text, estimates by duration (at most six), the phases."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     deciding = () if advice.decided_by is None else (advice.durations[advice.decided_by],)
     others = [one for one in advice.durations if one not in deciding]
     named = [one.treatment for one in advice.durations]
-    looks = {name: look_of(place) for place, name in enumerate(dict.fromkeys(named))}
-    figures = list(duration_figures([*deciding, *others][:_MAX_PILOTS], looks, {}, sheets))
+    styles = {name: style_of(place) for place, name in enumerate(dict.fromkeys(named))}
+    figures = list(duration_figures([*deciding, *others][:_MAX_PILOTS], styles, {}, sheets))
     return _page(
         "Duration of a simulated trial",
         runtimes.document(advice, has_tables=False),
@@ -101,7 +103,7 @@ def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:
     return next(pilot for pilot in pilots if (pilot.metric, pilot.treatment, pilot.trial) == wanted)
 
 
-def _page(title: str, document: Document, figures: Sequence[Figure], sheets: dict[str, Sheet]) -> str:
+def _page(title: str, document: Document, figures: Sequence[Figure], sheets: dict[str, ColumnData]) -> str:
     told = replace(document, evidence=(Figures("", tuple(figures)), *document.evidence))
     return page(told, sheets, title=title)
 
@@ -109,7 +111,7 @@ def _page(title: str, document: Document, figures: Sequence[Figure], sheets: dic
 # The profile
 
 
-def _autocorrelation(sheets: dict[str, Sheet], profile: Profile) -> Figure:
+def _autocorrelation(sheets: dict[str, ColumnData], profile: Profile) -> Figure:
     found = profile.autocorrelation
     size, unit = points.unit_of(found.lags[-1])
     lags, coefficients = points.thinned_lags(found)
@@ -140,7 +142,7 @@ def _autocorrelation(sheets: dict[str, Sheet], profile: Profile) -> Figure:
     )
 
 
-def _period_marks(sheets: dict[str, Sheet], profile: Profile, size: float) -> list[Chart]:
+def _period_marks(sheets: dict[str, ColumnData], profile: Profile, size: float) -> list[Chart]:
     found, labels = profile.autocorrelation, points.period_labels(profile)
     rows: list[Row] = [
         {
@@ -175,7 +177,7 @@ def _beside(base: Chart, field: str, end: float) -> list[Chart]:
     ]
 
 
-def _data_over_time(sheets: dict[str, Sheet], profile: Profile, times: Array, values: Array) -> Figure:
+def _data_over_time(sheets: dict[str, ColumnData], profile: Profile, times: Array, values: Array) -> Figure:
     dated = profile.start is not None
     thin = points.stretches(times, values)
     size, unit = points.unit_of(profile.duration)
@@ -207,7 +209,7 @@ def _data_over_time(sheets: dict[str, Sheet], profile: Profile, times: Array, va
 # The runtime
 
 
-def _growth(sheets: dict[str, Sheet], advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
+def _growth(sheets: dict[str, ColumnData], advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
     need = advice.pilots[place]
     unit = "s" if advice.unit == "s" else "samples"
     raw, cuts = _raw_rows(pilot), _cut_rows(need)
@@ -243,7 +245,7 @@ def _raw_rows(pilot: Pilot) -> list[Row]:
     return [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
 
 
-def _growth_marks(sheets: dict[str, Sheet], need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
+def _growth_marks(sheets: dict[str, ColumnData], need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
     rows = growth_rows(need)
     dashes = alt.StrokeDash(
         "part:N", scale=alt.Scale(domain=list(PARTS), range=[[2, 3], [1, 0]]), legend=None
@@ -289,7 +291,7 @@ def _cut_rows(need: PilotNeed) -> list[Row]:
     return [{"length": at, "label": label} for at, label in ends if at and at <= 1.5 * need.duration]
 
 
-def _cut(sheets: dict[str, Sheet], row: Row, end: float) -> list[Chart]:
+def _cut(sheets: dict[str, ColumnData], row: Row, end: float) -> list[Chart]:
     base = charted([row], sheets).encode(x="length:Q")
     dash = [5, 4] if row["label"] == "cut" else [1, 0]
     return [base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2), *_beside(base, "length", end)]

@@ -19,8 +19,8 @@ from trialwise.report.figures.estimation_points import (
     stable_value,
 )
 from trialwise.report.figures.figure_context import charted
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import Look
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import Style
 from trialwise.report.numbers import percent
 from trialwise.report.plot_rows import in_unit
 from trialwise.report.units import Scale, scale
@@ -30,9 +30,9 @@ _HEIGHT = 260
 
 def duration_figures(
     all_advice: Sequence[DurationAdvice],
-    looks: Mapping[str, Look],
+    styles: Mapping[str, Style],
     names: Mapping[str, str],
-    sheets: dict[str, Sheet],
+    sheets: dict[str, ColumnData],
 ) -> Iterator[Figure]:
     """Yield a figure for each advice that has estimates, and one of the active flows of all treatments."""
     for place, advice in enumerate(all_advice):
@@ -40,11 +40,11 @@ def duration_figures(
             yield _durations(place, advice, names.get(advice.treatment, advice.treatment), sheets)
     by_treatment = {advice.treatment: advice for advice in all_advice}
     if by_treatment:
-        shown = {names.get(name, name): look for name, look in looks.items() if name in by_treatment}
+        shown = {names.get(name, name): style for name, style in styles.items() if name in by_treatment}
         yield _phases(list(by_treatment.values()), names, shown, sheets)
 
 
-def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
+def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, ColumnData]) -> Figure:
     found = duration_rows(advice)
     shown, lengths = (
         scale(encodings.numbers(found, *BOUNDS), advice.unit),
@@ -105,14 +105,14 @@ def _uprights(advice: DurationAdvice, lengths: Scale) -> list[float]:
     return [length * lengths.factor for length in (advice.duration, advice.needed) if length is not None]
 
 
-def _tolerated(advice: DurationAdvice, shown: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
+def _tolerated(advice: DurationAdvice, shown: Scale, sheets: dict[str, ColumnData]) -> Iterator[Chart]:
     """Draw the band around the estimate of the stable phase."""
     if ends := _tolerance(advice, shown):
         band = charted([{"low": ends[0], "high": ends[1]}], sheets)
         yield band.mark_rect(color="#808080", opacity=0.22).encode(y="low:Q", y2="high:Q")
 
 
-def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
+def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, ColumnData]) -> Iterator[Chart]:
     """Draw vertical lines: the present duration, dotted, and the duration needed, dashed."""
     for length, dash in ((advice.duration, [2, 3]), (advice.needed, [6, 3])):
         if length is not None:
@@ -123,8 +123,8 @@ def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, Sheet]) -
 def _phases(
     all_advice: Sequence[DurationAdvice],
     names: Mapping[str, str],
-    looks: Mapping[str, Look],
-    sheets: dict[str, Sheet],
+    styles: Mapping[str, Style],
+    sheets: dict[str, ColumnData],
 ) -> Figure:
     found = active_rows(all_advice, names)
     shown = scale(encodings.numbers(found, "time"), "s")
@@ -133,16 +133,16 @@ def _phases(
     x = alt.X("time:Q", title=f"time in a trial{shown.heading}", scale=encodings.from_zero(times))
     lines = charted(rows, sheets).encode(
         x=x,
-        color=encodings.colour(looks, lines=True),
+        color=encodings.colour(styles, lines=True),
         tooltip=[*encodings.name_tips("treatment"), *map(encodings.tip, ("time", "active"))],
     )
     lines = lines.mark_line().encode(
-        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=encodings.dash(looks)
+        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=encodings.dash(styles)
     )
     upright = charted(ends, sheets).mark_rule(strokeDash=[2, 3], opacity=0.8)
     upright = upright.encode(
         x=x,
-        color=encodings.colour(looks, lines=True),
+        color=encodings.colour(styles, lines=True),
         tooltip=[*encodings.name_tips("treatment", "phase"), encodings.tip("time")],
     )
     return Figure(

@@ -13,8 +13,8 @@ from trialwise.report.document import Figure
 from trialwise.report.figures import encodings
 from trialwise.report.figures.comparison import Differences
 from trialwise.report.figures.figure_context import charted
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import Look, look_of
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import Style, style_of
 from trialwise.report.figures.theme import NARROW
 from trialwise.report.figures.verdicts import differences_figure
 from trialwise.report.plot_rows import Row
@@ -26,7 +26,7 @@ _TURNED = 34
 """Total characters of all levels from which on labels are slanted."""
 
 
-def effects_figures(found: EffectsAnalysis | PaperEffects, sheets: dict[str, Sheet]) -> Iterator[Figure]:
+def effects_figures(found: EffectsAnalysis | PaperEffects, sheets: dict[str, ColumnData]) -> Iterator[Figure]:
     """Yield the figures of each result, numbered like the results; those of one file are stacked."""
     for place, one in enumerate(found.results):
         if any(isfinite(cell.mean) for cell in one.cells):
@@ -46,15 +46,15 @@ def _title(one: MetricEffects | PaperMetric) -> str:
 # Interactions
 
 
-def _interaction(key: str, one: MetricEffects | PaperMetric, sheets: dict[str, Sheet]) -> Figure:
+def _interaction(key: str, one: MetricEffects | PaperMetric, sheets: dict[str, ColumnData]) -> Figure:
     """Plot the numeric factor (else that with most levels) along the axis, the next as lines, the others as panels."""
     along, kinds, others = _roles(one)
     rows = _cell_rows(one, along, kinds, others)
     lines = list(dict.fromkeys(str(row["treatment"]) for row in rows))
-    looks = {name: look_of(place) for place, name in enumerate(lines)}
+    styles = {name: style_of(place) for place, name in enumerate(lines)}
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))[:_PANELS]
     chart = charted([row for row in rows if row["panel"] in panels], sheets)
-    drawn = alt.layer(*_means(chart, one, along, rows, looks))
+    drawn = alt.layer(*_means(chart, one, along, rows, styles))
     spec = encodings.finished(drawn, 240) if len(panels) == 1 else _panelled(drawn, panels)
     held = f" for each {' and '.join(others)}" if others else ""
     told = f" Colours and shapes: {kinds}." if kinds else ""
@@ -110,18 +110,18 @@ def _means(
     one: MetricEffects | PaperMetric,
     along: str,
     rows: Sequence[Row],
-    looks: dict[str, Look],
+    styles: dict[str, Style],
 ) -> list[encodings.Chart]:
     levels = _levels(one, along)
-    base, x = _placed(chart, along, levels, list(looks))
+    base, x = _placed(chart, along, levels, list(styles))
     scale = encodings.span(encodings.numbers(rows, "mean", "low", "high"))
     low, mean = (alt.Y(f"{field}:Q", title=_title(one), scale=scale) for field in ("low", "mean"))
-    base = base.encode(x=x, color=encodings.colour(looks))
+    base = base.encode(x=x, color=encodings.colour(styles))
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.6)
     return [
         bars.encode(y=low, y2="high:Q"),
         base.mark_line(strokeWidth=1.2, opacity=0.7).encode(y=mean),
-        base.mark_point(filled=True, size=60, opacity=1).encode(y=mean, shape=encodings.shape(looks)),
+        base.mark_point(filled=True, size=60, opacity=1).encode(y=mean, shape=encodings.shape(styles)),
     ]
 
 
@@ -158,7 +158,7 @@ def _panelled(drawn: encodings.Chart, panels: Sequence[str]) -> dict[str, object
 # Sizes
 
 
-def _sizes(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Figure:
+def _sizes(key: str, one: MetricEffects, sheets: dict[str, ColumnData]) -> Figure:
     domain = ["matters", "not shown"]
     rows: list[Row] = [
         {
@@ -194,7 +194,7 @@ def _sizes(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Figure:
 # Levels against their base
 
 
-def _comparisons(key: str, one: MetricEffects, sheets: dict[str, Sheet]) -> Iterator[Figure]:
+def _comparisons(key: str, one: MetricEffects, sheets: dict[str, ColumnData]) -> Iterator[Figure]:
     """Yield one figure per factor, because one factor's effect may be negligible beside another's."""
     known = [row for row in one.comparisons if row.verdict != "no inference"]
     relative = all(isfinite(value) for row in known for value in _bounds(row, relative=True).values())

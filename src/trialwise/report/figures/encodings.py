@@ -11,7 +11,7 @@ import altair as alt
 
 from trialwise.report.figures.axes import padded
 from trialwise.report.figures.palette import COLOURS, MOST
-from trialwise.report.figures.styles import Look
+from trialwise.report.figures.styles import Style
 from trialwise.report.figures.theme import SCREEN
 from trialwise.report.numbers import write
 from trialwise.report.plot_rows import Row
@@ -161,7 +161,7 @@ def legend(
     entries = list(shown or names)
     longest = min(LONGEST, max(map(len, entries))) * _LETTER + 34
     columns = max(1, min(len(entries), int(_NARROW // longest)))
-    looks: dict[str, Any] = (
+    styles: dict[str, Any] = (
         {"symbolType": "stroke", "symbolSize": 300, "symbolStrokeWidth": 2} if lines else {}
     )
     return alt.Legend(
@@ -171,28 +171,28 @@ def legend(
         labelLimit=_NARROW,
         labelExpr=MIDDLE,
         values=entries,
-        **looks,
+        **styles,
     )
 
 
-def colour(looks: Mapping[str, Look], *, lines: bool = False) -> alt.Color:
+def colour(styles: Mapping[str, Style], *, lines: bool = False) -> alt.Color:
     """Return a colour for each treatment, by its label in figures."""
-    names = list(looks)
-    scale = alt.Scale(domain=names, range=[look.colour for look in looks.values()])
+    names = list(styles)
+    scale = alt.Scale(domain=names, range=[style.colour for style in styles.values()])
     return alt.Color("treatment:N", scale=scale, legend=legend(names, lines=lines))
 
 
-def shape(looks: Mapping[str, Look]) -> alt.Shape:
+def shape(styles: Mapping[str, Style]) -> alt.Shape:
     """Return a shape for each treatment, so that nothing depends on colour alone."""
-    names = list(looks)
-    scale = alt.Scale(domain=names, range=[look.shape for look in looks.values()])
+    names = list(styles)
+    scale = alt.Scale(domain=names, range=[style.shape for style in styles.values()])
     return alt.Shape("treatment:N", scale=scale, legend=legend(names))
 
 
-def dash(looks: Mapping[str, Look]) -> alt.StrokeDash:
+def dash(styles: Mapping[str, Style]) -> alt.StrokeDash:
     """Return dashes for each treatment, so that nothing depends on colour alone."""
-    names = list(looks)
-    scale = alt.Scale(domain=names, range=[list(look.dash) for look in looks.values()])
+    names = list(styles)
+    scale = alt.Scale(domain=names, range=[list(style.dash) for style in styles.values()])
     return alt.StrokeDash("treatment:N", scale=scale, legend=legend(names, lines=True))
 
 

@@ -13,8 +13,8 @@ from trialwise.report.figures import encodings
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.estimation_points import BOUNDS, estimand_looks, estimate_rows, size_rows
 from trialwise.report.figures.figure_context import charted, file_name
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import Look
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import Style
 from trialwise.report.numbers import percent
 from trialwise.report.plot_rows import Row, in_unit
 from trialwise.report.units import Scale
@@ -23,7 +23,7 @@ _ROW, _AROUND = 34, 100
 
 
 def estimation_figures(
-    found: Estimation, looks: Mapping[str, Look], names: Mapping[str, str], sheets: dict[str, Sheet]
+    found: Estimation, styles: Mapping[str, Style], names: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Iterator[Figure]:
     """Yield estimates by treatment, slowdown by flow size, and the duration of trials."""
     by_metric: dict[str, list[MetricEstimate]] = {}
@@ -34,12 +34,14 @@ def estimation_figures(
         if rows := estimate_rows(members, names):
             yield _estimates(members[0], rows, scales[metric], sheets)
     if found.sizes:
-        shown = {names.get(name, name): look for name, look in looks.items()}
+        shown = {names.get(name, name): style for name, style in styles.items()}
         yield _slowdowns(found.sizes, size_rows(found.sizes, names), shown, sheets)
-    yield from duration_figures(found.durations, looks, names, sheets)
+    yield from duration_figures(found.durations, styles, names, sheets)
 
 
-def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: dict[str, Sheet]) -> Figure:
+def _estimates(
+    one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: dict[str, ColumnData]
+) -> Figure:
     rows = in_unit(found, shown)
     treatments = list(dict.fromkeys(str(row["treatment"]) for row in rows))
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
@@ -75,7 +77,7 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
 
 
 def _slowdowns(
-    sizes: Sequence[SizeBin], rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str, Sheet]
+    sizes: Sequence[SizeBin], rows: Sequence[Row], styles: Mapping[str, Style], sheets: dict[str, ColumnData]
 ) -> Figure:
     tips = [
         *encodings.name_tips("treatment", "quantile", "flows"),
@@ -83,7 +85,7 @@ def _slowdowns(
     ]
     across, up = (encodings.logarithmic(encodings.numbers(rows, *fields)) for fields in (("size",), BOUNDS))
     x = alt.X("size:Q", title="flow size [B]", scale=across, axis=encodings.plain_axis(across))
-    base = charted(list(rows), sheets).encode(x=x, color=encodings.colour(looks), tooltip=tips)
+    base = charted(list(rows), sheets).encode(x=x, color=encodings.colour(styles), tooltip=tips)
     levels = {percent(each.confidence) for one in sizes for each in one.quantiles.values()}
     quantiles = list(dict.fromkeys(str(row["quantile"]) for row in rows))
     dash = alt.StrokeDash(
@@ -93,7 +95,7 @@ def _slowdowns(
     )
     y = alt.Y("estimate:Q", title="slowdown", scale=up, axis=encodings.plain_axis(up))
     lines = base.mark_line().encode(y=y, strokeDash=dash)
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=encodings.shape(looks))
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=encodings.shape(styles))
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
     return Figure(
         "slowdowns",

@@ -14,22 +14,22 @@ from trialwise.report.document import Figure
 from trialwise.report.figures import encodings
 from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.palette import COLOURS, MOST
-from trialwise.report.figures.plot_data import Sheet, packed
-from trialwise.report.figures.styles import looks
+from trialwise.report.figures.plot_data import ColumnData, packed
+from trialwise.report.figures.styles import styles
 from trialwise.report.plot_rows import Row
 from trialwise.report.tables import metric_scale
 
 
-class Board:
+class FigureContext:
     """The context in which the figures of one metric are drawn; `sheets` collects their data, each once for the whole report."""
 
-    def __init__(self, analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> None:
+    def __init__(self, analysis: Analysis, found: MetricAnalysis, sheets: dict[str, ColumnData]) -> None:
         self.analysis = analysis
         self.found = found
         self.labels = plot_rows.labels(analysis)
-        there, known = plot_rows.treatments(analysis, found), looks(analysis)
+        there, known = plot_rows.treatments(analysis, found), styles(analysis)
         self.names = [self.labels[name] for name in there]
-        self.looks = {self.labels[name]: known[name] for name in there}
+        self.styles = {self.labels[name]: known[name] for name in there}
         self.series = list(analysis.series)
         self.scale = metric_scale(found)
         self.title = found.metric.name + self.scale.heading
@@ -63,14 +63,14 @@ class Board:
         """Colour marks by treatment for up to six treatments, points also by shape; with more, use one colour."""
         if len(self.names) > MOST:
             return drawn.encode(color=alt.value(COLOURS[1]))
-        shapes = {"shape": encodings.shape(self.looks)} if shaped else {}
-        return drawn.encode(color=encodings.colour(self.looks, lines=lines), **shapes)
+        shapes = {"shape": encodings.shape(self.styles)} if shaped else {}
+        return drawn.encode(color=encodings.colour(self.styles, lines=lines), **shapes)
 
-    def told_apart(self, lines: Chart) -> Chart:
+    def styled_by_treatment(self, lines: Chart) -> Chart:
         """Draw lines in the colours and dashes of up to six treatments; with more, only the chosen one stands out."""
         if len(self.names) <= MOST:
             return lines.encode(
-                color=encodings.colour(self.looks, lines=True), strokeDash=encodings.dash(self.looks)
+                color=encodings.colour(self.styles, lines=True), strokeDash=encodings.dash(self.styles)
             )
         here = encodings.chosen(treatment=self.names)
         return lines.encode(
@@ -85,7 +85,7 @@ def file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
 
-def charted(rows: Sequence[Row], sheets: dict[str, Sheet]) -> Chart:
+def charted(rows: Sequence[Row], sheets: dict[str, ColumnData]) -> Chart:
     """Return a chart of rows, and add the rows to `sheets`."""
     sheet = packed(rows)
     name = hashlib.sha256(json.dumps(sheet).encode()).hexdigest()[:12]

@@ -12,7 +12,7 @@ from trialwise.report.claims import objective_text
 from trialwise.report.document import Figure
 from trialwise.report.figures import encodings
 from trialwise.report.figures.encodings import Chart
-from trialwise.report.figures.figure_context import Board
+from trialwise.report.figures.figure_context import FigureContext
 from trialwise.report.figures.palette import COLOURS
 from trialwise.report.figures.trial_marks import drawn_words, trial_rows
 from trialwise.report.plot_rows import Row
@@ -21,34 +21,36 @@ _ROW = 26
 _TALLEST = 2400
 
 
-def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
+def kpi_figure(context: FigureContext, objective: Kpi, place: int) -> Figure | None:
     """Plot the KPI by treatment and series, with intervals and trials; None if there is none. `place` is the objective's index."""
-    rows = plot_rows.kpi_rows(board.found, objective)
+    rows = plot_rows.kpi_rows(context.found, objective)
     if not rows:
         return None
-    found, lower = board.found, objective.bound == "lower"
-    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
-    ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
-    height = _rows_height(board, max(_ROW, 12 * len(board.series)))
-    values = [*board.values(trial_rows(found), "value"), *board.values(rows, "bound", "low", "high")]
-    x = encodings.metric_x("value", board.title, values, height)
+    found, lower = context.found, objective.bound == "lower"
+    y, offset = encodings.treatment_rows(context.names), alt.YOffset("series:N", sort=context.series)
+    ticks = context.chart(trial_rows(found)).mark_tick(
+        thickness=1, size=8, opacity=0.35, color="currentColor"
+    )
+    height = _rows_height(context, max(_ROW, 12 * len(context.series)))
+    values = [*context.values(trial_rows(found), "value"), *context.values(rows, "bound", "low", "high")]
+    x = encodings.metric_x("value", context.title, values, height)
     layers = [
         ticks.encode(x=x, y=y, yOffset=offset, tooltip=encodings.trial_tips(found.metric.name)).add_params(
             encodings.zoom("x")
         )
     ]
     layers += _interval_marks(
-        board, [row for row in rows if row["low"] is not None and row["high"] is not None]
+        context, [row for row in rows if row["low"] is not None and row["high"] is not None]
     )
     shape = "triangle-right" if lower else "triangle-left"
-    layers += _bound_marks(board, [row for row in rows if row["bound"] is not None], shape)
-    several = len(board.series) > 1
-    return board.figure(
+    layers += _bound_marks(context, [row for row in rows if row["bound"] is not None], shape)
+    several = len(context.series) > 1
+    return context.figure(
         f"kpi-{place}",
         f"KPI: {objective_text(objective)}",
         f"The triangle is the KPI, read “{'or more' if lower else 'or less'}”; the bar is the two-sided interval of "
         "the same percentile; ticks are trials."
-        + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else "")
+        + (f" Rows of a treatment are its {len(context.series)} series, the first on top." if several else "")
         + drawn_words(found),
         f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
         alt.layer(*layers),
@@ -56,8 +58,8 @@ def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
     )
 
 
-def _rows_height(board: Board, each: int = _ROW) -> int:
-    return max(120, min(len(board.names) * each, _TALLEST))
+def _rows_height(context: FigureContext, each: int = _ROW) -> int:
+    return max(120, min(len(context.names) * each, _TALLEST))
 
 
 def _kpi_tips() -> list[alt.Tooltip]:
@@ -69,34 +71,34 @@ def _kpi_tips() -> list[alt.Tooltip]:
     return [*encodings.name_tips("treatment", "series"), *numbers, *encodings.name_tips("n", "standing")]
 
 
-def _interval_marks(board: Board, rows: Sequence[Row]) -> list[Chart]:
+def _interval_marks(context: FigureContext, rows: Sequence[Row]) -> list[Chart]:
     if not rows:
         return []
-    bars = board.chart(rows).mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.5)
-    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    bars = context.chart(rows).mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.5)
+    y, offset = encodings.treatment_rows(context.names), alt.YOffset("series:N", sort=context.series)
     return [bars.encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, tooltip=_kpi_tips())]
 
 
-def _bound_marks(board: Board, rows: Sequence[Row], shape: str) -> list[Chart]:
+def _bound_marks(context: FigureContext, rows: Sequence[Row], shape: str) -> list[Chart]:
     if not rows:
         return []
     stroke, fill = encodings.standing()
-    bounds = board.chart(rows).mark_point(shape=shape, size=90, strokeWidth=1.5, opacity=1)
-    y, offset = encodings.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    bounds = context.chart(rows).mark_point(shape=shape, size=90, strokeWidth=1.5, opacity=1)
+    y, offset = encodings.treatment_rows(context.names), alt.YOffset("series:N", sort=context.series)
     return [bounds.encode(x="bound:Q", y=y, yOffset=offset, stroke=stroke, fill=fill, tooltip=_kpi_tips())]
 
 
-def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
+def series_figure(context: FigureContext, objective: Kpi, place: int) -> Figure | None:
     """Plot the KPIs of all series with each treatment's variability score; None for one series, or without a KPI."""
-    rows = [row for row in plot_rows.kpi_rows(board.found, objective) if row["bound"] is not None]
-    if len(board.series) < 2 or not rows:
+    rows = [row for row in plot_rows.kpi_rows(context.found, objective) if row["bound"] is not None]
+    if len(context.series) < 2 or not rows:
         return None
-    found, y = board.found, encodings.treatment_rows(board.names)
+    found, y = context.found, encodings.treatment_rows(context.names)
     stroke, fill = encodings.standing()
-    dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
+    dots = context.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
     scores = plot_rows.score_rows(found, objective)
-    values = [*board.values(rows, "bound"), *board.values(scores, "low", "high")]
-    x = encodings.metric_x("bound", f"KPI of {board.title}", values, _rows_height(board))
+    values = [*context.values(rows, "bound"), *context.values(scores, "low", "high")]
+    x = encodings.metric_x("bound", f"KPI of {context.title}", values, _rows_height(context))
     layers = [
         dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(encodings.zoom("x"))
     ]
@@ -106,9 +108,9 @@ def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
             *map(encodings.tip, ("low", "high", "score")),
             *encodings.name_tips("n"),
         ]
-        bars = board.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
+        bars = context.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
         layers.insert(0, bars.encode(x="low:Q", x2="high:Q", y=y, tooltip=tips))
-    return board.figure(
+    return context.figure(
         f"series-{place}",
         f"From series to series: {objective_text(objective)}",
         "Each dot is the KPI of one series; "
@@ -119,5 +121,5 @@ def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
         ),
         f"Dot plot of the KPIs of {found.metric.name} in all series with the variability score of each treatment.",
         alt.layer(*layers),
-        _rows_height(board),
+        _rows_height(context),
     )

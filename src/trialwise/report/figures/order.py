@@ -10,11 +10,11 @@ from trialwise.report.figures.order_carryover import carry_over_groups, carryove
 from trialwise.report.figures.order_comparison import compared_metrics, comparison_figures
 from trialwise.report.figures.order_parts import MAX_GROUPS, MAX_METRICS, group_text
 from trialwise.report.figures.order_time import time_figures
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 
 
 def order_figures(
-    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Iterator[Figures]:
     """Yield every figure that has something to show, in groups; `labels` are the treatments' labels, else their names."""
     groups = (

@@ -22,7 +22,7 @@ from trialwise.report.figures.order_parts import (
     rows_height,
 )
 from trialwise.report.figures.palette import COLOURS, DIVERGING
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.numbers import counted, percent
 from trialwise.report.plot_rows import Row
 
@@ -42,7 +42,7 @@ def carry_over_groups(view: OrderSummary) -> Sequence[GroupCarryOver]:
 
 
 def carryover_figures(
-    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Iterator[Figure]:
     """Yield a matrix for each group that is small enough, the pairs that stand out for the others."""
     groups = carry_over_groups(view)
@@ -58,7 +58,7 @@ def carryover_figures(
 
 
 def _matrix(
-    place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Figure:
     rows = list(_cells(group, labels))
     # Include treatments without percentages, because their mean is 0: they are predecessors of others.
@@ -159,7 +159,7 @@ def _matrix_axes(names: Sequence[str]) -> tuple[alt.X, alt.Y]:
 
 
 def _pairs(
-    place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    place: int, group: GroupCarryOver, of: str, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Figure:
     rows = [_pair_row(pair, labels) for pair in group.pairs[:_MAX_PAIRS] if pair.percent is not None]
     names = names_of(rows)

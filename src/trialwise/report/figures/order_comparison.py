@@ -17,7 +17,7 @@ from trialwise.report.figures.encodings import HEIGHT, Chart
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.order_parts import MAX_METRICS, across, names_of, order_figure, rows_height
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.numbers import counted
 from trialwise.report.plot_rows import Row
 
@@ -47,7 +47,7 @@ def compared_metrics(view: OrderSummary) -> dict[str, list[TreatmentOrder]]:
 
 
 def comparison_figures(
-    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]
+    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, ColumnData]
 ) -> Iterator[Figure]:
     """Yield five figures for each metric measured in both orders."""
     metrics = compared_metrics(view)
@@ -65,7 +65,7 @@ class _Compared:
     labels: Mapping[str, str]
     of: str
     end: str
-    sheets: dict[str, Sheet]
+    sheets: dict[str, ColumnData]
 
     def ranked(self, by: str) -> list[Row]:
         """Return the rows of treatments, sorted by the field of a result."""
@@ -171,8 +171,8 @@ def _curve(
         else base.encode(x=rank, y=alt.Y(f"{field}:Q", **looks_of))
     )
     tips = [*encodings.name_tips("treatment"), *map(encodings.tip, _TIPS), *encodings.name_tips("case")]
-    looks = encodings.two_standings(["differs", "does not differ"])
-    dots = placed.mark_point(size=60 if few else 25, opacity=0.9).encode(*looks, tooltip=tips)
+    styles = encodings.two_standings(["differs", "does not differ"])
+    dots = placed.mark_point(size=60 if few else 25, opacity=0.9).encode(*styles, tooltip=tips)
     layers = [across(base, level, upright=few), dots.add_params(encodings.zoom("x" if few else "y"))]
     layers += [] if few else _ends(one, rows, measure, rising=rising)
     return order_figure(name, words, alt.layer(*layers), rows_height(names) if few else HEIGHT)
@@ -180,11 +180,11 @@ def _curve(
 
 def _ends(one: _Compared, rows: list[Row], measure: _Measure, *, rising: bool) -> list[Chart]:
     """Name the first and the last treatment of a curve, on its empty side."""
-    away, (field, looks) = 13 if rising else -13, measure
+    away, (field, styles) = 13 if rising else -13, measure
     return [
         charted([row], one.sheets)
         .mark_text(align=align, dy=shift, limit=260)
-        .encode(x="rank:Q", y=alt.Y(f"{field}:Q", **looks), text="treatment:N")
+        .encode(x="rank:Q", y=alt.Y(f"{field}:Q", **styles), text="treatment:N")
         for row, align, shift in ((rows[0], "left", away), (rows[-1], "right", -away))
     ]
 

@@ -13,14 +13,16 @@ from trialwise.report.figures.encodings import HEIGHT
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.order_parts import MAX_GROUPS, across, group_text, order_figure
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.numbers import counted
 from trialwise.report.plot_rows import Row
 
 _ROUNDS = "round, in the order in which they ran"
 
 
-def time_figures(view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Figure]:
+def time_figures(
+    view: OrderSummary, labels: Mapping[str, str], sheets: dict[str, ColumnData]
+) -> Iterator[Figure]:
     """Yield position, drift and trials for each metric and group with more than one position to compare."""
     several = len(view.courses) > 1
     for place, course in enumerate(view.courses[:MAX_GROUPS]):
@@ -37,7 +39,7 @@ def time_figures(view: OrderSummary, labels: Mapping[str, str], sheets: dict[str
 # Bins
 
 
-def _position(place: int, course: Course, of: str, sheets: dict[str, Sheet]) -> Figure:
+def _position(place: int, course: Course, of: str, sheets: dict[str, ColumnData]) -> Figure:
     words = (
         f"Position in the round{of}",
         (
@@ -50,7 +52,7 @@ def _position(place: int, course: Course, of: str, sheets: dict[str, Sheet]) -> 
     return _bins(f"position-{place}", words, rows, "position in the round", course, sheets)
 
 
-def _drift(place: int, course: Course, of: str, sheets: dict[str, Sheet]) -> Figure:
+def _drift(place: int, course: Course, of: str, sheets: dict[str, ColumnData]) -> Figure:
     words = (
         f"Drift from round to round{of}",
         "Median distance of trials from the median of their treatment in each round, with its interval."
@@ -86,7 +88,7 @@ def _bins(
     rows: list[Row],
     along: str,
     course: Course,
-    sheets: dict[str, Sheet],
+    sheets: dict[str, ColumnData],
 ) -> Figure:
     tips = [
         alt.Tooltip("where:N", title=along),
@@ -110,7 +112,7 @@ def _bins(
 
 
 def _trials(
-    place: int, course: Course, of: str, labels: Mapping[str, str], unit: str, sheets: dict[str, Sheet]
+    place: int, course: Course, of: str, labels: Mapping[str, str], unit: str, sheets: dict[str, ColumnData]
 ) -> Figure:
     rows = list(_trial_rows(course, labels))
     orders = {trial.order for trial in course.trials}

@@ -16,11 +16,11 @@ from xml.sax.saxutils import escape
 
 from trialwise.report.document import Figure
 from trialwise.report.figures.encodings import ALL
-from trialwise.report.figures.plot_data import Sheet, unpacked
+from trialwise.report.figures.plot_data import ColumnData, unpacked
 from trialwise.report.figures.theme import NARROW, PRINT, SCREEN, WIDTH
 from trialwise.visible import visible_lines
 
-Sheets = Mapping[str, Sheet]
+Sheets = Mapping[str, ColumnData]
 _PPI = 300
 _NUMBERED = re.compile(r'(\bid="|url\(#|href="#)([A-Za-z]+)_?(\d+)')
 _SVG = re.compile(r'<svg [^>]*? width="([\d.]+)" height="([\d.]+)"[^>]*>(.*)</svg>\s*', re.DOTALL)

@@ -16,8 +16,8 @@ from trialwise.report.figures.axes import Axis
 from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.palette import COLOURS, CROSS, DASHES, MOST
-from trialwise.report.figures.plot_data import Sheet
-from trialwise.report.figures.styles import Look, looks
+from trialwise.report.figures.plot_data import ColumnData
+from trialwise.report.figures.styles import Style, styles
 from trialwise.report.figures.theme import PRINT
 from trialwise.report.numbers import counted, write
 from trialwise.report.plot_rows import Row
@@ -36,10 +36,10 @@ MAX_TRIALS = 16
 class PathBoard:
     """The context in which the figures of paths are drawn; `sheets` collects their data."""
 
-    def __init__(self, analysis: Analysis, path: PathAnalysis, sheets: dict[str, Sheet]) -> None:
+    def __init__(self, analysis: Analysis, path: PathAnalysis, sheets: dict[str, ColumnData]) -> None:
         self.analysis = analysis
         self.path = path
-        self.looks = looks(analysis)
+        self.styles = styles(analysis)
         self.labels = treatment_labels(analysis)
         self.sheets = sheets
 
@@ -47,9 +47,9 @@ class PathBoard:
         """A chart of rows."""
         return charted(rows, self.sheets)
 
-    def looks_of(self, treatments: Sequence[str], names: Sequence[str]) -> dict[str, Look]:
+    def looks_of(self, treatments: Sequence[str], names: Sequence[str]) -> dict[str, Style]:
         """Return the styles of treatments by their label in a figure."""
-        return {name: self.looks[treatment] for treatment, name in zip(treatments, names, strict=True)}
+        return {name: self.styles[treatment] for treatment, name in zip(treatments, names, strict=True)}
 
 
 def treatment_labels(analysis: Analysis) -> dict[str, str]:
@@ -58,16 +58,16 @@ def treatment_labels(analysis: Analysis) -> dict[str, str]:
     return {name: known.get(name, name) for name in analysis.treatments}
 
 
-def plane_figures(board: PathBoard) -> list[Figure]:
+def plane_figures(context: PathBoard) -> list[Figure]:
     """Return the throughput-delay planes, at most twelve; those without a trial are left out."""
-    return [_plane(board, plane, place) for place, plane in enumerate(_drawn(board)[:MAX_PLANES])]
+    return [_plane(context, plane, place) for place, plane in enumerate(_drawn(context)[:MAX_PLANES])]
 
 
-def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figure, Figure]]]:
+def printed_planes(context: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figure, Figure]]]:
     """Yield each plane with its regions, and in both variants of Pantheon's report: every run, and each scheme's mean over runs."""
-    shown = _drawn(board)
+    shown = _drawn(context)
     for place, plane in enumerate(shown):
-        made = (each(board, plane, place) for each in (_plane, _runs, _means))
+        made = (each(context, plane, place) for each in (_plane, _runs, _means))
         ending = f"-{place}" if len(shown) > 1 else ""
         regions, runs, means = (
             replace(figure, file=f"{name}{ending}", whole=name == "plane")
@@ -76,38 +76,38 @@ def printed_planes(board: PathBoard) -> Iterator[tuple[Plane, tuple[Figure, Figu
         yield plane, (regions, runs, means)
 
 
-def _drawn(board: PathBoard) -> list[Plane]:
-    return [plane for plane in board.path.planes if plane.trials]
+def _drawn(context: PathBoard) -> list[Plane]:
+    return [plane for plane in context.path.planes if plane.trials]
 
 
-def course_figures(board: PathBoard) -> list[Figure]:
+def course_figures(context: PathBoard) -> list[Figure]:
     """Return trials over time, and the distribution of delays."""
-    made = [_over_time(board, "throughput"), _over_time(board, "delay"), delays_figure(board)]
+    made = [_over_time(context, "throughput"), _over_time(context, "delay"), delays_figure(context)]
     return [figure for figure in made if figure is not None]
 
 
 # The plane
 
 
-def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
-    axes = path_plane.plane_axes(board.analysis, board.path, plane)
-    seen = board.looks_of(plane.treatments, plane.names)
-    layers = [*_region_marks(board, plane, axes, seen), *_trial_marks(board, plane, axes, seen, 42)]
-    layers += plane_labels(path_plane.anchors(plane), axes, board.sheets)
-    caption = path_plane.plane_caption(board.analysis, board.path, plane)
+def _plane(context: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_plane.plane_axes(context.analysis, context.path, plane)
+    seen = context.looks_of(plane.treatments, plane.names)
+    layers = [*_region_marks(context, plane, axes, seen), *_trial_marks(context, plane, axes, seen, 42)]
+    layers += plane_labels(path_plane.anchors(plane), axes, context.sheets)
+    caption = path_plane.plane_caption(context.analysis, context.path, plane)
     return _plane_figure(plane, axes, f"plane-{place}", "", caption, layers)
 
 
-def _runs(board: PathBoard, plane: Plane, place: int) -> Figure:
-    axes = path_plane.plane_axes(board.analysis, board.path, plane)
-    seen = board.looks_of(plane.treatments, plane.names)
-    layers = _trial_marks(board, plane, axes, seen, 70)
+def _runs(context: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_plane.plane_axes(context.analysis, context.path, plane)
+    seen = context.looks_of(plane.treatments, plane.names)
+    layers = _trial_marks(context, plane, axes, seen, 70)
     return _plane_figure(plane, axes, f"plane-runs-{place}", ", every trial", "Each mark is a trial.", layers)
 
 
-def _means(board: PathBoard, plane: Plane, place: int) -> Figure:
-    axes = path_plane.plane_axes(board.analysis, board.path, plane)
-    seen = board.looks_of(plane.treatments, plane.names)
+def _means(context: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_plane.plane_axes(context.analysis, context.path, plane)
+    seen = context.looks_of(plane.treatments, plane.names)
     names = dict(zip(plane.treatments, plane.names, strict=True))
     several = len({region.series for region in plane.regions}) > 1
     rows: list[Row] = [
@@ -119,13 +119,13 @@ def _means(board: PathBoard, plane: Plane, place: int) -> Figure:
         }
         for region in plane.regions
     ]
-    dots = board.chart(rows).mark_point(filled=True, size=110, opacity=1)
+    dots = context.chart(rows).mark_point(filled=True, size=110, opacity=1)
     x, y = delay_x("delay", axes[0]), throughput_y("throughput", axes[1])
     layers = [dots.encode(x=x, y=y, color=encodings.colour(seen), shape=encodings.shape(seen))]
     layers += plane_labels(
         [(str(row["label"]), region.mean_delay, region.mean_throughput)
          for row, region in zip(rows, plane.regions, strict=True)],
-        axes, board.sheets,
+        axes, context.sheets,
     )  # fmt: skip
     valid = counted(sum(trial.reason is None for trial in plane.trials), "valid trial")
     caption = f"Each mark is the mean of a treatment's trials; {valid} in all."
@@ -148,7 +148,7 @@ def _plane_figure(
 
 
 def _trial_marks(
-    board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look], size: int
+    context: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Style], size: int
 ) -> list[Chart]:
     """Draw a mark for each trial, a cross for invalid ones."""
     rows = path_plane.plane_trials(plane)
@@ -161,10 +161,12 @@ def _trial_marks(
     at = {"x": delay_x("delay", axes[0]), "y": throughput_y("throughput", axes[1]), "tooltip": tips}
     layers: list[Chart] = []
     if valid := [row for row in rows if not row["reason"]]:
-        base = board.chart(valid).mark_point(filled=True, size=size, opacity=0.75)
+        base = context.chart(valid).mark_point(filled=True, size=size, opacity=0.75)
         layers.append(base.encode(color=encodings.colour(seen), shape=encodings.shape(seen), **at))
     if invalid := [row for row in rows if row["reason"]]:
-        cross = board.chart(invalid).mark_point(shape=CROSS, size=110, strokeWidth=2.5, color="currentColor")
+        cross = context.chart(invalid).mark_point(
+            shape=CROSS, size=110, strokeWidth=2.5, color="currentColor"
+        )
         layers.append(cross.encode(opacity=alt.value(1), **at))
     return layers
 
@@ -190,17 +192,17 @@ def throughput_y(field: str, axis: Axis) -> alt.Y:
 
 
 def _region_marks(
-    board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look]
+    context: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Style]
 ) -> list[Chart]:
     """Draw the regions of a plane: shaded, with a line at each bound, and the point."""
     drawn = path_plane.boxes(plane)
     if not drawn:
         return []
     colour = encodings.colour(seen)
-    areas = board.chart(_areas(drawn)).mark_rect(opacity=0.16, clip=True)
-    lines = board.chart(_lines(drawn)).mark_rule(strokeWidth=2, opacity=0.9, clip=True)
+    areas = context.chart(_areas(drawn)).mark_rect(opacity=0.16, clip=True)
+    lines = context.chart(_lines(drawn)).mark_rule(strokeWidth=2, opacity=0.9, clip=True)
     dash = alt.condition("datum.standing === 'holds'", alt.value([1, 0]), alt.value([5, 3]))
-    heads = board.chart(_points(drawn)).mark_point(
+    heads = context.chart(_points(drawn)).mark_point(
         filled=True, size=190, opacity=1, stroke="currentColor", strokeWidth=1.5
     )
     tips = [
@@ -264,7 +266,7 @@ def _points(drawn: Sequence[path_plane.Box]) -> list[Row]:
 
 
 def plane_labels(
-    anchors: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], sheets: dict[str, Sheet]
+    anchors: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], sheets: dict[str, ColumnData]
 ) -> list[Chart]:
     """Draw each treatment's name beside its point, one layer each, because Vega-Lite cannot shift by row."""
     layers: list[Chart] = []
@@ -280,13 +282,13 @@ def plane_labels(
 # Over time
 
 
-def _over_time(board: PathBoard, what: str) -> Figure | None:
-    shown = sorted(board.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
+def _over_time(context: PathBoard, what: str) -> Figure | None:
+    shown = sorted(context.path.series[:MAX_TRIALS], key=lambda series: (series.number, series.attempt))
     if not shown:
         return None
-    names = [path_series.series_name(series, board.labels[series.treatment]) for series in shown]
+    names = [path_series.series_name(series, context.labels[series.treatment]) for series in shown]
     flows = path_series.flow_names(shown)
-    base = board.chart(path_series.series_rows(shown, board.labels)).transform_filter(
+    base = context.chart(path_series.series_rows(shown, context.labels)).transform_filter(
         encodings.chosen(trial=names)
     )
     base = base.encode(
@@ -308,17 +310,17 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
     return Figure(
         f"over-time-{what}",
         "Throughput over time" if what == "throughput" else "One-way delay over time",
-        f"{said} {_which(board, len(shown))}",
+        f"{said} {_which(context, len(shown))}",
         f"Line chart of the {what} of each flow of one trial over time.",
         encodings.finished(alt.layer(*layers), 260),
     )
 
 
-def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Figure]:
+def over_time_figures(context: PathBoard, series: PathSeries) -> tuple[Figure, Figure]:
     """Draw throughput and delay of one trial, to be stacked: they share one legend and one time axis."""
-    title = path_series.series_name(series, board.labels[series.treatment])
+    title = path_series.series_name(series, context.labels[series.treatment])
     key, flows = f"trial-{series.number}-{series.attempt}", path_series.flow_names([series])
-    chart = board.chart(path_series.series_rows([series], board.labels))
+    chart = context.chart(path_series.series_rows([series], context.labels))
     axis = alt.Axis(labelFlush=False, tickCount=6)
     above = chart.encode(x=alt.X("time:Q", title=None, axis=axis))
     below = chart.encode(x=alt.X("time:Q", title="time [s]", axis=axis))
@@ -335,11 +337,11 @@ def over_time_figures(board: PathBoard, series: PathSeries) -> tuple[Figure, Fig
     return first, second
 
 
-def _which(board: PathBoard, shown: int) -> str:
-    if shown == board.path.recorded:
+def _which(context: PathBoard, shown: int) -> str:
+    if shown == context.path.recorded:
         return "All trials are here; choose one below."
     what = "the first of each treatment, then those that are not valid, then others"
-    return f"{shown} of {counted(board.path.recorded, 'trial')} are here: {what}."
+    return f"{shown} of {counted(context.path.recorded, 'trial')} are here: {what}."
 
 
 def _flow_looks(flows: list[str], *, has_legend: bool = True) -> tuple[alt.Color, alt.StrokeDash]:
@@ -379,21 +381,21 @@ def _delay_marks(
 # Delays of packets
 
 
-def delays_figure(board: PathBoard) -> Figure | None:
+def delays_figure(context: PathBoard) -> Figure | None:
     """Draw packet delays, pooled by treatment and for each trial; None if none were kept."""
-    found = [known for known in board.path.distributions if known.packets]
+    found = [known for known in context.path.distributions if known.packets]
     if not found:
         return None
-    names = [board.labels[known.treatment] for known in found]
-    seen = board.looks_of([known.treatment for known in found], names)
+    names = [context.labels[known.treatment] for known in found]
+    seen = context.looks_of([known.treatment for known in found], names)
     axis = path_series.delay_axis(found)
     scale = _delay_scale(axis, reverse=False)
     x = alt.X("delay:Q", title=axis.title, scale=scale, axis=encodings.plain_axis(scale))
     y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    thin = board.chart(path_series.trial_delay_rows(found, board.labels)).mark_line(
+    thin = context.chart(path_series.trial_delay_rows(found, context.labels)).mark_line(
         strokeWidth=0.7, opacity=0.35
     )
-    thick = board.chart(path_series.delay_rows(found, board.labels)).mark_line(strokeWidth=2.4)
+    thick = context.chart(path_series.delay_rows(found, context.labels)).mark_line(strokeWidth=2.4)
     tips = [
         *encodings.name_tips("treatment"),
         encodings.tip("delay", "delay [ms]"),

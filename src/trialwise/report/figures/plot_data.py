@@ -8,10 +8,10 @@ from math import isfinite
 from trialwise.report.plot_rows import Row, Value
 
 Column = dict[str, list[Value] | list[str] | list[int]]
-Sheet = dict[str, Column]
+ColumnData = dict[str, Column]
 
 
-def packed(rows: Sequence[Row]) -> Sheet:
+def packed(rows: Sequence[Row]) -> ColumnData:
     """Pack rows as columns: `{"v": values}`, or `{"t": texts, "i": indices into them}`.
 
     Numbers keep seven digits, enough for pixels.
@@ -35,7 +35,7 @@ def _short(value: Value) -> Value:
     return float(f"{value:.7g}") if isfinite(value) else None
 
 
-def unpacked(sheet: Sheet) -> list[Row]:
+def unpacked(sheet: ColumnData) -> list[Row]:
     """Unpack the rows of a sheet."""
     columns = [_values(column) for column in sheet.values()]
     return [dict(zip(sheet, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -9,16 +9,16 @@ from trialwise.report import plot_rows
 from trialwise.report.document import Figure
 from trialwise.report.figures import encodings
 from trialwise.report.figures.encodings import Chart
-from trialwise.report.figures.figure_context import Board
+from trialwise.report.figures.figure_context import FigureContext
 from trialwise.report.figures.palette import COLOURS
 
 
-def samples_figure(board: Board) -> Figure | None:
+def samples_figure(context: FigureContext) -> Figure | None:
     """Plot the samples within the trials whose traces were kept; None if there are none."""
-    traces = board.found.traces
+    traces = context.found.traces
     if not traces:
         return None
-    names = [plot_rows.trace_name(trace, board.labels) for trace in traces]
+    names = [plot_rows.trace_name(trace, context.labels) for trace in traces]
     here = encodings.chosen(trial=names)
     timed = all(trace.timed for trace in traces)
     x = alt.X(
@@ -26,49 +26,51 @@ def samples_figure(board: Board) -> Figure | None:
         title=f"time within the trial [{'s' if timed else 'samples'}]",
         scale=alt.Scale(zero=False, nice=False, padding=4),
     )
-    y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False, nice=False, padding=8))
-    raw = board.chart(plot_rows.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
+    y = alt.Y("low:Q", title=context.title, scale=alt.Scale(zero=False, nice=False, padding=8))
+    raw = (
+        context.chart(plot_rows.stretch_rows(traces, context.labels)).transform_filter(here).encode(x=x, y=y)
+    )
     stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
     layers = [
         stretches.add_params(encodings.zoom("x", "y"), *encodings.choices(trial=names)),
         raw.mark_circle(
             size=30 if all(map(plot_rows.has_few_samples, traces)) else 6, opacity=0.45, color="currentColor"
         ),
-        *_test_marks(board, here),
+        *_test_marks(context, here),
     ]
-    return board.figure(
+    return context.figure(
         "samples",
-        "Samples within a trial" + (", and convergence" if board.found.metric.convergence else ""),
-        _samples_caption(board.found),
-        f"Raw samples of {board.found.metric.name} within trials"
-        + (" with the slope of the convergence test." if board.found.metric.convergence else "."),
+        "Samples within a trial" + (", and convergence" if context.found.metric.convergence else ""),
+        _samples_caption(context.found),
+        f"Raw samples of {context.found.metric.name} within trials"
+        + (" with the slope of the convergence test." if context.found.metric.convergence else "."),
         alt.layer(*layers),
     )
 
 
-def _test_marks(board: Board, here: str) -> list[Chart]:
+def _test_marks(context: FigureContext, here: str) -> list[Chart]:
     """Draw the batches of the convergence test, its line and the tolerated slope, and the cut of the start-up."""
-    traces = board.found.traces
+    traces = context.found.traces
     layers: list[Chart] = []
-    if batches := plot_rows.batch_rows(traces, board.labels):
+    if batches := plot_rows.batch_rows(traces, context.labels):
         dots = (
-            board.chart(batches)
+            context.chart(batches)
             .transform_filter(here)
             .mark_point(filled=True, size=40, color=COLOURS[1], opacity=1)
         )
         layers.append(
             dots.encode(x="time:Q", y="value:Q", tooltip=[encodings.tip("time"), encodings.tip("value")])
         )
-    if lines := plot_rows.line_rows(traces, board.labels):
+    if lines := plot_rows.line_rows(traces, context.labels):
         names = ["fitted slope", "tolerance", "tolerance, falling"]
         scale = alt.Scale(domain=names, range=[[1, 0], [6, 4], [6, 4]])
         legend = encodings.legend(names, lines=True, shown=names[:2])
         kinds = alt.StrokeDash("line:N", scale=scale, legend=legend)
-        line = board.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
+        line = context.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
         layers.append(line.encode(x="time:Q", y="value:Q", strokeDash=kinds, detail="line:N"))
-    if cuts := plot_rows.warmup_rows(traces, board.labels):
+    if cuts := plot_rows.warmup_rows(traces, context.labels):
         layers.append(
-            board.chart(cuts).transform_filter(here).mark_rule(strokeDash=[2, 3]).encode(x="time:Q")
+            context.chart(cuts).transform_filter(here).mark_rule(strokeDash=[2, 3]).encode(x="time:Q")
         )
     return layers
 

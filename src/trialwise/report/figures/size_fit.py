@@ -14,7 +14,7 @@ from trialwise.report.figures import encodings
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS, DASHES
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.plot_rows import Row
 from trialwise.statistics import SizeFit
 
@@ -23,12 +23,12 @@ _POINTS = 400
 
 def write_size_fits(path: Path, sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str) -> None:
     """Draw the distribution function of sizes (bytes; percent of flows up to each), and the fits with their errors."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     write([size_fit_figure(sizes, shares, fits, title, sheets)], sheets, path)
 
 
 def size_fit_figure(
-    sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str, sheets: dict[str, Sheet]
+    sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str, sheets: dict[str, ColumnData]
 ) -> Figure:
     """Return the figure, and add its data to `sheets`."""
     ends = np.log10([float(sizes[sizes > 0].min()) / 10, float(sizes.max()) * 10])

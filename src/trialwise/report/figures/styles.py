@@ -11,7 +11,7 @@ from trialwise.report.figures.palette import COLOURS, DASHES, MOST, SHAPES, legi
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Style:
     """A colour, and its equivalents in shape (of Vega) and dashes."""
 
     colour: str
@@ -19,7 +19,7 @@ class Look:
     dash: tuple[int, ...]
 
 
-def looks(analysis: Analysis) -> dict[str, Look]:
+def styles(analysis: Analysis) -> dict[str, Style]:
     """Return the style of each treatment by its name.
 
     Treatments that differ only in their path share one colour, that of their scheme's file if it gives one, made legible; the
@@ -27,17 +27,17 @@ def looks(analysis: Analysis) -> dict[str, Look]:
     """
     names = analysis.treatments
     colours = _scheme_colours(analysis.path, names) if analysis.path else _cycled(names)
-    return {name: _look(place, colours[name]) for place, name in enumerate(names)}
+    return {name: _style(place, colours[name]) for place, name in enumerate(names)}
 
 
-def look_of(place: int) -> Look:
+def style_of(place: int) -> Style:
     """Return the style of the treatment with this index, from 0, if no path determines one."""
-    return _look(place, COLOURS[place % MOST])
+    return _style(place, COLOURS[place % MOST])
 
 
-def _look(place: int, colour: str) -> Look:
+def _style(place: int, colour: str) -> Style:
     second = (place + place // MOST) % MOST
-    return Look(colour, SHAPES[second], DASHES[second])
+    return Style(colour, SHAPES[second], DASHES[second])
 
 
 def _cycled(names: Sequence[str]) -> dict[str, str]:

@@ -12,18 +12,18 @@ from trialwise.report.figures import encodings
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.paint import write
 from trialwise.report.figures.palette import COLOURS
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.plot_rows import Row
 
 
 def write_trace(path: Path, ends: Array, rates: Array, bin_width: float, mean: float, name: str) -> None:
     """Draw the rate in each bin (`ends` and `bin_width` in seconds, `rates` and `mean` in Mbit/s)."""
-    sheets: dict[str, Sheet] = {}
+    sheets: dict[str, ColumnData] = {}
     write([trace_figure(ends, rates, bin_width, mean, name, sheets)], sheets, path)
 
 
 def trace_figure(
-    ends: Array, rates: Array, bin_width: float, mean: float, name: str, sheets: dict[str, Sheet]
+    ends: Array, rates: Array, bin_width: float, mean: float, name: str, sheets: dict[str, ColumnData]
 ) -> Figure:
     """Return the figure, and add its data to `sheets`."""
     starts: list[float] = (ends - bin_width).tolist()

@@ -11,7 +11,7 @@ from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ran
 from trialwise.report.figures.encodings import Chart
 from trialwise.report.figures.figure_context import charted
 from trialwise.report.figures.palette import COLOURS, COMPARED
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 
 _ROW, _AROUND = 34, 100
 """Pixels of a row, and of everything around the rows."""
@@ -26,7 +26,7 @@ _TWO_LINES = (
 """Split a pair into two lines, to leave room for marks on a narrow page."""
 
 
-def differences_figure(picture: Differences, caption: str, sheets: dict[str, Sheet]) -> Figure:
+def differences_figure(picture: Differences, caption: str, sheets: dict[str, ColumnData]) -> Figure:
     """Draw intervals by row, with the band of negligible differences behind them."""
     return _figure(
         f"verdicts-{picture.metric}",
@@ -38,7 +38,7 @@ def differences_figure(picture: Differences, caption: str, sheets: dict[str, She
     )
 
 
-def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, Sheet]) -> Figure:
+def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, ColumnData]) -> Figure:
     """Draw the range from each treatment's best possible rank to its worst."""
     return _figure(
         f"ranks-{picture.metric}",
@@ -71,13 +71,13 @@ def _rows(names: tuple[str, ...]) -> alt.Y:
     return alt.Y("name:N", sort=list(names), title=None, axis=axis)
 
 
-def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
+def _differences(picture: Differences, sheets: dict[str, ColumnData]) -> Chart:
     words = [word for word in COMPARED if any(row["word"] == word for row in picture.rows)]
     colours, shapes = ([COMPARED[word][place] for word in words] for place in (0, 1))
     fills = ["transparent" if word == "undecided" else COMPARED[word][0] for word in words]
     ranges = {alt.Color: colours, alt.Fill: fills, alt.Shape: shapes}
     above = alt.Legend(orient="top", title=None)
-    looks = [
+    styles = [
         kind("word:N", scale=alt.Scale(domain=words, range=each), legend=above)
         for kind, each in ranges.items()
     ]
@@ -97,8 +97,8 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         at_top=_is_tall(picture.names),
     )  # fmt: skip
     x = found.x("low", picture.axis)
-    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
-    middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=styles[0])
+    middles = base.mark_point(size=70, opacity=1).encode(*styles, x="estimate:Q")
     zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
     return alt.layer(*_bands(base), zero, bars.add_params(encodings.zoom("x")), middles)
 
@@ -114,7 +114,7 @@ def _rank_ticks(number: int) -> list[int]:
     return list(range(1, number + 1, -(-number // _RANK_TICKS)))
 
 
-def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
+def _ranks(picture: Ranks, sheets: dict[str, ColumnData]) -> Chart:
     domain, above = [BEST, NOT_BEST], alt.Legend(orient="top", title=None)
     colours = alt.Scale(domain=domain, range=[COLOURS[2], COLOURS[0]])
     colour = alt.Color("standing:N", scale=colours, legend=above)

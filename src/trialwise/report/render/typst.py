@@ -27,7 +27,7 @@ from trialwise.report.document import (
     shown_of,
 )
 from trialwise.report.figures.paint import svg, typeset
-from trialwise.report.figures.plot_data import Sheet
+from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.theme import NARROW
 from trialwise.report.numbers import ABSENT, counted
 from trialwise.visible import visible, visible_lines
@@ -38,13 +38,13 @@ _WIDE = 2 * NARROW + 28
 _MAX_ROWS, _MAX_WARNINGS = 200, 8
 
 
-def pdf(document: Document, sheets: Mapping[str, Sheet], title: str) -> bytes:
+def pdf(document: Document, sheets: Mapping[str, ColumnData], title: str) -> bytes:
     """Typeset a document on A4 pages; the same document gives the same bytes."""
     source = resources.files("trialwise.report").joinpath("templates", "report.typ").read_text("utf-8")
     return typeset(source, typst_data(document, sheets, title))
 
 
-def typst_data(document: Document, sheets: Mapping[str, Sheet], title: str) -> Data:
+def typst_data(document: Document, sheets: Mapping[str, ColumnData], title: str) -> Data:
     """Return the document in the form that `templates/report.typ` reads."""
     return {
         "title": visible(title),
@@ -53,7 +53,7 @@ def typst_data(document: Document, sheets: Mapping[str, Sheet], title: str) -> D
     }
 
 
-def _blocks(blocks: Iterable[Block], sheets: Mapping[str, Sheet]) -> Iterator[Data]:
+def _blocks(blocks: Iterable[Block], sheets: Mapping[str, ColumnData]) -> Iterator[Data]:
     """Yield blocks in sequence, but only the first of many consecutive warnings."""
     for is_warning, run in groupby(blocks, _is_warning):
         members = list(run)
@@ -68,7 +68,7 @@ def _is_warning(block: Block) -> bool:
     return isinstance(block, Note) and block.standing == "warning"
 
 
-def _block(block: Block, sheets: Mapping[str, Sheet]) -> Iterator[Data]:
+def _block(block: Block, sheets: Mapping[str, ColumnData]) -> Iterator[Data]:
     match block:
         case Heading(text):
             yield {"kind": "heading", "level": 2, "text": _runs(text)}
@@ -140,7 +140,7 @@ def _table(table: Table) -> Data:
 # Figures
 
 
-def _figures(group: Figures, sheets: Mapping[str, Sheet]) -> Iterator[Data]:
+def _figures(group: Figures, sheets: Mapping[str, ColumnData]) -> Iterator[Data]:
     if group.title:
         yield {"kind": "heading", "level": 2, "text": [["text", visible_lines(group.title)]]}
     drawn = [_figure(list(members), sheets) for _, members in groupby(group.figures, _file)]
@@ -152,7 +152,7 @@ def _file(figure: Figure) -> str:
     return figure.file or figure.key
 
 
-def _figure(members: list[Figure], sheets: Mapping[str, Sheet]) -> Data:
+def _figure(members: list[Figure], sheets: Mapping[str, ColumnData]) -> Data:
     """Return a figure, or the stacked figures of one file."""
     first = members[0]
     return {
