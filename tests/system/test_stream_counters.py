@@ -108,9 +108,9 @@ def test_what_the_machine_does_not_have_is_named_and_left_out_and_never_zero(tmp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--counter", "instruction", "--", "true"], b"there is no counter 'instruction'"),
-        (["--counter", "context-switches:u", "--", "true"], b"there is no counter 'context-switches:u'"),
-        (["--counter", "", "--", "true"], b"there is no counter ''"),
+        (["--counter", "instruction", "--", "true"], b"unknown counter 'instruction'"),
+        (["--counter", "context-switches:u", "--", "true"], b"unknown counter 'context-switches:u'"),
+        (["--counter", "", "--", "true"], b"unknown counter ''"),
         (["--pid", "999999999"], b"there is no process 999999999"),
         ([], b"which process?"),
         (["--", "no-such-program"], b"no such program"),

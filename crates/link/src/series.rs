@@ -70,7 +70,7 @@ impl<T: Copy> Series<T> {
             let (time, value) =
                 line.trim().split_once(char::is_whitespace).ok_or_else(|| bad(format!("`{line}`")))?;
             let time: u32 =
-                time.parse().map_err(|_| bad(format!("`{time}` is no whole number of milliseconds")))?;
+                time.parse().map_err(|_| bad(format!("`{time}` is not a whole number of milliseconds")))?;
             let value = parse_value(value.trim()).map_err(|error| bad(error.to_string()))?;
             steps.push((Duration::from_milliseconds(time.into()), value));
         }
@@ -133,7 +133,7 @@ mod tests {
         let message = |text| Series::parse_delays(text).unwrap_err().to_string();
         assert!(message("").contains("is empty"));
         assert!(message("0 1ms\n5\n").starts_with("line 2 of the series is not a millisecond and a value"));
-        assert!(message("0 1ms\nx 1ms\n").contains("`x` is no whole number"));
+        assert!(message("0 1ms\nx 1ms\n").contains("`x` is not a whole number"));
         assert!(message("0 1\n").contains("the unit is missing"));
         assert!(message("5 1ms\n5 2ms\n").starts_with("line 2 of the series is not after"));
         assert!(Series::parse_fractions("0 150%").is_err());

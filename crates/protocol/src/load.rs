@@ -250,7 +250,7 @@ fn parse_flows(text: &str) -> Result<Vec<PlannedFlow>, String> {
         let cells: Vec<&str> = text.split(',').map(str::trim).collect();
         let cell = |place: usize, name: &str| -> Result<u64, String> {
             let cell = cells.get(place).copied().unwrap_or_default();
-            cell.parse().map_err(|_| format!("line {}: `{cell}` is no whole number for {name}", line + 1))
+            cell.parse().map_err(|_| format!("line {}: `{cell}` is not a whole number for {name}", line + 1))
         };
         let size = NonZeroU64::new(cell(size, "size_bytes")?);
         flows.push(PlannedFlow {

@@ -196,7 +196,7 @@ fn resolve(address: &str, port: u16) -> Result<SocketAddr, Error> {
     match found {
         Ok(Some(peer)) => Ok(peer),
         Ok(None) => Err(usage(format!("`{address}` has no address"))),
-        Err(error) => Err(usage(format!("`{address}` is no address: {error}"))),
+        Err(error) => Err(usage(format!("`{address}` is not a valid address: {error}"))),
     }
 }
 

@@ -150,7 +150,7 @@ def compare(
     of_pairs = {"--margin": margin, "--gate": gate, "--floor": floor, **files.of_pairs}
     _check(a, b, from_a or from_b, files, of_pairs, rank=rank, paper=paper)
     if undecided_passes and not gate:
-        raise TrialwiseError("--undecided-passes goes with --gate", hint="add --gate")
+        raise TrialwiseError("--undecided-passes is only valid with --gate", hint="add --gate")
     with StatusLine(f"reading {named(a)}") as patience:
         table = _table(columns, reading or ReadingOptions())
         sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)

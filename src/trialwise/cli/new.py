@@ -72,7 +72,7 @@ def new(
             raise PlanError("--from-ordersage takes no --command, --factor or --metric")
         return _written(file, experiment_text(read_ordersage(from_ordersage, commands), file))
     if commands is not None:
-        raise PlanError("--commands goes with --from-ordersage")
+        raise PlanError("--commands is only valid with --from-ordersage")
     if command is None and (factor or metric):
         raise PlanError("--factor and --metric go with --command", hint="--command 'CMD {factor}'")
     name = usable_name(file.resolve().parent.name if file.name == DEFAULT.name else file.stem)

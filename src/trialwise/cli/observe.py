@@ -152,7 +152,7 @@ def _answer(
     """Run what is pending, judge, and print the result; failed trials determine the exit code first."""
     if experiment.is_dir():
         if directory is not None:
-            raise PlanError("--directory goes with an experiment file")
+            raise PlanError("--directory is only valid with an experiment file")
         return _judge(experiment, options, csv, json=json)
     _check_before_running(experiment, options)
     place, ran = _run(experiment, directory, quiet=quiet or json)

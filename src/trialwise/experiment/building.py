@@ -87,7 +87,7 @@ def build_trial(document: doc.Document, problems: Problems) -> Trial:
     for key, kinds in _keys_of_kinds(document):
         is_taken = document.trial.kind in kinds or key[-1] in document.trial.takes
         if problems.given(key) and not is_taken:
-            problems.add(key, f"goes with kind = {either(json.dumps(kind) for kind in kinds)}")
+            problems.add(key, f"only valid with kind = {either(json.dumps(kind) for kind in kinds)}")
     return document.trial.record(document, problems)
 
 

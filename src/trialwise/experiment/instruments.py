@@ -63,7 +63,7 @@ def _counter(name: str) -> str:
 
     meant = nearest(name, counter_names())
     hint = f'did you mean "{meant}"?' if meant else f"known: {', '.join(counter_names())}, and raw rNNN"
-    raise WrongValueError(f"there is no counter {shown(name)}", hint)
+    raise WrongValueError(f"unknown counter {shown(name)}", hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,4 +206,4 @@ def check_workers(workers: Workers, problems: Problems) -> None:
     if workers.allocate is not None and problems.given(("workers", "use")):
         problems.add(("workers", "use"), "does not go with allocate, which names the workers")
     if workers.release is not None and workers.allocate is None:
-        problems.add(("workers", "release"), "goes with allocate")
+        problems.add(("workers", "release"), "only valid with allocate")

@@ -74,7 +74,8 @@ def _flows(table: trials.PathTrialTable, problems: Problems) -> Iterator[trials.
         for name in ("scheme", "interval"):
             if problems.given(("trial", name)):
                 problems.add(
-                    ("trial", name), "goes with flows as a number; here each flow of the list has its own"
+                    ("trial", name),
+                    "only valid with flows as a number; here each flow of the list has its own",
                 )
         for flow in table.listed:
             own = made_of(trials.PathFlow, flow, load=flow.load or table.load)

@@ -23,7 +23,7 @@ def check_shared_process(document: doc.Document, factors: Sequence[Factor], prob
     if not isinstance(document.trial, PythonTrial):
         problems.add(
             key,
-            f'"shared" goes with kind = "python"; a trial of kind "{document.trial.kind}" is programs of its own',
+            f'"shared" is only valid with kind = "python"; a trial of kind "{document.trial.kind}" is programs of its own',
             "to keep a program running, start it in a Python function and call that",
         )
         return

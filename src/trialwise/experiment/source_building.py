@@ -43,7 +43,7 @@ def program_source(
     if not readers and not table.file and returns:
         return sources.ReturnSource(table.value or str(key[-1]))
     if table.value:
-        problems.add((*key, "value"), 'goes with kind = "python" and no other source')
+        problems.add((*key, "value"), 'only valid with kind = "python" and no other source')
     return _text_source(key, table, readers, problems)
 
 
@@ -93,5 +93,5 @@ def _text_source(
         if reader == "pattern" and not table.file:
             problems.add((*key, "pattern"), "reads a file; add file, or write stdout")
         if table.time and reader not in {"csv", "json"}:
-            problems.add((*key, "time"), "goes with csv or json")
+            problems.add((*key, "time"), "only valid with csv or json")
     return sources.TextSource(table.file, table.pattern or table.stdout, table.json, table.csv, table.time)

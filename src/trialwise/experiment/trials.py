@@ -160,7 +160,7 @@ _PROCESS = Key(
 class CommandTable(CommandTrial):
     """One execution of a program. Any text may use {factor}."""
 
-    elsewhere = {"call": 'goes with kind = "python"; a command stands in trial.command'}  # noqa: RUF012 a constant of the class
+    elsewhere = {"call": 'only valid with kind = "python"; a command stands in trial.command'}  # noqa: RUF012 a constant of the class
 
     runtime: PositiveDuration | None = key(None, RUNTIME)
     warmup: Duration = key(0.0, WARMUP)

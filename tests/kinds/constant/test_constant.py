@@ -112,7 +112,7 @@ def test_what_is_wrong_in_a_file_is_said_in_its_words(shell: Shell) -> None:
     (shell.folder / "wrong.toml").write_text(FILE.replace('"{a} + 0.5"', '"{a} and 0.5"'))
     assert "trial.number: '0 and 0.5' is no sum of numbers" in shell("plan", "wrong.toml", code=2)
     (shell.folder / "wrong.toml").write_text(FILE.replace('value = "square"', 'quantity = "square"'))
-    assert 'metrics.area.quantity: goes with kind = "path" or "simulation"' in shell(
+    assert 'metrics.area.quantity: only valid with kind = "path" or "simulation"' in shell(
         "plan", "wrong.toml", code=2
     )
     (shell.folder / "wrong.toml").write_text(FILE.replace('value = "square"', 'vale = "square"'))

@@ -199,7 +199,7 @@ def test_ranks_of_one_place(folder):
         (["a", "--rank", "--margin", "3%"], 2, "--margin is for a comparison"),
         (["a", "--rank", "--csv", "x.csv"], 2, "--csv is for a comparison"),
         (["a", "--rank", "--markdown", "-"], 2, "--markdown is for a comparison"),
-        (["a", "b", "--undecided-passes"], 2, "--undecided-passes goes with --gate"),
+        (["a", "b", "--undecided-passes"], 2, "--undecided-passes is only valid with --gate"),
         (["base.json", "slow.json", "--csv", "no/where.csv"], 2, "no folder"),
         (["base.json", "slow.json", "--value", "x"], 7, "is JSON"),
     ],

@@ -167,7 +167,7 @@ def test_what_cannot_be_known_is_refused(repository, tmp_path, change, says):
 def test_options_that_do_not_go_together(repository, tmp_path):
     with pytest.raises(PlanError, match="takes no --command"):
         new(tmp_path / "x.toml", from_ordersage=repository(), command="true")
-    with pytest.raises(PlanError, match="goes with --from-ordersage"):
+    with pytest.raises(PlanError, match="is only valid with --from-ordersage"):
         new(tmp_path / "x.toml", commands=tmp_path)
     with pytest.raises(PlanError, match=r"config\.py: there is none"):
         new(tmp_path / "x.toml", from_ordersage=tmp_path / "absent")

@@ -144,7 +144,7 @@ def test_what_is_misspelt_is_not_missing_as_well():
 
 def test_keys_of_another_kind_hide_no_other_problem():
     text = said('command = "true"\nscheme = "cubic"', 'stdout = "[0-9]+"')
-    assert 'trial.scheme: goes with kind = "path" or "simulation"' in text
+    assert 'trial.scheme: only valid with kind = "path" or "simulation"' in text
     assert "metrics.m.stdout: must have exactly one group" in text
 
 

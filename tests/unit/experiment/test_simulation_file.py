@@ -86,9 +86,9 @@ def test_what_is_written_reads_back_the_same(text: str) -> None:
         ("load = 0.3, ", "laod = 0.3, load = 0.3, ", 'did you mean "load"'),
         ("cooldown = ", 'engine = "emulated"\ncooldown = ', '"emulated" is not an engine of kind = "simulation"'),
         ("cooldown = ", 'timeout = "5s"\ncooldown = ', 'but for engine = "ns3"'),
-        ("cooldown = ", 'path = "x"\ncooldown = ', 'trial.path: goes with kind = "path"'),
+        ("cooldown = ", 'path = "x"\ncooldown = ', 'trial.path: only valid with kind = "path"'),
         ('{ kmin = "{kmin}"', '{ kmin = "1kB"', "factors.kmin: no text of the trial uses this factor"),
-        ('kind = "simulation"', 'kind = "path"\nruntime = "1s"', 'trial.topology: goes with kind = "simulation"'),
+        ('kind = "simulation"', 'kind = "path"\nruntime = "1s"', 'trial.topology: only valid with kind = "simulation"'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_key(old: str, new: str, said: str) -> None:

@@ -60,7 +60,7 @@ def test_the_bound_of_a_defensive_tilt_is_that_of_its_smallest_density():
     [
         ('tilt = "{scheme}"', 'tilt = "dctpc"', 'no tilt is called "dctpc"; did you mean "dctcp"?'),
         ("sigma = 2.8\n", "", "tilts.dctcp.sigma"),
-        ("mu = 11.7", "mu = 11.7\nmost = 3", 'goes with method = "defensive"'),
+        ("mu = 11.7", "mu = 11.7\nmost = 3", 'only valid with method = "defensive"'),
         ("edges = [0, 0.9, 1]", "edges = [0, 0.9]", "must rise from 0 to 1"),
         ("edges = [0, 0.9, 1]", "edges = [0, 0.5, 0.9, 1]", "2 numbers for 3 pieces"),
         ("density = [0.95, 1.45]", "density = [0.95, 2]", "mean 1.055"),
@@ -109,5 +109,5 @@ def test_what_cannot_be_is_refused(old: str, new: str, said: str):
 
 def test_other_kinds_have_no_tilts():
     text = '[experiment]\nname = "x"\n[trial]\ncommand = "true"\n[metrics.t]\nresource = "wall"\n'
-    with pytest.raises(PlanError, match='goes with kind = "simulation"'):
+    with pytest.raises(PlanError, match='only valid with kind = "simulation"'):
         read(text + '[tilts.a]\nmethod = "none"\n')

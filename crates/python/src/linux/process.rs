@@ -233,7 +233,7 @@ fn variables(environment: &Bound<'_, PyMapping>) -> PyResult<Vec<(OsString, OsSt
 }
 
 fn counter(name: &str) -> PyResult<Counter> {
-    Counter::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no counter {name:?}")))
+    Counter::named(name).ok_or_else(|| PyValueError::new_err(format!("unknown counter {name:?}")))
 }
 
 fn namespace(name: &str) -> PyResult<Namespace> {

@@ -161,7 +161,7 @@ def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
         if name in record.elsewhere:
             return record.elsewhere[name]
     if tags := _tags_with(name, key[:-1], table):
-        return f"goes with {tags}"
+        return f"only valid with {tags}"
     places = [word for word, keys in _places().items() if name in keys]
     return f"unknown key; {name} belongs in {places[0]}" if places else None
 

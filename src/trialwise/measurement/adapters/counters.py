@@ -93,7 +93,7 @@ def _opened(names: Sequence[str], pid: int | None) -> ProgramCounters:
         meant = nearest(unknown[0], counter_names())
         known = f"known: {', '.join(counter_names())}, and raw rNNN"
         raise PlanError(
-            f"there is no counter {unknown[0]!r}", hint=f'did you mean "{meant}"?' if meant else known
+            f"unknown counter {unknown[0]!r}", hint=f'did you mean "{meant}"?' if meant else known
         )
     try:
         counters = ProgramCounters(names, None if pid is None else [pid, *descendants(pid)])
