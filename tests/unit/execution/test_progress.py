@@ -13,7 +13,7 @@ from rich.console import Console
 from trialwise.analysis.interval_widths import LiveWidths, Width
 from trialwise.cli import output
 from trialwise.cli.event_text import width_text
-from trialwise.cli.progress import Bar, Lines, observer
+from trialwise.cli.progress import LINE_SECONDS, Bar, Lines, observer
 from trialwise.cli.throttle import Pace
 from trialwise.execution.events import (
     Computing,
@@ -158,10 +158,11 @@ def test_every_kind_of_trial_has_the_same_log():
     trial = PathTrial((PathFlow("udp-cubic"),), "p", runtime=1.0, engine="simulated")
     for experiment in (EXPERIMENT, dataclasses.replace(EXPERIMENT, trial=trial)):
         written = io.StringIO()
+        begun = time.monotonic()
         told = observer(Console(file=written, width=200), experiment, terminal=False)
         for number in range(1, 51):
             told.notice(_ended(number))
-        assert written.getvalue().count("finished") == 1
+        assert 1 <= written.getvalue().count("finished") <= 1 + (time.monotonic() - begun) // LINE_SECONDS
 
 
 def in_hand(ago: float) -> str:
@@ -175,7 +176,7 @@ def in_hand(ago: float) -> str:
 
 
 def test_of_long_trials_a_terminal_says_since_when_they_are_in_hand():
-    assert in_hand(5.0) == "2 trials in hand on 2 cores"
+    assert in_hand(0.0) == "2 trials in hand on 2 cores"
     assert re.fullmatch(r"2 trials in hand on 2 cores, the first since .+ \(1h 15min\)", in_hand(4500.0))
 
 
