@@ -193,7 +193,7 @@ def test_a_runner_that_ignores_hang_ups_goes_on(bench: Bench):
     )  # fmt: skip
     wait_for_pids(bench, 1)
     runner.send_signal(signal.SIGHUP)
-    assert runner.wait(timeout=30) == 0
+    assert runner.wait(timeout=60) == 0
     assert (bench.folder / "done").read_text().split() == ["1", "2"]
 
 
@@ -204,7 +204,7 @@ def test_an_experiment_outlives_the_reader_of_its_log(bench: Bench):
     )
     assert runner.stderr is not None
     runner.stderr.close()
-    assert runner.wait(timeout=30) == 0
+    assert runner.wait(timeout=60) == 0
     assert (bench.folder / "done").read_text().split() == ["1", "2", "3", "4"]
 
 

@@ -140,8 +140,9 @@ def test_dropped_caches_are_read_from_the_disk_again(bench: Bench):
 @pytest.mark.skipif(shutil.which("fincore") is None, reason="no fincore (util-linux-extra)")
 def test_a_check_tells_dropped_caches_from_kept_ones(bench: Bench):
     (bench.folder / "data").write_bytes(os.urandom(4 << 20))
-    check = 'check = "sh -c \'test $(fincore -nbo PAGES data) = 0\'"\ntimeout = "3s"'
-    assert "reset.check: has not succeeded within the 3 s" in failing(bench, f'command = "cat data"\n{check}')
+    check = "check = \"sh -c 'test $(fincore -nbo PAGES data) = 0'\""
+    kept = f'command = "cat data"\n{check}\ntimeout = "3s"'
+    assert "reset.check: has not succeeded within the 3 s" in failing(bench, kept)
     again = Bench(bench.folder / "again")
     again.folder.mkdir()
     shutil.copy(bench.folder / "data", again.folder)

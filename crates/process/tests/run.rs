@@ -286,18 +286,18 @@ fn a_program_enters_the_namespaces_of_a_process_and_leaves_no_orphan_there() {
 fn a_timeout_asks_and_then_insists() {
     let timed = |script: &str, grace: u64| {
         let mut command = shell(script);
-        command.timeout = Some(Duration::from_millis(500)); // a shell has set its traps by then
+        command.timeout = Some(Duration::from_millis(1500)); // a shell has set its traps by then
         command.grace = Duration::from_millis(grace);
         run(&command).unwrap()
     };
     let asked = timed("exec sleep 60", 30_000);
     assert!(asked.timed_out && !asked.cancelled && asked.end == End::Signalled(libc::SIGTERM), "{asked:?}");
-    assert!(asked.wall >= Duration::from_millis(500) && asked.wall < Duration::from_secs(20), "{asked:?}");
+    assert!(asked.wall >= Duration::from_millis(1500) && asked.wall < Duration::from_secs(20), "{asked:?}");
     let polite = timed("trap 'echo saved; exit 7' TERM; sleep 60 & wait", 30_000);
     assert!(polite.timed_out && polite.end == End::Exited(7) && printed(&polite) == "saved\n", "{polite:?}");
     let deaf = timed("trap '' TERM; while :; do sleep 1; done", 200);
     assert!(deaf.timed_out && deaf.end == End::Signalled(libc::SIGKILL), "{deaf:?}");
-    assert!(deaf.wall >= Duration::from_millis(700) && deaf.wall < Duration::from_secs(20), "{deaf:?}");
+    assert!(deaf.wall >= Duration::from_millis(1700) && deaf.wall < Duration::from_secs(20), "{deaf:?}");
     let stopped = timed("kill -STOP $$; echo never", 30_000);
     assert!(stopped.timed_out && stopped.end == End::Signalled(libc::SIGTERM), "{stopped:?}");
     assert!(stopped.wall < Duration::from_secs(20) && stopped.stdout.total == 0, "{stopped:?}");
