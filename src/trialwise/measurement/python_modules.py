@@ -1,4 +1,4 @@
-"""Find the files that a Python process has loaded: the modules and libraries that it reports (`trials/calling.py`)."""
+"""Find the files that a Python process has loaded: the modules and libraries that it reports (`trials/invoke.py`)."""
 
 from __future__ import annotations
 

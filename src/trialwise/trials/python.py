@@ -26,11 +26,12 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.python_imports import imported_files
 from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
+from trialwise.trials import invoke
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 from trialwise.trials.instrumenting import check_instruments
 
-CALLING = Path(__file__).with_name("calling.py")
+INVOKE = Path(invoke.__file__)
 _LOOKING_SECONDS = 120.0
 """Maximum seconds for importing the function when it is checked before anything runs."""
 
@@ -94,7 +95,7 @@ class PythonKind:
         loaded_file = result.with_name("loaded.json")
         files = (request_file, result, *([loaded_file] if request.follow else []))
         command = CommandTrial(
-            command=_literal((sys.executable, str(CALLING), trial.call, *map(str, files))),
+            command=_literal((sys.executable, str(INVOKE), trial.call, *map(str, files))),
             environment=trial.environment,
             directory=trial.directory,
             timeout=trial.timeout,
@@ -157,7 +158,7 @@ def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapp
     keywords = {**(told(experiment, factors[0]) if factors else {}), "__built_in__": built_in}
     try:
         done = subprocess.run(
-            [sys.executable, str(CALLING), trial.call, "-", "-"],
+            [sys.executable, str(INVOKE), trial.call, "-", "-"],
             input=json.dumps(keywords),
             cwd=experiment.folder / trial.directory,
             env={**os.environ, **own},

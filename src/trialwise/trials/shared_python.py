@@ -27,7 +27,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.instrumenting import as_samples
 from trialwise.trials.marked import MARKER
-from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_samples, trial_of
+from trialwise.trials.python import INVOKE, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 
 MAX_PROCESSES = 64
@@ -114,7 +114,7 @@ class SharedPythonKind(PythonKind):
         folder = Path(tempfile.mkdtemp(prefix="process-", dir=request.scratch))
         return SharedProcess(
             f"{request.session}.{number}",
-            (sys.executable, str(CALLING), trial.call, "serve", str(folder)),
+            (sys.executable, str(INVOKE), trial.call, "serve", str(folder)),
             folder=folder,
             environment={**self._environment, **own, MARKER: request.marker},
             directory=experiment.folder / fill(trial.directory, request.places),
