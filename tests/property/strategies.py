@@ -210,7 +210,8 @@ def path_trials(draw, factor_names):
 def path_metrics(draw, name):
     quantity = draw(st.sampled_from(list(QUANTITIES)))
     known = QUANTITIES[quantity]
-    flow = draw(st.none() | st.integers(1, 9)) if known.per_flow else None
+    numbers = st.integers(1, 9)
+    flow = draw(numbers if known.one_flow else st.none() | numbers) if known.per_flow else None
     metric = draw(metrics(name))
     better = known.better or draw(st.sampled_from(["higher", "lower", None]))
     source = sources.PathSource(quantity, flow, draw(st.sampled_from([0.1, 0.5])))

@@ -15,13 +15,14 @@ Better = Literal["higher", "lower"]
 class Quantity:
     """A quantity: its unit, which direction is better, its meaning, and whether a single flow has it.
 
-    `samples` says whether a trial gives one number, many, or many with times.
+    `samples` says whether a trial gives one number, many, or many with times. `one_flow`: it is of one flow and never of all.
     """
 
     unit: str
     better: Better | None
     meaning: str
     per_flow: bool = True
+    one_flow: bool = False
     samples: Literal["one", "many", "timed"] = "one"
 
 
@@ -49,6 +50,12 @@ QUANTITIES: Mapping[str, Quantity] = {
     "utilization": Quantity("%", "higher", "throughput of all flows, of the path's rate", per_flow=False),
     "fairness": Quantity(
         "", "higher", "Jain's index of the flows' throughputs, from 1/n to 1", per_flow=False
+    ),
+    "share": Quantity(
+        "",
+        None,
+        "data of the flow, of its fair share of what all flows of its direction got while it ran; 1 is fair",
+        one_flow=True,
     ),
     "completion_time": Quantity(
         "s", "lower", "from start to end of each transfer of a load that ends", samples="timed"

@@ -64,6 +64,8 @@ def named_quantity(
     for part in ("flow", "sizes", "phase"):
         if not quantity.per_flow and getattr(table, part) is not None:
             problems.add((*key, part), f"{name} is {whole}")
+    if quantity.one_flow and table.flow is None:
+        problems.add(key, f"{name} is of one flow", "add flow = 1, or the number of another flow")
     return name
 
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Namespace = Literal["network", "ipc"]
 PathEngine = Literal["emulated", "simulated"]
+NO_FLOW = "none"
+"""The scheme of a flow that does not run, as in a trial in which another flow is alone."""
 
 
 def _variable(name: str) -> str:
@@ -327,7 +329,7 @@ class PathFlow(Section):
     `stop` is None for the end of the trial. `direction` is the way of the data.
     """
 
-    scheme: Text = key(..., "The scheme of the flow.", "cubic", filled=True)
+    scheme: Text = key(..., "The scheme of the flow; none where it does not run.", "cubic", filled=True)
     start: Duration = key(0.0, "When it starts, after the first flow.", "5s")
     stop: PositiveDuration | None = key(None, "When it is ended; default the end of the trial.", "20s")
     direction: Literal["uplink", "downlink"] = key("uplink", "The way of its data.", "downlink")

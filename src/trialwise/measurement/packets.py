@@ -161,9 +161,9 @@ def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -
     return joined(parts)
 
 
-def simulated_packets(columns: _core.PacketColumns) -> Packets:
-    """Return the packets of a simulated path, whose columns include flow numbers."""
-    return _packets(columns, np.arange(65536, dtype=np.uint16))
+def simulated_packets(columns: _core.PacketColumns, numbers: Sequence[int]) -> Packets:
+    """Return the packets of a simulated path; `numbers` are those of its flows, which the simulator counts from 1."""
+    return _packets(columns, _flow_table(dict(enumerate(numbers, 1))))
 
 
 def packet_log_start(path: Path) -> int:

@@ -10,12 +10,27 @@ There are two sets of definitions: ours, and those of Pantheon's analysis (Yan e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import floor, inf, nan
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.arrays import Array
 from trialwise.measurement.packets import Packets
+
+CONVERGENCE_BIN, CONVERGENCE_BAND, CONVERGENCE_BINS = 1.0, 0.25, 5
+"""Seconds of a bin, largest distance from the fair share as a share of it, and bins in a row within that distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The packets of one flow in the direction of its data, and the time in which they count, in seconds."""
+
+    packets: Packets
+    start: float
+    stop: float
 
 
 def throughput(packets: Packets, start: float, stop: float) -> float:
@@ -120,6 +135,91 @@ def jain_index(throughputs: Sequence[float] | Array) -> float:
     values = np.asarray(throughputs, dtype=np.float64)
     squares = values.size * float(np.sum(values**2))
     return float(np.sum(values)) ** 2 / squares if squares > 0 else np.nan
+
+
+def fair_shares(flows: Sequence[Served]) -> list[float]:
+    """Return what each flow got as a share of its fair share of what all got: Σ xᵢ(s) / Σ (Σⱼ xⱼ(s) / n(s)).
+
+    The sums are over the spans s between starts and stops in which flow i runs; x(s) are the bytes of a flow that were delivered in
+    the span, n(s) the flows that run in it. With equal schedules it is n xᵢ / Σ xⱼ: 1 if the flow has just its share, n if it has all.
+
+    Parameters
+    ----------
+    flows
+        All flows of one direction.
+
+    Returns
+    -------
+    list
+        One number for each flow; NaN if nothing was delivered while it ran.
+    """
+    amounts = [_Amounts(flow) for flow in flows]
+    pairs = (_own_and_fair(amounts, own, own.start, own.stop) for own in amounts)
+    return [own / fair if fair > 0 else nan for own, fair in pairs]
+
+
+def convergence_times(flows: Sequence[Served]) -> list[float]:
+    """Return how long each flow takes, from the last start of a flow, to get its fair share and keep it.
+
+    It is the earliest whole second after which five one-second bins in a row lie within 25 % of the fair share of what all got in
+    them (`fair_shares`). Source: the convergence time of PCC's evaluation (Dong et al., NSDI 2015, section 4.2), with the fair share
+    in place of the ideal rate, so that paths whose rate varies have one too.
+
+    Parameters
+    ----------
+    flows
+        All flows of one direction, each with the time of its schedule.
+
+    Returns
+    -------
+    list
+        Seconds for each flow; infinite if it did not converge before it stopped, NaN if there is nothing to tell: fewer than two
+        flows run after the last start, or this one does so for less than five seconds.
+    """
+    entry = max((flow.start for flow in flows), default=nan)
+    amounts = [_Amounts(flow) for flow in flows]
+    if sum(flow.stop > entry for flow in flows) < 2:
+        return [nan] * len(flows)
+    return [_convergence(amounts, own, entry) for own in amounts]
+
+
+class _Amounts:
+    """The bytes of a flow that were delivered in any part of its time."""
+
+    def __init__(self, flow: Served) -> None:
+        self.start, self.stop = flow.start, flow.stop
+        there = flow.packets.where(flow.packets.delivered).of(start=flow.start, stop=flow.stop)
+        order = np.argsort(there.time, kind="stable")
+        self._times = there.time[order]
+        self._sums = np.concatenate([[0], np.cumsum(there.size[order], dtype=np.uint64)])
+
+    def between(self, start: float, stop: float) -> float:
+        """Return the bytes in [start, stop)."""
+        first, last = np.searchsorted(self._times, [start, stop])
+        return float(self._sums[last] - self._sums[first])
+
+
+def _own_and_fair(flows: Sequence[_Amounts], own: _Amounts, start: float, stop: float) -> tuple[float, float]:
+    """Return the bytes of a flow in [start, stop), and its fair share of those of all."""
+    changes = {edge for flow in flows for edge in (flow.start, flow.stop) if start < edge < stop}
+    fair = 0.0
+    for begin, end in pairwise(sorted({start, stop, *changes})):
+        running = [flow for flow in flows if flow.start <= begin and end <= flow.stop]
+        fair += sum(flow.between(begin, end) for flow in running) / max(1, len(running))
+    return own.between(start, stop), fair
+
+
+def _convergence(flows: Sequence[_Amounts], own: _Amounts, entry: float) -> float:
+    bins = floor((own.stop - entry) / CONVERGENCE_BIN + 1e-9)
+    if bins < CONVERGENCE_BINS:
+        return nan
+    edges = [entry + CONVERGENCE_BIN * place for place in range(bins + 1)]
+    amounts = [_own_and_fair(flows, own, *span) for span in pairwise(edges)]
+    near = [fair > 0 and abs(got - fair) <= CONVERGENCE_BAND * fair for got, fair in amounts]
+    for place in range(bins - CONVERGENCE_BINS + 1):
+        if all(near[place : place + CONVERGENCE_BINS]):
+            return CONVERGENCE_BIN * place
+    return inf
 
 
 def pantheon_throughput(packets: Packets) -> float:

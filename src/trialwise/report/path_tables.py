@@ -20,7 +20,7 @@ def path_tables(analysis: Analysis) -> list[Table]:
     path = analysis.path
     if path is None:
         return []
-    made = [_flows(path), _fairness(path), _regions(path), _emulator(path), _paths(path)]
+    made = [_flows(path), _fairness(path), _shares(path), _regions(path), _emulator(path), _paths(path)]
     return [table for table in made if table.rows]
 
 
@@ -29,7 +29,8 @@ def path_paper_tables(analysis: Analysis) -> list[Table]:
     path = analysis.path
     if path is None:
         return []
-    made = [*(_flows(path, quantity) for quantity in _QUANTITIES), _fairness(path), _regions(path)]
+    flows = (_flows(path, quantity) for quantity in _QUANTITIES)
+    made = [*flows, _fairness(path), _shares(path), _regions(path)]
     return [table for table in made if table.rows]
 
 
@@ -123,6 +124,52 @@ def _fairness(path: PathAnalysis) -> Table:
         titles=("treatment", "trials", "median", "low", "high", "mean"),
         rows=rows,
         numeric=range(1, 6),
+    )
+
+
+def _shares(path: PathAnalysis) -> Table:
+    rows = tuple(
+        _share_row(found.treatment, flow, flow.share, f"/path/treatments/{at}/flows/{place}")
+        for at, found in enumerate(path.treatments)
+        for place, flow in enumerate(found.flows)
+        if flow.share is not None
+    )
+    return table_of(
+        key="shares",
+        caption="What each flow got of its fair share of what all flows of its direction got while it ran (1 is fair): "
+        "median over the trials and its two-sided 95 % interval (exact binomial ranks). Then the trials in which it "
+        "converged, and after how long: seconds from the last start of a flow until five seconds in a row lie within 25 % "
+        "of the fair share; the other trials count as longer",
+        titles=(
+            "treatment",
+            "flow",
+            "trials",
+            "share",
+            "low",
+            "high",
+            "converged",
+            "after [s]",
+            "low",
+            "high",
+        ),
+        rows=rows,
+        numeric=range(2, 10),
+    )
+
+
+def _share_row(treatment: str, flow: FlowResult, share: Typical, at: str) -> tuple[Cell, ...]:
+    time = flow.convergence
+    median, low, high, _ = _typical(share, f"{at}/share")
+    begin = (_named(treatment), _which(flow), Number(share.n, f"{at}/share/n"), median, low, high)
+    if time is None:
+        return (*begin, *[ABSENT] * 4)
+    basis = Basis(time.n, time.confidence, time.method)
+    return (
+        *begin,
+        Number(time.converged, f"{at}/convergence/converged"),
+        Number(time.median, f"{at}/convergence/median"),
+        Number(time.low, f"{at}/convergence/low", rounding="down", basis=basis),
+        Number(time.high, f"{at}/convergence/high", rounding="up", basis=basis),
     )
 
 

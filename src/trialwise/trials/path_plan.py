@@ -15,7 +15,7 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.traits import assumed
-from trialwise.experiment.trials import Groups, PathFlow, PathSettings, PathTrial
+from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme
@@ -59,14 +59,26 @@ def trial_of(experiment: Experiment) -> PathTrial:
 
 
 def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[FlowPlan]:
-    """Return the flows of a trial with these factors; raise PlanError if a scheme is unknown or a load invalid."""
+    """Return the flows that run in a trial with these factors, with their numbers in the file.
+
+    Raises
+    ------
+    PlanError
+        A scheme is unknown, a load invalid, or no flow runs.
+    """
     trial = trial_of(experiment)
     folders = [experiment.folder / folder for folder in trial.scheme_folders]
-    flows = [
+    filled = (
         dataclasses.replace(flow, scheme=fill(flow.scheme, values), load=fill(flow.load, values))
         for flow in trial.flows
-    ]
-    schemes = {name: _scheme(name, experiment.folder, folders) for name in {flow.scheme for flow in flows}}
+    )
+    flows = {number: flow for number, flow in enumerate(filled, 1) if flow.scheme != NO_FLOW}
+    if trial.flows and not flows:
+        raise PlanError(
+            f'no flow runs: the scheme of each is "{NO_FLOW}"', hint="exclude that combination of levels"
+        )
+    names = {flow.scheme for flow in flows.values()}
+    schemes = {name: _scheme(name, experiment.folder, folders) for name in names}
     return [
         FlowPlan(
             number,
@@ -75,7 +87,7 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
             parse_load(flow.load, experiment.folder),
             flow.stop or trial.runtime,
         )
-        for number, flow in enumerate(flows, 1)
+        for number, flow in flows.items()
     ]
 
 

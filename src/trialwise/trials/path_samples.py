@@ -45,18 +45,25 @@ class PathRecord:
 def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
     """Read the packet log of a trial; `offset` is the first flow's start in seconds of the log's clock.
 
-    With a single flow, every packet belongs to it.
+    If a single flow runs, every packet belongs to it.
     """
     packets = read_packet_log(log, {plan.port: plan.number for plan in plans})
-    flow = np.ones_like(packets.flow) if len(plans) == 1 else packets.flow
+    flow = np.full_like(packets.flow, plans[0].number) if len(plans) == 1 else packets.flow
     return dataclasses.replace(packets, time=packets.time - offset, flow=flow)
 
 
 def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samples]:
-    """Compute the samples of an experiment's metrics, by source key; raise TrialError if the trial has none."""
+    """Compute the samples of an experiment's metrics, by source key; those of a flow that does not run in this trial are left out.
+
+    Raises
+    ------
+    TrialError
+        The trial has no samples of a metric.
+    """
     samples: dict[str, Samples] = {}
+    absent = set(range(1, len(trial_of(experiment).flows) + 1)) - {plan.number for plan in record.plans}
     for metric, source in sources_of(experiment.metrics, PathSource):
-        if source.key not in samples:
+        if source.key not in samples and source.flow not in absent:
             try:
                 samples[source.key] = samples_for(source, record)
             except TrialError as error:
@@ -81,9 +88,9 @@ def samples_for(source: PathSource, record: PathRecord) -> Samples:
     TrialError
         The trial has none: no packet was delivered, or the sender does not report it.
     """
-    if source.flow is not None and source.flow > len(record.plans):
-        raise TrialError(f"there is no flow {source.flow}: the trial has {len(record.plans)}")
     plans = [plan for plan in record.plans if source.flow in (None, plan.number)]
+    if not plans:
+        raise TrialError(f"there is no flow {source.flow}: the trial has {len(record.plans)}")
     window = _Window(record, plans)
     match source.quantity:
         case "throughput":
@@ -149,6 +156,20 @@ class _Window:
             for plan in self.plans
         ]
 
+    def share(self) -> float:
+        """Return the share of the one flow, among those whose data go its way."""
+        (own,) = self.plans
+        rivals = [plan for plan in self.record.plans if plan.flow.direction == own.flow.direction]
+        served = [
+            pm.Served(
+                self.record.packets.of(plan.flow.direction, plan.number),
+                max(plan.flow.start, self.record.warmup),
+                min(plan.stop, self.record.stop),
+            )
+            for plan in rivals
+        ]
+        return pm.fair_shares(served)[rivals.index(own)]
+
     def carried(self) -> float:
         return pm.throughput(self.all, self.start, self.stop)
 
@@ -167,6 +188,7 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "loss": lambda window: pm.loss(window.kept),
     "utilization": lambda window: pm.utilisation(window.carried(), window.capacity()),
     "fairness": lambda window: pm.jain_index(window.throughputs()),
+    "share": lambda window: window.share(),
     "pantheon_throughput": lambda window: pm.pantheon_throughput(window.kept),
     "pantheon_delay": lambda window: pm.pantheon_delay(window.kept),
     "pantheon_loss": lambda window: pm.pantheon_loss(window.kept),

@@ -101,7 +101,7 @@ def _outcome(
     task: Task, done: _core.PathSimulation, settings: PathSettings, plans: Sequence[FlowPlan], started: float
 ) -> TrialOutcome:
     record = PathRecord(
-        packets=simulated_packets(done.packets),
+        packets=simulated_packets(done.packets, [plan.number for plan in plans]),
         settings=settings,
         plans=plans,
         reports={plan.number: report for plan, report in zip(plans, done.reports, strict=True)},

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import quantile_test
 
 from path_directory import LATE, analyse_paths, drawn, steady, write_paths
-from trialwise.analysis.path.analysing import pooled, typical
+from trialwise.analysis.path.analysing import convergence_time, pooled, typical
 from trialwise.analysis.path.packets import Course, TrialNumbers, bin_width, flow_series, trial_numbers
 from trialwise.analysis.path.results import PathAnalysis, PathFacts, PathScheme
 from trialwise.analysis.results import Analysis
@@ -61,6 +61,43 @@ def test_a_flow_that_ended_before_the_cut_says_nothing() -> None:
     found = trial_numbers(steady(0.01, 0.03), Course(flows, warmup=1.0, ended=2.0))
     assert np.isnan(found.flows[1].throughput)
     assert found.flows[0].throughput == pytest.approx(1.2)
+
+
+def test_flows_that_do_not_run_have_no_results() -> None:
+    flows = [PathFlow("none"), PathFlow("b"), PathFlow("none"), PathFlow("d", direction="downlink")]
+    back = steady(0.02, 0.03, flow=4)
+    back.direction[:] = 1
+    packets = joined([steady(0.01, 0.03, flow=2), back])
+    found = trial_numbers(packets, Course(flows, warmup=0.0, ended=2.0))
+    assert [flow.throughput for flow in found.flows] == pytest.approx([1.2, 0.6])
+    assert [flow.share for flow in found.flows] == [1, 1]  # each is alone in its direction
+    assert found.fairness == pytest.approx(1.8**2 / (2 * (1.2**2 + 0.6**2)))
+
+
+def test_the_share_counts_after_the_cut_and_the_convergence_from_the_last_start() -> None:
+    first = [steady(0.02, 0.03, stop=6), steady(0.01, 0.03, start=6, stop=12)]
+    packets = joined([*first, steady(0.01, 0.03, start=1, stop=12, flow=2)])
+    flows = [PathFlow("a"), PathFlow("b", start=1.0)]
+    found = trial_numbers(packets, Course(flows, warmup=6.0, ended=12.0))
+    assert [flow.share for flow in found.flows] == pytest.approx([1, 1])
+    assert [flow.convergence for flow in found.flows] == [
+        5,
+        5,
+    ]  # before 6 s one has twice as much as the other
+
+
+def test_times_of_trials_that_did_not_converge_are_longer_than_any() -> None:
+    inf, nan = np.inf, np.nan
+    most = convergence_time([3, 1, 2, 4, 5, inf, nan])
+    assert most is not None
+    assert (most.n, most.converged, most.median, most.low, most.high) == (6, 5, 3.5, 1, None)
+    even = convergence_time([3, inf])
+    assert even is not None
+    assert (even.n, even.converged, even.median) == (2, 1, None)
+    never = convergence_time([inf] * 8)
+    assert never is not None
+    assert (never.n, never.converged, never.median, never.low, never.high) == (8, 0, None, None, None)
+    assert convergence_time([nan]) is None
 
 
 def test_bins_hold_what_arrived_in_them_and_gaps_are_no_numbers() -> None:

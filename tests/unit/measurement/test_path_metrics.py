@@ -137,3 +137,82 @@ def test_nearest_and_linear_percentiles_differ_between_neighbours():
     two = packets((0.1, 10, 1500, "delivered"), (0.2, 20, 1500, "delivered"))
     assert metrics.pantheon_delay(two) == 20
     assert metrics.delay_percentile(two, 95) == pytest.approx(19.5)
+
+
+# Shares of flows that compete
+
+
+def rate(*parts: tuple[float, float, float]) -> Packets:
+    """Packets of 1000 bytes: from each start to each stop so many a second, half an interval after the start."""
+    times = [
+        start + (place + 0.5) / per_second
+        for start, stop, per_second in parts
+        for place in range(round((stop - start) * per_second))
+    ]
+    return packets(*[(time, 10, 1000, "delivered") for time in times])
+
+
+def test_shares_of_equal_schedules_are_n_times_the_part_of_all():
+    flows = [metrics.Served(rate((0, 10, speed)), 0, 10) for speed in (30, 60, 10)]
+    assert metrics.fair_shares(flows) == pytest.approx([3 * 0.3, 3 * 0.6, 3 * 0.1])
+
+
+def test_a_flow_that_is_alone_has_its_fair_share():
+    assert metrics.fair_shares([metrics.Served(rate((0, 3, 7)), 0, 3)]) == [1]
+    assert np.isnan(metrics.convergence_times([metrics.Served(rate((0, 30, 7)), 0, 30)])).all()
+
+
+def test_shares_of_staggered_flows_by_hand():
+    # The first has 100 a second alone for 4 s, then 75 beside 25 for 6 s: its fair share is 400 + 300, it got 400 + 450.
+    first = metrics.Served(rate((0, 4, 100), (4, 10, 75)), 0, 10)
+    second = metrics.Served(rate((4, 10, 25)), 4, 10)
+    assert metrics.fair_shares([first, second]) == pytest.approx([850 / 700, 150 / 300])
+
+
+def test_what_comes_after_a_flow_was_stopped_is_not_its_share():
+    first = metrics.Served(rate((0, 10, 50)), 0, 10)
+    second = metrics.Served(rate((0, 7, 50)), 0, 5)  # two seconds of its packets still arrive
+    assert metrics.fair_shares([first, second]) == pytest.approx([1, 1])
+
+
+def test_a_starved_flow_has_a_share_of_0_and_nobody_has_one_of_nothing():
+    none = rate()
+    assert metrics.fair_shares([metrics.Served(rate((0, 5, 20)), 0, 5), metrics.Served(none, 0, 5)]) == [2, 0]
+    nothing = metrics.fair_shares([metrics.Served(none, 0, 5), metrics.Served(none, 0, 5)])
+    assert np.isnan(nothing).all()
+
+
+def taken(*speeds: float) -> list[float]:
+    """The convergence times beside a newcomer with these speeds, second by second from 2 s; the other takes the rest of 100."""
+    spans = [(2.0 + place, 3.0 + place, speed) for place, speed in enumerate(speeds)]
+    left = [(start, stop, 100 - speed) for start, stop, speed in spans]
+    end = 2.0 + len(speeds)
+    return metrics.convergence_times(
+        [metrics.Served(rate((0, 2, 100), *left), 0, end), metrics.Served(rate(*spans), 2, end)]
+    )
+
+
+def test_convergence_by_hand():
+    # The fair share is 50; within 25 % of it are 38 to 62.
+    assert taken(50, 50, 50, 50, 50) == [0, 0]
+    assert taken(10, 20, 40, 45, 60, 55, 50) == [2, 2]
+    assert taken(10, 40, 40, 40, 40, 20, 40, 40, 40, 40, 62, 10) == [6, 6]
+
+
+def test_convergence_that_is_not_reached_is_infinite_and_one_that_nobody_can_tell_is_none():
+    assert taken(10, 20, 30, 20, 10, 10) == [math.inf, math.inf]
+    assert taken(10, 40, 40, 40, 40, 20, 40, 40, 40, 40) == [math.inf, math.inf]
+    assert np.isnan(taken(50, 50, 50, 50)).all()
+
+
+def test_flows_that_get_nothing_do_not_converge():
+    silent = metrics.Served(rate(), 0, 10)
+    assert metrics.convergence_times([silent, silent]) == [math.inf, math.inf]
+
+
+def test_a_flow_that_stopped_before_the_last_start_has_no_convergence():
+    gone = metrics.Served(rate((0, 3, 50)), 0, 3)
+    stays = metrics.Served(rate((0, 20, 50)), 0, 20)
+    late = metrics.Served(rate((5, 20, 50)), 5, 20)
+    first, second, third = metrics.convergence_times([gone, stays, late])
+    assert (np.isnan(first), second, third) == (True, 0, 0)

@@ -228,5 +228,12 @@ def test_tables_have_their_numbers_in_html_latex_and_text_alike(asked: Analysis)
     cell = flows.rows[0][4]
     shown = getattr(cell, "text", "")
     assert shown in latex_files(asked)["tables.tex"]
-    assert [table.key for table in path_tables(asked)] == ["flows", "jain", "plane", "emulator", "paths"]
+    assert [table.key for table in path_tables(asked)] == [
+        "flows",
+        "jain",
+        "shares",
+        "plane",
+        "emulator",
+        "paths",
+    ]
     assert LATE not in latex_files(asked)["tables.tex"]

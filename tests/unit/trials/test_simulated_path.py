@@ -258,3 +258,49 @@ def test_a_flow_that_stops_before_it_starts_is_refused_by_the_core(tmp_path):
     flows = [("cubic", "bulk", "uplink", 0.5, 0.2)]
     with pytest.raises(_core.PathSimulationError, match=r"starts at 0.5 s cannot stop at 0.2 s"):
         _core.simulate_path([], [], flows, directory=str(tmp_path), seed=0)
+
+
+BESIDE = 'flows = [{{ scheme = "{first}" }}, {{ scheme = "{second}", start = "1s" }}]'
+OF_FLOWS = """
+[metrics.first]
+quantity = "share"
+flow = 1
+better = "higher"
+[metrics.second]
+quantity = "throughput"
+flow = 2
+better = "higher"
+"""
+
+
+def test_a_flow_that_is_none_does_not_run_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
+    first, second = "path:share|flow:1", "path:throughput|flow:2|bin:0.1"
+    whole = execute(tmp_path, BESIDE.format(first="udp-cubic", second="udp-cubic"), OF_FLOWS)
+    assert set(packets_of(tmp_path, whole).flows()) == {1, 2}
+    assert set(whole.samples) == {"path:throughput|bin:0.1", first, second}
+    alone = execute(tmp_path, BESIDE.format(first="udp-cubic", second="none"), OF_FLOWS)
+    assert set(packets_of(tmp_path, alone).flows()) == {1}
+    assert alone.samples[first].values == [1]
+    assert second not in alone.samples
+    late = execute(tmp_path, BESIDE.format(first="none", second="udp-cubic"), OF_FLOWS)
+    packets = packets_of(tmp_path, late)
+    assert set(packets.flows()) == {2}
+    assert packets.time.min() > 1
+    assert first not in late.samples
+    assert late.samples[second].values.mean() > 8
+
+
+def test_a_flow_alone_is_the_flow_of_a_trial_without_the_other(tmp_path: Path) -> None:
+    alone = execute(tmp_path, BESIDE.format(first="udp-copa", second="none"))
+    single = execute(tmp_path, 'flows = [{ scheme = "udp-copa" }]')
+    assert np.array_equal(packets_of(tmp_path, alone).time, packets_of(tmp_path, single).time)
+
+
+def test_a_trial_in_which_no_flow_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="no flow runs"):
+        execute(tmp_path, BESIDE.format(first="none", second="none"))
+
+
+def test_a_share_is_of_one_flow(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="share is of one flow"):
+        experiment(tmp_path, 'scheme = "udp-cubic"', "[metrics.share]")

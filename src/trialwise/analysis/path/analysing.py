@@ -24,6 +24,7 @@ from trialwise.analysis.path.packets import (
 )
 from trialwise.analysis.path.plane import invalid_trial, plane_axes, planes
 from trialwise.analysis.path.results import (
+    ConvergenceTime,
     DelayDistribution,
     EmulatorFacts,
     FlowResult,
@@ -171,6 +172,10 @@ class _Trials:
                 found.setdefault(row.treatment, []).append((row, numbers))
         return found
 
+    def running(self, row: TrialRow) -> list[tuple[int, PathFlow]]:
+        """Return the flows of a trial that run, with their numbers."""
+        return Course(self.flows(row), 0.0, 0.0).running
+
     def _packets(self, row: TrialRow) -> Packets | None:
         try:
             return read_packets(self._file(row), within=self.directory.path)
@@ -206,9 +211,7 @@ class _Trials:
     def _series(self, row: TrialRow, packets: Packets) -> PathSeries:
         runtime = self.trial.runtime
         width = bin_width(runtime)
-        flows = tuple(
-            flow_series(packets, number, flow, runtime) for number, flow in enumerate(self.flows(row), 1)
-        )
+        flows = tuple(flow_series(packets, number, flow, runtime) for number, flow in self.running(row))
         return PathSeries(
             number=row.number,
             attempt=row.attempt,
@@ -240,11 +243,12 @@ def _treatment(
 ) -> PathTreatment:
     numbers = [trial for _, trial in read]
     rows = [row for row in found.rows if row.treatment == name]
-    flows = found.flows(rows[0])
+    running = found.running(rows[0])
+    flows = [flow for _, flow in running]
     several = len(flows) > 1
     results = [
-        _flow_result(place, flow, [trial.flows[place - 1] for trial in numbers])
-        for place, flow in enumerate(flows, 1)
+        _flow_result(number, flow, [trial.flows[place] for trial in numbers], beside_others=several)
+        for place, (number, flow) in enumerate(running)
     ]
     if several:
         results.append(_together(flows, [trial.together for trial in numbers]))
@@ -259,7 +263,9 @@ def _treatment(
     )
 
 
-def _flow_result(number: int | None, flow: PathFlow, numbers: Sequence[FlowNumbers]) -> FlowResult:
+def _flow_result(
+    number: int | None, flow: PathFlow, numbers: Sequence[FlowNumbers], *, beside_others: bool = False
+) -> FlowResult:
     return FlowResult(
         flow=number,
         scheme=flow.scheme,
@@ -267,6 +273,8 @@ def _flow_result(number: int | None, flow: PathFlow, numbers: Sequence[FlowNumbe
         throughput=typical([flow.throughput for flow in numbers]),
         delay=typical([flow.delay for flow in numbers]),
         loss=typical([flow.loss for flow in numbers]),
+        share=typical([flow.share for flow in numbers]) if beside_others else None,
+        convergence=convergence_time([flow.convergence for flow in numbers]) if beside_others else None,
     )
 
 
@@ -291,6 +299,30 @@ def typical(values: Sequence[float]) -> Typical:
         confidence=_CONFIDENCE,
         method=interval.method,
         note=interval.note,
+    )
+
+
+def convergence_time(values: Sequence[float]) -> ConvergenceTime | None:
+    """Return median and interval of times of which some are infinite, ignoring NaN; None if there are none."""
+    known = [value for value in values if not np.isnan(value)]
+    if not known:
+        return None
+    finite = [value for value in known if np.isfinite(value)]
+    longest = max(finite, default=0.0)
+    found = typical([min(value, longest + 1) for value in known])  # of the others only the rank counts
+
+    def reached(value: float | None) -> float | None:
+        return None if value is None or value > longest else value
+
+    return ConvergenceTime(
+        n=len(known),
+        converged=len(finite),
+        median=reached(statistics.median(known)),
+        low=reached(found.low),
+        high=reached(found.high),
+        confidence=found.confidence,
+        method=found.method,
+        note=found.note,
     )
 
 

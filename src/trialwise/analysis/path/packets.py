@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trialwise.analysis.path.results import FlowSeries
 from trialwise.arrays import Array
-from trialwise.experiment.trials import PathFlow
+from trialwise.experiment.trials import NO_FLOW, PathFlow
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.packets import Packets, joined
 
@@ -21,16 +21,19 @@ _WIDTHS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 
 @dataclass(frozen=True, slots=True)
 class FlowNumbers:
-    """One flow of one trial: Mbit/s, ms, percent; NaN if unknown."""
+    """One flow of one trial: Mbit/s, ms, percent, its fair share, seconds; NaN if unknown."""
 
     throughput: float
     delay: float
     loss: float
+    share: float = np.nan
+    convergence: float = np.nan
+    """Infinite if the flow did not converge."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialNumbers:
-    """One trial: each flow in order, all together, Jain's index; delays (ms) at `SKETCH` + 1 evenly spaced shares of its packets."""
+    """One trial: each flow that runs, all together, Jain's index; delays (ms) at `SKETCH` + 1 evenly spaced shares of its packets."""
 
     flows: tuple[FlowNumbers, ...]
     together: FlowNumbers
@@ -47,6 +50,11 @@ class Course:
     warmup: float
     ended: float
 
+    @property
+    def running(self) -> list[tuple[int, PathFlow]]:
+        """The flows that run, with their numbers."""
+        return [(number, flow) for number, flow in enumerate(self.flows, 1) if flow.scheme != NO_FLOW]
+
     def window(self, flow: PathFlow) -> tuple[float, float]:
         """Return the interval in which a flow counts."""
         return max(flow.start, self.warmup), min(flow.stop or self.ended, self.ended)
@@ -54,24 +62,49 @@ class Course:
 
 def trial_numbers(packets: Packets, course: Course) -> TrialNumbers:
     """Compute the results of one trial, by the default definitions of `path_metrics`, in the direction of each flow's data."""
-    data = [
-        packets.of(flow.direction, number, 0, course.ended) for number, flow in enumerate(course.flows, 1)
-    ]
-    windows = [course.window(flow) for flow in course.flows]
-    flows = tuple(_numbers(own, *window) for own, window in zip(data, windows, strict=True))
+    running = course.running
+    data = [packets.of(flow.direction, number, 0, course.ended) for number, flow in running]
+    windows = [course.window(flow) for _, flow in running]
+    flows = tuple(map(_numbers, data, windows))
+    shares, convergence = _beside_others(course, data, windows)
+    flows = tuple(
+        replace(flow, share=shares[place], convergence=convergence[place]) for place, flow in enumerate(flows)
+    )
     whole = joined(data)
     begin = min(start for start, _ in windows)
     delays = pm.one_way_delays(whole.of(start=begin, stop=course.ended))
     return TrialNumbers(
         flows=flows,
-        together=_numbers(whole, begin, course.ended),
+        together=_numbers(whole, (begin, course.ended)),
         fairness=pm.jain_index([flow.throughput for flow in flows]),
         packets=delays.size,
         delays=np.quantile(delays, np.linspace(0, 1, SKETCH + 1)) if delays.size else delays,
     )
 
 
-def _numbers(packets: Packets, start: float, stop: float) -> FlowNumbers:
+def _beside_others(
+    course: Course, data: Sequence[Packets], windows: Sequence[tuple[float, float]]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return shares and convergence times by place, each among the flows of the same direction."""
+    ways: dict[str, list[int]] = {}
+    for place, (_, flow) in enumerate(course.running):
+        ways.setdefault(flow.direction, []).append(place)
+    shares: dict[int, float] = {}
+    convergence: dict[int, float] = {}
+    for places in ways.values():
+        counted = [pm.Served(data[place], *windows[place]) for place in places]
+        flows = [course.running[place][1] for place in places]
+        scheduled = [
+            pm.Served(data[place], flow.start, min(flow.stop or course.ended, course.ended))
+            for place, flow in zip(places, flows, strict=True)
+        ]
+        shares |= zip(places, pm.fair_shares(counted), strict=True)
+        convergence |= zip(places, pm.convergence_times(scheduled), strict=True)
+    return shares, convergence
+
+
+def _numbers(packets: Packets, window: tuple[float, float]) -> FlowNumbers:
+    start, stop = window
     if stop <= start:
         return FlowNumbers(np.nan, np.nan, np.nan)
     counted = packets.of(start=start)

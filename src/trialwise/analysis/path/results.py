@@ -138,11 +138,30 @@ class Typical:
 
 
 @dataclass(frozen=True, slots=True)
+class ConvergenceTime:
+    """Seconds that a flow takes, over the trials of a treatment, to its fair share: the median and its two-sided interval.
+
+    Of `n` trials in which that can be told, it converged in `converged`. The others count as longer than any: a number that would be
+    one of theirs is None.
+    """
+
+    n: int
+    converged: int
+    median: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    method: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class FlowResult:
     """One flow of a treatment, or all of them together (`flow` None), in the direction of the data.
 
     Throughput is in Mbit/s of IP bytes over the flow's own time, delay the 95th percentile of the one-way delay in ms,
-    loss in percent of packets.
+    loss in percent of packets. `share` is what the flow got of its fair share (1 is fair), `convergence` how long it took to get that;
+    both are None for all flows together, and for a flow that is alone.
     """
 
     flow: int | None
@@ -151,6 +170,8 @@ class FlowResult:
     throughput: Typical
     delay: Typical
     loss: Typical
+    share: Typical | None = None
+    convergence: ConvergenceTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ class PathWords(Words):
         lines = (path_lead(self._path), *invalid_sentences(self.analysis), *self._path.notes)
         yield from (Note((line,), is_aside=True) for line in lines)
         beside = [table for table in self.tables() if table.key in ("emulator", "paths")]
-        tables = [*self.paper_tables(), *beside] if full else [path_overview(self._path)]
+        brief = [path_overview(self._path), *(table for table in self.tables() if table.key == "shares")]
+        tables = [*self.paper_tables(), *beside] if full else brief
         yield from (table.without_remarks for table in tables if table.rows)
 
     def chapters(self) -> Iterator[Chapter]:
