@@ -81,6 +81,10 @@ _PANTHEON = (
     "congestion-control research. USENIX ATC 2018."
 )
 _DUNN = "O. J. Dunn: Multiple Comparisons Among Means. J. Am. Stat. Assoc. 56, 1961."
+_WARE = (
+    "R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry: Beyond Jain's Fairness Index: Setting the Bar for the Deployment of Congestion "
+    "Control Algorithms. HotNets 2019."
+)
 _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairness and Discrimination. DEC-TR-301, 1984."
 
 
@@ -193,7 +197,19 @@ def _carried() -> Note:
 
 def path_notes(path: PathAnalysis) -> tuple[Note, ...]:
     """Return the notes on the methods for experiments over paths."""
-    return (_plane(), *([_packets(path)] if path.flows else []))
+    return (*([_harm()] if path.harm else []), _plane(), *([_packets(path)] if path.flows else []))
+
+
+def _harm() -> Note:
+    return Note(
+        "Harm",
+        "Where more is better, harm is (alone − beside) / alone, where less is better (beside − alone) / beside: 0 if the other flow "
+        "does nothing to this one, 1 if it leaves it nothing, below 0 if this one does better beside it. Intervals are Fieller's for "
+        "the ratio of both means, verdicts Welch's tests corrected by Holm over all cells and metrics. The trials, one value each, "
+        "count as independent. A scheme beside itself shows what is harmed already: Ware et al. call a new scheme acceptable if it "
+        "harms no more than that.",
+        (_WARE, _FIELLER, _WELCH, _HOLM),
+    )
 
 
 def _plane() -> Note:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.path.results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
+from trialwise.analysis.path.results import (
+    AxisRange,
+    FlowResult,
+    Harm,
+    HarmCell,
+    PathAnalysis,
+    PlaneRegion,
+    Typical,
+)
 from trialwise.analysis.results import Analysis
 from trialwise.report.document import Cell, Name, Table, table_of
-from trialwise.report.numbers import ABSENT, Basis, Number
+from trialwise.report.numbers import ABSENT, Basis, Estimate, Number, percent
 
 _QUANTITIES = {"throughput": "Mbit/s", "delay": "ms", "loss": "%"}
 
@@ -20,7 +28,15 @@ def path_tables(analysis: Analysis) -> list[Table]:
     path = analysis.path
     if path is None:
         return []
-    made = [_flows(path), _fairness(path), _shares(path), _regions(path), _emulator(path), _paths(path)]
+    made = [
+        _flows(path),
+        *harm_tables(path),
+        _fairness(path),
+        _shares(path),
+        _regions(path),
+        _emulator(path),
+        _paths(path),
+    ]
     return [table for table in made if table.rows]
 
 
@@ -30,7 +46,7 @@ def path_paper_tables(analysis: Analysis) -> list[Table]:
     if path is None:
         return []
     flows = (_flows(path, quantity) for quantity in _QUANTITIES)
-    made = [*flows, _fairness(path), _shares(path), _regions(path)]
+    made = [*flows, *harm_tables(path), _fairness(path), _shares(path), _regions(path)]
     return [table for table in made if table.rows]
 
 
@@ -170,6 +186,62 @@ def _share_row(treatment: str, flow: FlowResult, share: Typical, at: str) -> tup
         Number(time.median, f"{at}/convergence/median"),
         Number(time.low, f"{at}/convergence/low", rounding="down", basis=basis),
         Number(time.high, f"{at}/convergence/high", rounding="up", basis=basis),
+    )
+
+
+# Harm
+
+
+def harm_tables(path: PathAnalysis) -> list[Table]:
+    """Return one table of harm for each metric; none if no flow is alone and beside another."""
+    harm = path.harm
+    if harm is None:
+        return []
+    metrics = dict.fromkeys(cell.metric for cell in harm.cells)
+    return [_harm(harm, metric) for metric in metrics]
+
+
+def _harm(harm: Harm, metric: str) -> Table:
+    rows = tuple(
+        _harm_row(harm, cell, f"/path/harm/cells/{place}")
+        for place, cell in enumerate(harm.cells)
+        if cell.metric == metric
+    )
+    return table_of(
+        key=f"harm-{metric}",
+        caption=f"Harm to the {metric} of a flow beside another: the share of its performance that it loses, with its "
+        f"{percent(harm.confidence)} interval, and whether that is more than by another flow of its own scheme; verdicts "
+        f"hold at {percent(harm.confidence)} for all {harm.family} together (Holm)",
+        titles=(
+            "harm to", "beside", "harm", "verdict", "than by itself", "mean alone", "n", "mean beside", "n", "p", "more trials",
+            "because",
+        ),
+        rows=rows,
+        numeric=(2, *range(5, 11)),
+        remarks=range(5, 12),
+        optional={4},
+    )  # fmt: skip
+
+
+def _harm_row(harm: Harm, cell: HarmCell, at: str) -> tuple[Cell, ...]:
+    basis = Basis(min(cell.n), harm.confidence, harm.method)
+    return (
+        Name(cell.name),
+        Name(cell.other),
+        Estimate(
+            Number(cell.harm, f"{at}/harm"),
+            Number(cell.low, f"{at}/low", rounding="down", basis=basis),
+            Number(cell.high, f"{at}/high", rounding="up", basis=basis),
+        ),
+        cell.verdict,
+        cell.than_itself or ABSENT,
+        Number(cell.means[0], f"{at}/means/0"),
+        Number(cell.n[0], f"{at}/n/0"),
+        Number(cell.means[1], f"{at}/means/1"),
+        Number(cell.n[1], f"{at}/n/1"),
+        Number(cell.p_value, f"{at}/p_value", kind="p_value"),
+        Number(cell.trials_needed, f"{at}/trials_needed", kind="count"),
+        cell.reason,
     )
 
 

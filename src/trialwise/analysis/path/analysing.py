@@ -13,6 +13,7 @@ from trialwise import statistics as st
 from trialwise.analysis.beside import Surroundings
 from trialwise.analysis.conditions.timescales import trial_metric
 from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.path.harm import harm_of
 from trialwise.analysis.path.packets import (
     SKETCH,
     Course,
@@ -28,6 +29,7 @@ from trialwise.analysis.path.results import (
     DelayDistribution,
     EmulatorFacts,
     FlowResult,
+    Harm,
     PathAnalysis,
     PathFacts,
     PathSeries,
@@ -40,7 +42,7 @@ from trialwise.analysis.path.results import (
 )
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.errors import AnalysisError
-from trialwise.experiment.model import Experiment, Method
+from trialwise.experiment.model import Experiment, Level, Method
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import PathFlow, PathTrial
@@ -64,6 +66,8 @@ def analyse_path(given: Surroundings) -> Mapping[str, PathAnalysis]:
     found = _Trials(experiment, trial, given.directory, store)
     read = found.read()
     axes = plane_axes(experiment.metrics)
+    factors = {row.treatment: row.factors for row in store.rows}
+    harm = harm_of(experiment, trial, given.metrics, _fixed_levels(experiment, factors, treatments))
     chosen = found.chosen(None if given.all_trials else MAX_SERIES)
     analysis = PathAnalysis(
         runtime=trial.runtime,
@@ -77,7 +81,8 @@ def analyse_path(given: Surroundings) -> Mapping[str, PathAnalysis]:
         distributions=tuple(_distribution(name, read[name]) for name in treatments if read.get(name)),
         series=tuple(found.series(chosen)),
         recorded=len(found.recorded),
-        notes=tuple(_notes(found, axes)),
+        notes=(*_notes(found, axes), *([harm] if isinstance(harm, str) else [])),
+        harm=harm if isinstance(harm, Harm) else None,
     )
     return {"path": analysis}
 
@@ -106,10 +111,16 @@ def _planes(
 ) -> tuple[Plane, ...]:
     known = {found.metric.name: found for found in metrics}
     delay, throughput = known[axes.delay], known[axes.throughput]
-    fixed = [factor.name for factor in experiment.fixed_factors]
-    factors = {row.treatment: {name: row.factors[name] for name in fixed} for row in store.rows}
-    ordered = {name: factors[name] for name in treatments}
+    ordered = _fixed_levels(experiment, {row.treatment: row.factors for row in store.rows}, treatments)
     return planes(experiment, ordered, delay, throughput, _invalid(store, delay, throughput, method))
+
+
+def _fixed_levels(
+    experiment: Experiment, factors: Mapping[str, Mapping[str, Level]], treatments: Sequence[str]
+) -> dict[str, dict[str, Level]]:
+    """Return the levels of the fixed factors of each treatment, in the order of the treatments."""
+    fixed = [factor.name for factor in experiment.fixed_factors]
+    return {name: {factor: factors[name][factor] for factor in fixed} for name in treatments}
 
 
 def _invalid(

@@ -175,6 +175,48 @@ class FlowResult:
 
 
 @dataclass(frozen=True, slots=True)
+class HarmCell:
+    """The harm that another flow does to a flow in one of its metrics.
+
+    `alone` and `beside` are the treatments compared (`alone` empty if there is none), `n` and `means` those of their trials in this
+    order. `name` are the levels that they share. `harm` is 1 at most; below 0 the flow does better beside the other. Without bounds,
+    or a number, `reason` says why. `p_value` is corrected over all verdicts. `than_itself` says whether this harm is more or less than
+    that by another flow of the same scheme; empty if that did not run, or is this cell.
+    """
+
+    metric: str
+    name: str
+    other: str
+    alone: str
+    beside: str
+    n: tuple[int, int]
+    means: tuple[float | None, float | None]
+    harm: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    verdict: str
+    trials_needed: int | None
+    reason: str
+    than_itself: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """Who harms whom: `factor` names the scheme of `flows`, which are absent at its level none.
+
+    Each interval holds at `confidence` (percent), and so do all `family` verdicts together.
+    """
+
+    factor: str
+    flows: tuple[int, ...]
+    confidence: float
+    family: int
+    method: str
+    cells: tuple[HarmCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EmulatorFacts:
     """The emulator's self-reported figures, the worst of all trials of a treatment; None if it reported nothing.
 
@@ -275,3 +317,5 @@ class PathAnalysis:
     series: tuple[PathSeries, ...]
     recorded: int
     notes: tuple[str, ...]
+    harm: Harm | None = None
+    """None, with the reason in `notes`, unless a factor says which flow runs beside another."""

@@ -8,11 +8,12 @@ from trialwise.analysis.path.results import PathAnalysis
 from trialwise.experiment.traits import assumed
 from trialwise.report.beside import Words
 from trialwise.report.document import Block, Chapter, Figures, Note, Table
+from trialwise.report.figures.path_harm import harm_figures
 from trialwise.report.figures.paths import MAX_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.notes import Note as MethodNote
 from trialwise.report.notes import path_notes
 from trialwise.report.path_sentences import invalid_sentences, path_lead
-from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
+from trialwise.report.path_tables import harm_tables, path_overview, path_paper_tables, path_tables
 
 
 class PathWords(Words):
@@ -31,12 +32,16 @@ class PathWords(Words):
         lines = (path_lead(self._path), *invalid_sentences(self.analysis), *self._path.notes)
         yield from (Note((line,), is_aside=True) for line in lines)
         beside = [table for table in self.tables() if table.key in ("emulator", "paths")]
-        brief = [path_overview(self._path), *(table for table in self.tables() if table.key == "shares")]
+        brief = [
+            *harm_tables(self._path),
+            path_overview(self._path),
+            *(table for table in self.tables() if table.key == "shares"),
+        ]
         tables = [*self.paper_tables(), *beside] if full else brief
         yield from (table.without_remarks for table in tables if table.rows)
 
     def chapters(self) -> Iterator[Chapter]:
-        """Yield the chapter with the planes."""
+        """Yield the matrix of harm, if there is one, and the planes."""
         path = self._path
         planes = tuple(plane_figures(self._board))
         left_out = sum(bool(plane.trials) for plane in path.planes) - MAX_PLANES
@@ -48,6 +53,9 @@ class PathWords(Words):
             *(Note((f"{note}.",)) for note in notes),
             *([Figures("", planes)] if planes else ()),
         )
+        if path.harm is not None:
+            matrices = tuple(harm_figures(path.harm, self.sheets))
+            yield Chapter("harm", "Who harms whom", (Figures("", matrices),))
         yield Chapter("plane", "Throughput and delay", blocks)
 
     def figures(self) -> Iterator[Figures]:
