@@ -201,6 +201,14 @@ def test_a_mean_near_0_gives_no_bounds_and_says_what_lifts_that() -> None:
     assert "no bounds: the mean alone may be 0; more or longer trials" in found.reason
 
 
+def test_values_that_never_differ_have_bounds_once_they_are_enough() -> None:
+    few = cell({("a", "none"): [10.0, 10.0], ("a", "b"): [5.0, 5.0]})
+    assert (few.harm, few.low, few.high) == (0.5, None, None)
+    assert "no trial differs from another" in few.reason
+    enough = cell({("a", "none"): [10.0] * 6, ("a", "b"): [5.0] * 6})
+    assert (enough.harm, enough.low, enough.high, enough.verdict) == (0.5, 0.5, 0.5, "harms")
+
+
 def test_what_is_missing_is_said() -> None:
     values = {("a", "none"): ALONE, ("a", "b"): BESIDE}
     whole = told(values, metrics=('[metrics.throughput]\nmeasure = "mean"\n',))

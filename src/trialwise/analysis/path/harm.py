@@ -239,6 +239,8 @@ def _than_itself(pair: _Pair, member: st.FamilyMember | None) -> str:
 def _reason(pair: _Pair, estimate: float | None, *, is_bounded: bool, said: str) -> str:
     if min(len(pair.alone), len(pair.beside)) < 2 or is_bounded:
         return said
+    if len({*pair.alone}) == len({*pair.beside}) == 1 and estimate is not None:
+        return f"{said}; no bounds: no trial differs from another, and there are too few to tell that they never do"
     side = "alone" if pair.more_is_better else "beside the other"
     if estimate is None:
         return f"{said}; no number: the mean {side} is 0, and harm is a share of it"

@@ -17,7 +17,7 @@ from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.numbers import Estimate, Number, counted, percent
 from trialwise.report.plot_rows import Row
 
-_ROW, _WIDE = 56, 90
+_ROW, _WIDE = 56, 104
 """Pixels of a row, and the least of a column with a number and its bounds."""
 _NAMES, _SHORT = 130, 19
 """Pixels for the names beside the matrix, and the most characters of one."""
@@ -103,7 +103,8 @@ def _drawn(
     base = charted(rows, sheets).encode(x=x, y=y, tooltip=tips)
     scale = alt.Scale(domain=[-1, 1], range=list(DIVERGING), clamp=True, interpolate="rgb")
     legend = alt.Legend(title="harm", orient="bottom", gradientLength=220, values=[-1, -0.5, 0, 0.5, 1])
-    squares = base.mark_rect().encode(color=alt.Color("harm:Q", scale=scale, legend=legend))
+    found = alt.Color("harm:Q", scale=scale, legend=legend)
+    squares = base.mark_rect().encode(color=alt.condition("isValid(datum.harm)", found, alt.value("#d9d9d9")))
     ink = {"color": alt.condition("abs(datum.harm) > 0.8", alt.value("#fff"), alt.value("#111"))}
     plain = base.transform_filter("!datum.decided").mark_text(fontSize=13, dy=-8)
     bold = base.transform_filter("datum.decided").mark_text(fontSize=13, fontWeight="bold", dy=-8)
