@@ -29,7 +29,7 @@ from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value
 from trialwise.schemes import reading
 from trialwise.schemes.library import read_file, scheme_files
-from trialwise.schemes.scheme import Scheme
+from trialwise.schemes.needs import needed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
@@ -183,22 +183,20 @@ def scheme_page(text: str) -> str:
 
 def scheme_rows() -> Iterator[str]:
     """The schemes that ship as a Markdown table."""
-    yield "| name | what runs | loads | needs |"
-    yield "|---|---|---|---|"
+    yield "| name | what runs | licence | loads | needs | in Pantheon |"
+    yield "|---|---|---|---|---|---|"
     for name, path in scheme_files().items():
         scheme = read_file(path)
-        yield f"| `{name}` | {scheme.title} | {', '.join(scheme.loads)} | {', '.join(_needs(scheme))} |"
-
-
-def _needs(scheme: Scheme) -> Iterator[str]:
-    needs = scheme.needs
-    yield from (f"`{package}`" for package in needs.packages)
-    if needs.congestion:
-        yield f"`{needs.congestion}` in the kernel"
-    if needs.feature:
-        yield f"feature `{needs.feature}`"
-    if needs.root:
-        yield "root"
+        known = ", ".join((*scheme.pantheon, *(f"near {name}" for name in scheme.nearest)))
+        cells = (
+            f"`{name}`",
+            scheme.title,
+            scheme.licence,
+            ", ".join(scheme.loads),
+            ", ".join(needed(scheme)),
+            known,
+        )
+        yield f"| {' | '.join(cell or '' for cell in cells)} |"
 
 
 def table(record: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from tests.system.paths import needs_paths, numbers, packets, write_path_experim
 from tests.system.scheme_files import check_all, write_programs, write_scheme, write_wrapper
 from tests.system.test_paths import namespaces_below
 
+from in_process import trialwise
 from trialwise.schemes.library import SHIPPED, scheme_named
 from trialwise.schemes.needs import missing
 from trialwise.schemes.setup import REBOOT, record, was_done
@@ -233,3 +235,18 @@ def samples(bench: Bench, number: int, quantity: str) -> list[float]:
         ledger.close()
     assert file is not None
     return pl.read_parquet(bench.directory / file)["value"].to_list()
+
+
+def test_every_scheme_is_checked_and_what_cannot_be_stands_in_the_table(folder: Path, tmp_path: Path):
+    """One of a user's cannot be read, one that ships does not know the load: the others run, and all stand in the table."""
+    (folder / "broken.toml").write_text("title = 3")
+    done = trialwise("schemes", "check", "--all", "--folder", "schemes", "--load", "bytes:20kB", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    rows = {words[0]: words[1:] for words in lines if len(words) > 4 and not words[0].endswith(":")}
+    assert rows["udp-cubic"][0] == "works"
+    assert float(rows["udp-cubic"][-3]) > 0
+    for name, reason in (("broken", "title"), ("udp-fixed", "knows no load 'bytes'; it knows: rate")):
+        assert rows[name][:3] == ["cannot", "run", "here"]
+        assert reason in next(line for line in done.stdout.splitlines() if line.startswith(f"  {name}: "))
+    assert re.search(r"^\[2/\d+, .* left\] ", done.stderr, re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,8 @@ from cyclopts import App, Parameter
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import echo, say_document
-from trialwise.errors import TrialError
+from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import (
     Block,
     Code,
@@ -29,12 +31,12 @@ from trialwise.report.document import (
     Verdict,
     table_of,
 )
-from trialwise.report.numbers import counted, decimals, given
+from trialwise.report.numbers import Number, counted, decimals, given
 from trialwise.schemes.installing import Step, steps
-from trialwise.schemes.library import SHIPPED, scheme_named
+from trialwise.schemes.library import SHIPPED, scheme_files, scheme_named
 from trialwise.schemes.listing import SchemeEntry, SchemesDocument, list_schemes, set_up
 from trialwise.schemes.needs import missing
-from trialwise.schemes.scheme import End, Scheme
+from trialwise.schemes.scheme import LOADS, End, Scheme
 from trialwise.schemes.setup import SETUP, record
 from trialwise.trials.scheme_check import DEFAULT_PATH, SECONDS, SchemeCheck, SchemeChecksDocument
 
@@ -154,6 +156,7 @@ def check(
     folder: Folders = (),
     path: str = DEFAULT_PATH,
     load: str | None = None,
+    every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     json: bool = False,
 ) -> int:
     r"""Run schemes, each for five seconds over a small emulated path, and say what happened.
@@ -162,6 +165,7 @@ def check(
 
     ```text
     trialwise schemes check cubic bbr
+    trialwise schemes check --all
     trialwise schemes check mine --folder schemes
     trialwise schemes check cubic --path "rate=5Mbit/s delay=40ms loss=1%"
     trialwise schemes check cubic --path pantheon:nepal-aws-india \
@@ -180,10 +184,17 @@ def check(
         The path, both ways: pairs as in an experiment file, or the name of one.
     load
         What each carries; default the first kind that it knows.
+    every
+        Run all schemes that there are, and print a table.
     json
         Print what happened as JSON (format trialwise.scheme-checks/1, see `trialwise schema scheme-checks`).
     """
-    checks = list(_checks(_some(names), folder, path, load, quiet=json))
+    if every and names:
+        raise TrialError("--all is of every scheme, and some are named", hint="leave one of both out")
+    some = tuple(scheme_files(folder)) if every else _some(names)
+    checks = list(_checks(some, folder, path, load, quiet=json or every, every=every))
+    if every and not json:
+        say_document(_table(checks))
     if json:
         print_json(asdict(SchemeChecksDocument(tuple(checks), path)))
     return 0 if all(one.works for one in checks) else 4
@@ -199,15 +210,40 @@ def _some(names: Sequence[str]) -> Sequence[str]:
 
 
 def _listing(entries: Sequence[SchemeEntry]) -> Document:
-    """List the schemes in rows, then what each lacks."""
-    rows = tuple((Name(entry.name), Name(entry.title), " ".join(entry.loads)) for entry in entries)
+    """List the schemes in rows, what each lacks, and which of Pantheon's they stand for."""
+    rows = tuple(
+        (Name(entry.name), Name(entry.title), _loads(entry), Name(entry.licence or "")) for entry in entries
+    )
+    needs = tuple(
+        (Name(entry.name), ", ".join(entry.needs).replace("`", "")) for entry in entries if entry.needs
+    )
     remarks = tuple((Name(entry.name), f": {remark}") for entry in entries for remark in _remarks(entry))
     evidence = (
-        table_of("schemes", "", ("name", "title", "loads"), rows),
+        table_of("schemes", "", ("name", "title", "loads", "licence"), rows),
+        *([table_of("needs", "", ("name", "needs"), needs)] if needs else []),
         *([Items(remarks, most=None)] if remarks else []),
+        *_pantheon(entries),
     )
     verdict = Verdict("plain", (f"{counted(len(rows), 'scheme')}; shipped ones stand in {SHIPPED}",))
     return Document("schemes", verdict, evidence)
+
+
+def _loads(entry: SchemeEntry) -> str:
+    return "all" if entry.loads == LOADS else " ".join(entry.loads)
+
+
+def _pantheon(entries: Sequence[SchemeEntry]) -> Iterator[Block]:
+    """Yield which scheme stands for which of Pantheon, and what comes nearest to those that nobody published."""
+    known = [(name, entry.name) for entry in entries for name in entry.pantheon]
+    near = [(name, entry.name) for entry in entries for name in entry.nearest]
+    if known:
+        said = ", ".join(f"{name} by {scheme}" if name != scheme else name for name, scheme in sorted(known))
+        yield Note((f"Of Pantheon's schemes there are {said}.",))
+    if near:
+        said = ", ".join(f"{name}: {scheme}" for name, scheme in sorted(near))
+        yield Note(
+            (f"Nobody published these of Pantheon's; what comes nearest stands behind the name: {said}.",)
+        )
 
 
 def _remarks(entry: SchemeEntry) -> Iterator[str]:
@@ -314,15 +350,27 @@ def _agreed(line: str) -> bool:
 
 
 def _checks(
-    names: Sequence[str], folders: Sequence[Path], path: str, load: str | None, *, quiet: bool
+    names: Sequence[str],
+    folders: Sequence[Path],
+    path: str,
+    load: str | None,
+    *,
+    quiet: bool,
+    every: bool,
 ) -> Iterator[SchemeCheck]:
+    """Check each scheme; of `every` one, those that cannot be read or know no such load are results too."""
     from trialwise.execution.interruption import Interruption
     from trialwise.trials.scheme_check import check_scheme, path_of
 
-    console, settings = stderr_console(), path_of(path)
+    console, settings, begun = stderr_console(), path_of(path), time.monotonic()
     with Interruption() as interruption:
         for number, name in enumerate(names, 1):
-            console.print(f"[{number}/{len(names)}] {name}: {_seconds(SECONDS)} over {path}", markup=False)
+            left = (time.monotonic() - begun) * (len(names) / (number - 1) - 1) if number > 1 else 0.0
+            place = f"{number}/{len(names)}" + (f", {duration_text(left)} left" if left else "")
+            if every and (reason := _refusal(name, folders, load)):
+                yield SchemeCheck(name, works=False, load=load or "", seconds=0.0, reason=reason)
+                continue
+            console.print(f"[{place}] {name}: {_seconds(SECONDS)} over {path}", markup=False)
             found = check_scheme(
                 name, folders=folders, path=settings, cancel=interruption.descriptor, load=load
             )
@@ -331,6 +379,49 @@ def _checks(
             if not quiet:
                 say_document(_outcome(found, scheme_named(name, folders)))
             yield found
+
+
+def _refusal(name: str, folders: Sequence[Path], load: str | None) -> str | None:
+    """Return why a scheme cannot be checked with a load; raise PlanError if the load is none of any scheme."""
+    from trialwise.trials.loads import parse_load, require_known
+
+    asked = None if load is None else parse_load(load, Path.cwd())
+    try:
+        scheme = scheme_named(name, folders)
+        if asked is not None:
+            require_known(scheme, asked)
+    except PlanError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return None
+
+
+def _table(checks: Sequence[SchemeCheck]) -> Document:
+    """Return a row for each check; those that cannot run here say why."""
+    works, absent = sum(one.works for one in checks), sum(one.seconds == 0 for one in checks)
+    parts = [f"{works} of {counted(len(checks), 'scheme')} work"]
+    parts += [f"{absent} cannot run here"] if absent else []
+    rows = tuple(
+        (
+            Name(one.name),
+            _result(one),
+            Number(one.throughput, digits=3),
+            Number(one.delay_p95, digits=3),
+            Number(one.loss, digits=2),
+        )
+        for one in checks
+    )
+    titles = ("scheme", "result", "Mbit/s", "delay p95 [ms]", "loss [%]")
+    table = table_of("checks", "", titles, rows, numeric={2, 3, 4})
+    why = tuple((Name(one.name), f": {one.reason}") for one in checks if one.reason)
+    evidence = (table, *([Items(why, most=None)] if why else []))
+    outcome = "good" if works == len(checks) else "bad"
+    return Document("checks", Verdict(outcome, ("; ".join(parts),)), evidence)
+
+
+def _result(one: SchemeCheck) -> Verdict:
+    if one.works:
+        return Verdict("open", ("works, figures in doubt",)) if one.reason else Verdict("good", ("works",))
+    return Verdict("open", ("cannot run here",)) if one.seconds == 0 else Verdict("bad", ("does not work",))
 
 
 def _outcome(found: SchemeCheck, scheme: Scheme) -> Document:

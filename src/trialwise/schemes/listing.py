@@ -9,7 +9,7 @@ from typing import Literal
 
 from trialwise.errors import PlanError
 from trialwise.schemes.library import SHIPPED, read_file, scheme_files
-from trialwise.schemes.needs import missing
+from trialwise.schemes.needs import missing, needed
 from trialwise.schemes.scheme import Scheme
 from trialwise.schemes.setup import SETUP, was_done
 
@@ -18,7 +18,9 @@ from trialwise.schemes.setup import SETUP, was_done
 class SchemeEntry:
     """A scheme: what it can carry, what it lacks on this machine, and the path of its file.
 
-    `problem` says why its file is not a valid scheme; the rest is empty then. `set_up` is None if it has no setup of its own.
+    `licence` is that of the code in which congestion control runs; `needs` is what it needs on any machine; `pantheon` and `nearest`
+    are Pantheon's schemes that it stands for, and unpublished ones to which it comes nearest. `problem` says why its file is not a
+    valid scheme; the rest is empty then. `set_up` is None if it has no setup of its own.
     """
 
     name: str
@@ -31,6 +33,10 @@ class SchemeEntry:
     first: Literal["sender", "receiver"] | None = None
     set_up: bool | None = None
     problem: str | None = None
+    licence: str | None = None
+    needs: tuple[str, ...] = ()
+    pantheon: tuple[str, ...] = ()
+    nearest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +73,8 @@ def _entry(name: str, path: Path) -> SchemeEntry:
         color=scheme.color,
         first=scheme.first,
         set_up=set_up(scheme),
+        licence=scheme.licence,
+        needs=needed(scheme),
+        pantheon=scheme.pantheon,
+        nearest=scheme.nearest,
     )

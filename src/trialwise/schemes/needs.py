@@ -21,6 +21,15 @@ def search_path(path: str | None = None) -> str:
     return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
 
 
+def needed(scheme: Scheme) -> tuple[str, ...]:
+    """Return what the scheme needs on any machine, each as a phrase; names stand between backticks."""
+    needs = scheme.needs
+    packages = tuple(f"`{package}`" for package in needs.packages)
+    kernel = (f"`{needs.congestion}` in the kernel",) if needs.congestion else ()
+    feature = (f"feature `{needs.feature}`",) if needs.feature else ()
+    return (*packages, *kernel, *feature, *(("root",) if needs.root else ()))
+
+
 def missing(scheme: Scheme) -> tuple[str, ...]:
     """Return what the scheme lacks here, each as a phrase that says what to do; empty if it can run."""
     return tuple(_missing(scheme))

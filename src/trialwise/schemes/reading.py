@@ -113,6 +113,18 @@ class SchemeDocument(Section):
     attach: Literal["vegas", "dctcp"] | None = key(
         None, "Our congestion control, attached to the kernel while the scheme runs.", "vegas"
     )
+    licence: Text | None = key(
+        None, "Licence of the code in which congestion control runs, as an SPDX expression.", "BSD-3-Clause"
+    )
+    pantheon: list[Text] = key(
+        ..., "Names of the schemes of Pantheon that it stands for.", ["copa"], factory=list[str]
+    )
+    nearest: list[Text] = key(
+        ...,
+        "Names of schemes of Pantheon that nobody published, to which it comes nearest.",
+        ["koho_cc"],
+        factory=list[str],
+    )
 
 
 def scheme_schema() -> dict[str, Any]:
@@ -170,6 +182,9 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         setup=_words("setup", document.setup, path, known=("folder",)),
         attach=document.attach,
         simulated=_simulated(document.simulated, path),
+        licence=document.licence,
+        pantheon=tuple(document.pantheon),
+        nearest=tuple(document.nearest),
     )
 
 

@@ -70,7 +70,9 @@ class Scheme:
     `first` is the side that is started first and waits for the other. `loads` maps each kind of load that the sender
     supports to the words that request it. `prepare` runs before every flow, outside the path; `setup` once on a machine,
     `each_boot` before the first use after each boot; `attach` names a congestion control that is attached to the kernel
-    while the scheme runs. `simulated` is None if the scheme exists only as real programs.
+    while the scheme runs. `simulated` is None if the scheme exists only as real programs. `licence` is that of the code in which
+    congestion control runs, as an SPDX expression. `pantheon` are the names of the schemes of Pantheon that it stands for,
+    `nearest` those of unpublished ones to which it comes nearest.
     """
 
     name: str
@@ -87,6 +89,9 @@ class Scheme:
     each_boot: tuple[str, ...] | None = None
     attach: str | None = None
     simulated: Simulated | None = None
+    licence: str | None = None
+    pantheon: tuple[str, ...] = ()
+    nearest: tuple[str, ...] = ()
 
     @property
     def has_programs(self) -> bool:
