@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Debug};
 
-use trialwise_units::{Duration, Rate};
+use trialwise_units::{Duration, Ecn, Rate};
 
 use crate::{BuildError, Context, Controller, Feedback, Fidelity};
 
@@ -13,8 +13,9 @@ pub struct Needs {
     pub feedback: Feedback,
     /// Whether it needs what only the fabric of a data centre gives, and starts at line rate: then it cannot be had over UDP.
     pub fabric: bool,
-    /// Whether it answers congestion marks, so that packets may say that they can be marked (RFC 3168, section 6.1.2).
-    pub answers_marks: bool,
+    /// The ECN field of its packets: ECT(0) where it answers a mark as a loss (RFC 3168, section 6.1.2), ECT(1) where it answers marks
+    /// as L4S asks (RFC 9331, section 4), not capable where it answers none.
+    pub ecn: Ecn,
     /// Whether its window is spread over the round trip where packets can be paced (RFC 9002, section 7.7).
     pub spreads_window: bool,
     /// Whether somebody has to say at which rate it sends: `NAME:RATE`.
@@ -30,7 +31,7 @@ impl Needs {
     pub const NOTHING: Self = Self {
         feedback: Feedback::Marks,
         fabric: false,
-        answers_marks: false,
+        ecn: Ecn::NotCapable,
         spreads_window: false,
         rate: false,
         step_marking: false,

@@ -46,6 +46,11 @@ pub struct Acknowledgement<'a> {
     pub packets: u32,
     /// How many of them carried a congestion mark (ECN CE; a congestion notification packet counts as one).
     pub marked_packets: u32,
+    /// How many of them carried ECT(0), as the receiver saw them.
+    pub ect0_packets: u32,
+    /// How many of them carried ECT(1), as the receiver saw them: with the marked ones, the packets that a path which leaves the ECN
+    /// field alone carries for a sender of ECT(1).
+    pub ect1_packets: u32,
     /// What was delivered over the newest packet's flight; a driver that does not measure it says none.
     pub rate_sample: Option<RateSample>,
     /// Whether that packet was sent while the application, not the window or the pacing, held the flow back:

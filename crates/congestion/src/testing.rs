@@ -28,6 +28,8 @@ pub(crate) fn acknowledgement(cumulative: u64, next_sequence: u64) -> Acknowledg
         one_way_delay: None,
         packets: 1,
         marked_packets: 0,
+        ect0_packets: 0,
+        ect1_packets: 0,
         rate_sample: None,
         application_limited: false,
         hops: &[],

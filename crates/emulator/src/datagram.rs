@@ -33,22 +33,12 @@ impl Packet for Datagram {
     }
 
     fn ecn(&self) -> Ecn {
-        match self.ecn {
-            0 => Ecn::NotCapable,
-            1 => Ecn::Capable1,
-            2 => Ecn::Capable0,
-            _ => Ecn::CongestionExperienced,
-        }
+        Ecn::from_bits(self.ecn)
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
         self.marked = true;
-        self.ecn = match ecn {
-            Ecn::NotCapable => 0,
-            Ecn::Capable1 => 1,
-            Ecn::Capable0 => 2,
-            Ecn::CongestionExperienced => 3,
-        };
+        self.ecn = ecn.bits();
     }
 
     fn flow(&self) -> u64 {

@@ -55,7 +55,7 @@ pub use loss::{
     VaryingLoss,
 };
 pub use outage::{Outage, OutageSpec};
-pub use packet::{Ecn, Packet, Tally};
+pub use packet::{Packet, Tally};
 pub use policer::{Policer, PolicerSpec};
 pub use queue::{
     CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, LimitSpec,
@@ -69,3 +69,4 @@ pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
     Trace, TraceError,
 };
+pub use trialwise_units::Ecn;

@@ -2,8 +2,8 @@
 
 use std::ops::{AddAssign, Sub};
 
-use trialwise_units::Bytes;
 use trialwise_units::element::{Arguments, ElementError};
+use trialwise_units::{Bytes, Ecn};
 
 /// An IP packet that fills a frame of Ethernet.
 pub(crate) const FULL_PACKET: Bytes = Bytes::new(1500);
@@ -44,21 +44,8 @@ pub trait Packet: Send + 'static {
     }
 }
 
-/// The ECN field (RFC 3168 section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ecn {
-    /// Not ECN-capable (00).
-    #[default]
-    NotCapable,
-    /// ECT(1) (01).
-    Capable1,
-    /// ECT(0) (10).
-    Capable0,
-    /// Congestion experienced (11).
-    CongestionExperienced,
-}
-
-/// Marks the packet instead of dropping it, when it is ECN-capable: whether it now carries CE.
+/// Marks the packet instead of dropping it, when it is ECN-capable: whether it now carries CE. A queue of RFC 3168 takes ECT(0) and
+/// ECT(1) alike (section 5); one that does not looks at [`Packet::ecn`] first.
 pub(crate) fn mark_congestion<P: Packet>(packet: &mut P) -> bool {
     match packet.ecn() {
         Ecn::NotCapable => false,

@@ -3,13 +3,16 @@
 //! ```text
 //! every frame   kind u8 · way u8 · count u16 · flow u32 · session u64                      (16 bytes)
 //! data          number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
-//! answer        largest u64 · its arrival u64 (ns) · held u64 (ns) · packets u64 · marked u64 · count × (from u32 · length u32)
+//! answer        largest u64 · its arrival u64 (ns) · held u64 (ns)
+//!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · count × (from u32 · length u32)
 //! close         nothing more: the session has ended
 //! ```
 //! `way` is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
-//! A range of an answer starts `from` below the largest number and goes down for `length` numbers.
+//! Packets are counted modulo 2^32, those of each ECN field apart as in RFC 9000, section 19.3.2. A range of an answer starts `from` below the largest number and goes down for `length` numbers.
 
 use std::ops::Range;
+
+use trialwise_units::Ecn;
 
 use crate::opening::{OPENING_BYTES, Opening};
 
@@ -59,6 +62,43 @@ pub struct Data {
     pub opening: Option<Opening>,
 }
 
+/// Packets that have arrived, copies too, and those of each ECN field (RFC 9000, section 19.3.2); each modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// With any field.
+    pub all: u32,
+    /// With ECT(0).
+    pub ect0: u32,
+    /// With ECT(1).
+    pub ect1: u32,
+    /// With congestion experienced.
+    pub marked: u32,
+}
+
+impl PacketCounts {
+    /// Counts a packet with this field.
+    pub const fn add(&mut self, ecn: Ecn) {
+        self.all = self.all.wrapping_add(1);
+        match ecn {
+            Ecn::NotCapable => {}
+            Ecn::Capable0 => self.ect0 = self.ect0.wrapping_add(1),
+            Ecn::Capable1 => self.ect1 = self.ect1.wrapping_add(1),
+            Ecn::CongestionExperienced => self.marked = self.marked.wrapping_add(1),
+        }
+    }
+
+    /// What has come since `earlier`; none where these are not later, or where the fields add up to more than all: then some are no
+    /// count of packets.
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        let all = self.all.wrapping_sub(earlier.all);
+        let ect0 = self.ect0.wrapping_sub(earlier.ect0);
+        let ect1 = self.ect1.wrapping_sub(earlier.ect1);
+        let marked = self.marked.wrapping_sub(earlier.marked);
+        let capable = u64::from(ect0) + u64::from(ect1) + u64::from(marked);
+        (all <= i32::MAX as u32 && capable <= u64::from(all)).then_some(Self { all, ect0, ect1, marked })
+    }
+}
+
 /// What has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -68,10 +108,8 @@ pub struct Answer {
     pub arrival: u64,
     /// Nanoseconds from then to this answer.
     pub held: u64,
-    /// Packets that have arrived in all, copies too.
-    pub packets: u64,
-    /// Those of them with a congestion mark.
-    pub marked: u64,
+    /// Packets that have arrived in all.
+    pub packets: PacketCounts,
     /// Numbers that have arrived, highest range first.
     pub ranges: Vec<Range<u64>>,
 }
@@ -127,8 +165,12 @@ pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize
 pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
     let ranges = &answer.ranges[..answer.ranges.len().min(MAX_RANGES)];
     let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
-    for word in [answer.largest, answer.arrival, answer.held, answer.packets, answer.marked] {
+    for word in [answer.largest, answer.arrival, answer.held] {
         writer.put(&word.to_be_bytes());
+    }
+    let PacketCounts { all, ect0, ect1, marked } = answer.packets;
+    for count in [all, ect0, ect1, marked] {
+        writer.put(&count.to_be_bytes());
     }
     for range in ranges {
         let below = answer.largest + 1 - range.end;
@@ -178,6 +220,10 @@ impl Reader<'_> {
         self.take().map(u64::from_be_bytes)
     }
 
+    fn half(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
     fn data(&mut self, way: Way) -> Option<Data> {
         let (number, offset) = (self.word()?, self.word()?);
         let opens = way == Way::Out && offset == 0;
@@ -192,13 +238,17 @@ impl Reader<'_> {
             largest: self.word()?,
             arrival: self.word()?,
             held: self.word()?,
-            packets: self.word()?,
-            marked: self.word()?,
+            packets: PacketCounts {
+                all: self.half()?,
+                ect0: self.half()?,
+                ect1: self.half()?,
+                marked: self.half()?,
+            },
             ranges: Vec::with_capacity(count.min(MAX_RANGES)),
         };
         for _ in 0..count {
-            let below = u64::from(u32::from_be_bytes(self.take()?));
-            let length = u64::from(u32::from_be_bytes(self.take()?));
+            let below = u64::from(self.half()?);
+            let length = u64::from(self.half()?);
             let end = answer.largest.checked_add(1)?.checked_sub(below)?;
             answer.ranges.push(end.checked_sub(length)?..end);
         }
@@ -235,15 +285,17 @@ mod tests {
         }
 
         #[test]
-        fn answers_are_read_as_written(words: [u32; 4], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40)) {
+        fn answers_are_read_as_written(words: [u32; 6], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40)) {
             let mut end = 10_000;
             let mut ranges = Vec::new();
             for (gap, length) in steps {
                 ranges.push(end - length..end);
                 end -= length + gap;
             }
-            let [held, arrival, packets, marked] = words.map(u64::from);
-            let mut answer = Answer { largest: 9_999, arrival, held, packets, marked, ranges };
+            let [held, arrival, ..] = words.map(u64::from);
+            let [.., all, ect0, ect1, marked] = words;
+            let packets = PacketCounts { all, ect0, ect1, marked };
+            let mut answer = Answer { largest: 9_999, arrival, held, packets, ranges };
             let mut buffer = [0; MAX_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
             prop_assert_eq!(written, answer.frame_length());
@@ -259,6 +311,24 @@ mod tests {
             }
             let _ = Frame::read(&bytes);
         }
+    }
+
+    #[test]
+    fn counts_go_on_beyond_their_largest_number_and_back_never() {
+        let of = |all, ect0, ect1, marked| PacketCounts { all, ect0, ect1, marked };
+        let mut counts = of(u32::MAX, 0, u32::MAX - 1, 1);
+        let earlier = counts;
+        for ecn in [Ecn::Capable1, Ecn::CongestionExperienced, Ecn::Capable0, Ecn::NotCapable, Ecn::Capable1]
+        {
+            counts.add(ecn);
+        }
+        assert_eq!(counts, of(4, 1, 0, 2));
+        assert_eq!(counts.since(earlier), Some(of(5, 1, 2, 1)));
+        assert_eq!(counts.since(counts), Some(PacketCounts::default()));
+        // An answer that another has overtaken, and one of a receiver that counts more marks than packets.
+        assert_eq!(earlier.since(counts), None);
+        assert_eq!(of(10, 0, 0, 11).since(PacketCounts::default()), None);
+        assert_eq!(of(10, u32::MAX, u32::MAX, u32::MAX).since(PacketCounts::default()), None);
     }
 
     #[test]

@@ -10,9 +10,9 @@ use trialwise_congestion::{
     Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, PacketOutcome,
     PacketReport, RateSample, Sent, Timeout,
 };
-use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
-use crate::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
+use crate::frame::{Answer, Data, Frame, Name, PacketCounts, Way, write_answer, write_data};
 use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
 
@@ -148,7 +148,8 @@ impl Network {
             let Some(Reverse((_, _, is_marked, bytes))) = self.flying.pop() else { return };
             match Frame::read(&bytes) {
                 Some((NAME, Frame::Data(Way::Out, data))) => {
-                    self.receiver.on_data(self.now.nanoseconds(), &data, is_marked);
+                    let ecn = if is_marked { Ecn::CongestionExperienced } else { Ecn::Capable0 };
+                    self.receiver.on_data(self.now.nanoseconds(), &data, ecn);
                     let answer = self.receiver.answer(self.now.nanoseconds()).unwrap();
                     self.answer(&answer);
                 }
@@ -190,6 +191,11 @@ impl Network {
         let window = self.sender.state().window.map_or(u64::MAX, Bytes::get);
         self.sender.in_flight() <= window.max(SEGMENT)
     }
+}
+
+/// Counts of packets that are not to be marked.
+fn of_plain(all: u32) -> PacketCounts {
+    PacketCounts { all, ..PacketCounts::default() }
 }
 
 /// Answers of one range.
@@ -334,7 +340,7 @@ fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     let before = network.sender.state().window.unwrap();
     network.transmit();
     let answer =
-        |from| Answer { largest: 9, arrival: 0, held: 0, packets: 10, marked: 0, ranges: ranges(from..10) };
+        |from| Answer { largest: 9, arrival: 0, held: 0, packets: of_plain(10), ranges: ranges(from..10) };
     let now = Time::from_milliseconds(40);
     network.sender.on_answer(now, now, &answer(1));
     assert_eq!(network.sender.counters().lost, 1);
@@ -355,7 +361,7 @@ fn a_window_is_spread_over_its_round_trip() {
         network.transmit();
         network.sender.write(u64::MAX / 2);
         network.now = Time::from_milliseconds(40);
-        let answer = Answer { largest: 9, packets: 10, ranges: ranges(0..10), ..Answer::default() };
+        let answer = Answer { largest: 9, packets: of_plain(10), ranges: ranges(0..10), ..Answer::default() };
         network.sender.on_answer(network.now, network.now, &answer);
         network.flying.clear();
         network.run_until(Time::from_milliseconds(79));
@@ -403,12 +409,31 @@ fn marks_are_answered() {
 }
 
 #[test]
+fn marks_that_cannot_be_are_not_believed() {
+    let mut network = Network::new("cubic", CALM, 1);
+    network.sender.write(10 * SEGMENT);
+    network.transmit();
+    let sent = network.sender.counters().packets;
+    let mut claim = |all, ect0, ect1, marked| {
+        let packets = PacketCounts { all, ect0, ect1, marked };
+        let answer = Answer { largest: 0, packets, ranges: ranges(0..1), ..Answer::default() };
+        network.sender.on_answer(network.now, network.now, &answer);
+        network.sender.counters().marked
+    };
+    // More fields than packets; then marks of more packets than were sent; then counts that go back.
+    assert_eq!(claim(1, 1, 0, 1), 0);
+    assert_eq!(claim(1_000_000, 0, 0, 1_000_000), sent);
+    assert_eq!(claim(5, 0, 0, 5), sent);
+}
+
+#[test]
 fn what_busy_ends_add_is_no_part_of_the_round_trip() {
     let mut network = Network::new("copa", CALM, 1);
     network.sender.write(SEGMENT - 64);
     network.transmit();
     // It was 40 ms on the way, 7 ms at the receiver, and 11 ms unread.
-    let answer = Answer { held: 7_000_000, packets: 1, ranges: ranges(0..1), ..Answer::default() };
+    let packets = of_plain(1);
+    let answer = Answer { held: 7_000_000, packets, ranges: ranges(0..1), ..Answer::default() };
     let [arrival, now] = [47, 58].map(Time::from_milliseconds);
     network.sender.on_answer(now, arrival, &answer);
     assert_eq!(network.sender.round_trip().latest(), Some(MILLISECOND * 40));
@@ -419,7 +444,7 @@ fn an_answer_to_what_was_never_sent_changes_nothing() {
     let mut network = Network::new("cubic", CALM, 1);
     network.sender.write(SEGMENT);
     network.transmit();
-    let answer = Answer { largest: 99, arrival: 0, held: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
+    let answer = Answer { largest: 99, arrival: 0, held: 0, packets: of_plain(1), ranges: ranges(0..100) };
     network.sender.on_answer(Time::from_milliseconds(1), Time::from_milliseconds(1), &answer);
     assert_eq!(network.sender.acknowledged(), 0);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 /// The length of an opening. Over TCP it comes before the first byte of the load, over UDP in the packet of the first byte.
 pub const OPENING_BYTES: usize = 64;
 
-const MAGIC: [u8; 4] = *b"TWF1";
+const MAGIC: [u8; 4] = *b"TWF2";
 const NAME_BYTES: usize = 40;
 /// A stream without an end; well below the range of offsets.
 pub(crate) const ENDLESS: u64 = 1 << 62;

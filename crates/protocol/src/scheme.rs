@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trialwise_congestion::{Algorithm, AnyController, BuildError, Context, Factory, Feedback};
-use trialwise_units::{Bytes, Seed, Time};
+use trialwise_units::{Bytes, Ecn, Seed, Time};
 
 use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
@@ -41,10 +41,32 @@ pub enum IpVersion {
 /// What a flow's packets say of themselves, and how its sender lets them go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// Whether packets say that they may be marked.
-    pub ecn: bool,
+    /// The ECN field of packets with data.
+    pub ecn: Ecn,
     /// Whether windows are spread over their round trips ([`Sender::spreading_windows`]).
     pub spreads_window: bool,
+}
+
+/// Which ECN field packets with data have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marking {
+    /// That which the controller declares.
+    #[default]
+    Declared,
+    /// That which the controller declares, or ECT(0) where it answers no marks.
+    On,
+    /// This one, whatever the controller makes of marks.
+    Field(Ecn),
+}
+
+impl Marking {
+    const fn field(self, declared: Ecn) -> Ecn {
+        match (self, declared) {
+            (Self::On, Ecn::NotCapable) => Ecn::Capable0,
+            (Self::Declared | Self::On, declared) => declared,
+            (Self::Field(ecn), _) => ecn,
+        }
+    }
 }
 
 /// A controller and the packets that it controls.
@@ -58,17 +80,16 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The controller of this name for packets of at most `mtu` bytes. Rates of `fixed-rate` are of whole IP packets. `ecn`
-    /// is on where the controller answers marks (RFC 3168, section 6.1.2), unless it is said otherwise.
+    /// The controller of this name for packets of at most `mtu` bytes. Rates of `fixed-rate` are of whole IP packets.
     ///
     /// # Errors
     /// There is no such controller, its rate is none, or packets are below [`MIN_MTU`].
-    pub fn named(name: &str, mtu: u16, version: IpVersion, ecn: Option<bool>) -> Result<Self, SchemeError> {
+    pub fn named(name: &str, mtu: u16, version: IpVersion, marking: Marking) -> Result<Self, SchemeError> {
         check_mtu(mtu)?;
         let segment = u64::from(mtu) - overhead(version);
         let algorithm = algorithm(name, segment as f64 / f64::from(mtu))?;
         let needs = algorithm.needs();
-        let manner = Manner { ecn: ecn.unwrap_or(needs.answers_marks), spreads_window: needs.spreads_window };
+        let manner = Manner { ecn: marking.field(needs.ecn), spreads_window: needs.spreads_window };
         Self::new(Arc::new(algorithm), mtu, version, manner)
     }
 
@@ -159,13 +180,13 @@ mod tests {
     use trialwise_units::Rate;
 
     fn scheme(name: &str) -> Result<Scheme, SchemeError> {
-        Scheme::named(name, 1500, IpVersion::Four, None)
+        Scheme::named(name, 1500, IpVersion::Four, Marking::Declared)
     }
 
     #[test]
     fn packets_fill_the_mtu() {
         assert_eq!(scheme("copa").unwrap().segment(), 1440);
-        let six = Scheme::named("copa", 1400, IpVersion::Six, None).unwrap();
+        let six = Scheme::named("copa", 1400, IpVersion::Six, Marking::Declared).unwrap();
         assert_eq!(six.segment(), 1320);
     }
 
@@ -179,8 +200,17 @@ mod tests {
 
     #[test]
     fn marks_are_asked_for_where_they_are_answered() {
-        assert!(scheme("cubic").unwrap().manner.ecn && scheme("ledbat").unwrap().manner.ecn);
-        assert!(!scheme("copa").unwrap().manner.ecn && !scheme("fixed-rate:1Mbit/s").unwrap().manner.ecn);
+        let field =
+            |name: &str, marking| Scheme::named(name, 1500, IpVersion::Four, marking).unwrap().manner.ecn;
+        for (name, declared, on) in [
+            ("cubic", Ecn::Capable0, Ecn::Capable0),
+            ("ledbat", Ecn::Capable0, Ecn::Capable0),
+            ("copa", Ecn::NotCapable, Ecn::Capable0),
+            ("fixed-rate:1Mbit/s", Ecn::NotCapable, Ecn::Capable0),
+        ] {
+            assert_eq!((field(name, Marking::Declared), field(name, Marking::On)), (declared, on));
+            assert_eq!(field(name, Marking::Field(Ecn::Capable1)), Ecn::Capable1);
+        }
     }
 
     #[test]

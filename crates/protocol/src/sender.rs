@@ -10,7 +10,7 @@ use trialwise_congestion::{
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::episode::{Episodes, Lost, Outcome};
-use crate::frame::Answer;
+use crate::frame::{Answer, PacketCounts};
 use crate::origin::{Origin, round_trip};
 use crate::pacer::Pacer;
 use crate::ranges::RangeSet;
@@ -135,7 +135,8 @@ pub struct Sender {
     rtt_totals: RttTotals,
     delivery_rate: Option<Rate>,
     origin: Origin,
-    marked: u64,
+    /// What answers have counted.
+    counted: PacketCounts,
     last_sent: Time,
     /// Time-outs since something arrived.
     expiries: u32,
@@ -171,7 +172,7 @@ impl Sender {
             rtt_totals: RttTotals::default(),
             delivery_rate: None,
             origin: Origin::default(),
-            marked: 0,
+            counted: PacketCounts::default(),
             last_sent: now,
             expiries: 0,
             probes: 0,
@@ -378,10 +379,8 @@ impl Sender {
         }
         self.reports.begin_arrivals();
         let arrived = self.take_arrived(now, answer);
-        let marked = answer.marked.saturating_sub(self.marked);
-        self.marked += marked;
-        self.counters.marked += marked;
-        if arrived.packets == 0 && marked == 0 {
+        let counted = self.count(answer.packets);
+        if arrived.packets == 0 && counted.marked == 0 {
             return;
         }
         self.expiries = 0;
@@ -397,10 +396,21 @@ impl Sender {
         }
         self.detect_losses(now);
         self.reports.settle(newest.zip(one_way_delay).map(|((number, sent), delay)| (number, sent + delay)));
-        self.report(now, &arrived, rtt, one_way_delay, u32::try_from(marked).unwrap_or(u32::MAX));
+        self.report(now, &arrived, rtt, one_way_delay, counted);
         if self.in_flight == 0 && !self.has_payload() {
             self.idle_since = Some(now);
         }
+    }
+
+    /// Packets that this answer is the first to count, by their ECN field. What cannot be is left out: counts that went back or do not
+    /// add up, and more marks than packets have been sent.
+    fn count(&mut self, told: PacketCounts) -> PacketCounts {
+        let Some(new) = told.since(self.counted) else { return PacketCounts::default() };
+        self.counted = told;
+        let unmarked = self.counters.packets - self.counters.marked;
+        let marked = new.marked.min(u32::try_from(unmarked).unwrap_or(u32::MAX));
+        self.counters.marked += u64::from(marked);
+        PacketCounts { marked, ..new }
     }
 
     /// Takes what has arrived out of what is in flight.
@@ -461,7 +471,7 @@ impl Sender {
         arrived: &Arrived,
         rtt: Option<Duration>,
         one_way_delay: Option<Duration>,
-        marked_packets: u32,
+        counted: PacketCounts,
     ) {
         self.delivered += arrived.payload;
         let newest = arrived.newest.as_ref();
@@ -477,7 +487,9 @@ impl Sender {
             rtt,
             one_way_delay,
             packets: arrived.packets,
-            marked_packets,
+            marked_packets: counted.marked,
+            ect0_packets: counted.ect0,
+            ect1_packets: counted.ect1,
             rate_sample,
             application_limited: newest.is_some_and(|(_, packet)| packet.is_application_limited),
             hops: &[],

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use trialwise_link::log::Columns;
 use trialwise_protocol::load::Load;
 use trialwise_protocol::report::Ending;
-use trialwise_protocol::scheme::{IpVersion, Scheme};
+use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
 use trialwise_python_macros::entry;
 use trialwise_simulator::path::{Direction, PathError, PathFlow, PathOutcome, SimulatedPath};
 use trialwise_units::{Duration, Seed, Time};
@@ -140,7 +140,9 @@ fn flow_of(
 ) -> PyResult<PathFlow> {
     let name = congestion.extract::<String>();
     let scheme = match &name {
-        Ok(name) => Scheme::named(name, mtu, IpVersion::Four, None).map_err(|error| refused(&error))?,
+        Ok(name) => {
+            Scheme::named(name, mtu, IpVersion::Four, Marking::Declared).map_err(|error| refused(&error))?
+        }
         Err(_) => {
             let factory = PythonFactory::new(&congestion, Arc::clone(failure))?;
             let manner = factory.manner(congestion.py())?;

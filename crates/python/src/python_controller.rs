@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_congestion::{
     Acknowledgement, AnyController, BuildError, Context, Controller, Factory, Feedback, Loss, PacketOutcome,
     PacketReport, Phase, Sent, State, Timeout,
 };
 use trialwise_protocol::scheme::Manner;
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 /// What a controller is told when its flow starts. What is not known is None.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
@@ -65,6 +65,10 @@ struct AcknowledgementEvent {
     packets: u32,
     /// How many of them carried a congestion mark.
     marked_packets: u32,
+    /// How many of them carried ECT(0).
+    ect0_packets: u32,
+    /// How many of them carried ECT(1).
+    ect1_packets: u32,
     /// Bit/s over the newest packet's flight.
     delivery_rate: Option<u64>,
     /// Whether the application held the flow back.
@@ -107,7 +111,8 @@ struct TimeoutEvent {
 /// The class is called with a `ControllerContext`. Its objects have methods `on_acknowledgement(event)`, `on_loss(event)` and
 /// `on_timeout(event)`, maybe `on_sent(event)`, `on_spurious(now_ps)`, `on_idle_restart(now_ps, idle_ps)` and
 /// `on_timer(now_ps)`; an attribute or property `window` (bytes, None for no limit), maybe `pacing_rate` (bit/s, None),
-/// `next_timer_ps` and `in_slow_start`. The class itself may say `ecn = True` (packets may be marked) and `spreads_window =
+/// `next_timer_ps` and `in_slow_start`. The class itself may say `ecn = True` or `"ect0"` (packets may be marked and
+/// carry ECT(0)) or `"ect1"` (they carry ECT(1)), and `spreads_window =
 /// True` (a window without a rate is spread over its round trip), which paths ask for, and `feedback`: in a data centre its
 /// packets carry `"marks"` (the default), `"timestamps"` or `"telemetry"`; everywhere `"packets"` has each packet reported.
 ///
@@ -152,7 +157,20 @@ impl PythonFactory {
     pub(crate) fn manner(&self, python: Python<'_>) -> PyResult<Manner> {
         let class = self.class.bind(python);
         let says = |name: &str| class.getattr_opt(name)?.map_or(Ok(false), |value| value.is_truthy());
-        Ok(Manner { ecn: says("ecn")?, spreads_window: says("spreads_window")? })
+        Ok(Manner { ecn: ecn_of(class)?, spreads_window: says("spreads_window")? })
+    }
+}
+
+/// The ECN field that a class asks for; ValueError for a word that is none.
+fn ecn_of(class: &Bound<'_, PyAny>) -> PyResult<Ecn> {
+    let Some(said) = class.getattr_opt("ecn")? else { return Ok(Ecn::NotCapable) };
+    match said.extract::<String>().as_deref() {
+        Ok("ect0") => Ok(Ecn::Capable0),
+        Ok("ect1") => Ok(Ecn::Capable1),
+        Ok(word) => {
+            Err(PyValueError::new_err(format!("ecn = {word:?}: write \"ect0\", \"ect1\", True or False")))
+        }
+        Err(_) => Ok(if said.is_truthy()? { Ecn::Capable0 } else { Ecn::NotCapable }),
     }
 }
 
@@ -382,6 +400,8 @@ impl AcknowledgementEvent {
             one_way_delay_ps: event.one_way_delay.map(Duration::picoseconds),
             packets: event.packets,
             marked_packets: event.marked_packets,
+            ect0_packets: event.ect0_packets,
+            ect1_packets: event.ect1_packets,
             delivery_rate: event.rate_sample.map(|sample| sample.rate().bits_per_second()),
             application_limited: event.application_limited,
             hops: hops.collect(),

@@ -10,9 +10,9 @@ use trialwise_congestion::{AnyController, BuildError, Context, Factory, Feedback
 use trialwise_link::LinkSpec;
 use trialwise_protocol::load::Load;
 use trialwise_protocol::report::Ending;
-use trialwise_protocol::scheme::{IpVersion, Manner, Scheme};
+use trialwise_protocol::scheme::{IpVersion, Manner, Marking, Scheme};
 use trialwise_simulator::path::{Direction, PathError, PathFlow, PathOutcome, SimulatedPath};
-use trialwise_units::{Duration, Seed, Time};
+use trialwise_units::{Duration, Ecn, Seed, Time};
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
@@ -30,7 +30,7 @@ fn path(pairs: Pairs<'_>, seed: u64) -> SimulatedPath {
 
 fn flow(congestion: &str, load: &str, seconds: u64) -> PathFlow {
     PathFlow {
-        scheme: Scheme::named(congestion, 1500, IpVersion::Four, None).unwrap(),
+        scheme: Scheme::named(congestion, 1500, IpVersion::Four, Marking::Declared).unwrap(),
         congestion: congestion.to_owned(),
         load: Load::read(load, &|_| Ok("start_ns,size_bytes\n0,30000\n500000000,60000\n".to_owned()))
             .unwrap(),
@@ -159,7 +159,7 @@ fn a_controller_of_ones_own_takes_part() {
     }
     let theirs = flow("newreno", "bulk", 5);
     let factory = Arc::new(Mine(AtomicU32::new(0)));
-    let manner = Manner { ecn: true, spreads_window: true };
+    let manner = Manner { ecn: Ecn::Capable0, spreads_window: true };
     let mine = PathFlow {
         scheme: Scheme::new(factory.clone(), 1500, IpVersion::Four, manner).unwrap(),
         ..theirs.clone()

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use trialwise_congestion::Algorithm;
 use trialwise_link::LinkSpec;
 use trialwise_protocol::load::Load;
-use trialwise_protocol::scheme::{IpVersion, Scheme};
+use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
 use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 use trialwise_simulator::{
     Configuration, Fabric, FlowSpecification, Mode, NodeId, controller_parameters, simulate,
@@ -41,7 +41,7 @@ fn it_is_a_controller_of_the_udp_transport_over_simulated_paths() {
     let link = LinkSpec::from_pairs(link, &none).unwrap();
     let path = SimulatedPath { forward: link.clone(), backward: link, seed: Seed::new(1), interval: None };
     let flow = PathFlow {
-        scheme: Scheme::named("specimen", 1500, IpVersion::Four, None).unwrap(),
+        scheme: Scheme::named("specimen", 1500, IpVersion::Four, Marking::Declared).unwrap(),
         congestion: "specimen".to_owned(),
         load: Load::read("bulk", &|_| Err("no file".to_owned())).unwrap(),
         load_text: "bulk".to_owned(),

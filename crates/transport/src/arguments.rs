@@ -3,12 +3,12 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use trialwise_units::{Bytes, Duration};
+use trialwise_units::{Bytes, Duration, Ecn};
 
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::Load;
-use trialwise_protocol::scheme::{MIN_MTU, known};
+use trialwise_protocol::scheme::{MIN_MTU, Marking, known};
 
 const MAX_MTU: u16 = 1500;
 
@@ -44,7 +44,7 @@ Options of send:
   --timeout TIME    give up when nothing answers for so long             [5s]
   --buffer SIZE     send buffer of the socket                            [tcp: tuned by the kernel; udp: 4MiB]
   --mtu BYTES       udp: the largest IP packet, {MIN_MTU} to {MAX_MTU}                    [1500]
-  --ecn on|off      udp: whether packets may be marked (ECT(0))          [on where the controller answers marks]
+  --ecn on|off|ect0|ect1  udp: whether packets may be marked, and as which of the two   [as the controller declares]
 
 Exit codes: 0 done, also when SIGTERM, SIGINT or --time ended it; 1 it failed; 2 usage.
 "
@@ -159,7 +159,7 @@ fn send(arguments: &[&str], is_udp: bool) -> Result<SendSettings, Error> {
             .unwrap_or(Duration::from_milliseconds(5_000)),
         buffer: options.size("buffer")?,
         mtu: mtu(options.value("mtu")?)?,
-        ecn: options.text("ecn").map(switch).transpose()?,
+        marking: options.text("ecn").map_or(Ok(Marking::Declared), marking)?,
     })
 }
 
@@ -178,11 +178,13 @@ fn mtu(bytes: Option<u16>) -> Result<u16, Error> {
     Err(usage(format!("--mtu {mtu}: it must be from {MIN_MTU} to {MAX_MTU}")))
 }
 
-fn switch(text: &str) -> Result<bool, Error> {
+fn marking(text: &str) -> Result<Marking, Error> {
     match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(usage(format!("--ecn {text}: write on or off"))),
+        "on" => Ok(Marking::On),
+        "off" => Ok(Marking::Field(Ecn::NotCapable)),
+        "ect0" => Ok(Marking::Field(Ecn::Capable0)),
+        "ect1" => Ok(Marking::Field(Ecn::Capable1)),
+        _ => Err(usage(format!("--ecn {text}: write on, off, ect0 or ect1"))),
     }
 }
 
@@ -224,7 +226,10 @@ mod tests {
         assert_eq!(settings.peer, "100.64.0.2:5001".parse().unwrap());
         assert_eq!(settings.load, Load::Rate(Steady(Rate::from_megabits_per_second(5))));
         assert_eq!((settings.time, settings.mtu), (Some(Duration::from_milliseconds(10_000)), 1400));
-        assert_eq!((settings.ecn, settings.congestion.as_str()), (Some(false), "copa"));
+        assert_eq!(
+            (settings.marking, settings.congestion.as_str()),
+            (Marking::Field(Ecn::NotCapable), "copa")
+        );
         assert_eq!(read("tcp send --help"), Ok(Request::Help));
         assert!(help().contains("udp send"));
     }
@@ -243,7 +248,10 @@ mod tests {
         assert!(message("tcp send 127.0.0.1 5001 --congestion cubic --mtu 1400").contains("no option"));
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --mtu 9000").contains("576 to 1500"));
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --time 0s").contains("longer than zero"));
-        assert!(message("udp send 127.0.0.1 5001 --congestion cubic --ecn maybe").contains("on or off"));
+        assert!(
+            message("udp send 127.0.0.1 5001 --congestion cubic --ecn maybe")
+                .contains("on, off, ect0 or ect1")
+        );
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --load x").contains("unknown load `x`"));
         assert!(message("udp send nowhere.invalid 5001 --congestion cubic").contains("no address"));
         assert!(message("tcp send ::1 5 --congestion cubic --congestion reno").contains("twice"));

@@ -19,7 +19,7 @@ pub(crate) enum Error {
     #[error("{peer} refused: nothing listens there; start `receive` first and check address and port")]
     Refused { peer: SocketAddr },
     #[error(
-        "no answer from {peer} for {} s; check that `receive` runs there and that the path carries packets, or \
+        "no answer from {peer} for {} s; check that `receive` of this version runs there and that the path carries packets, or \
          give a longer --timeout", .span.as_seconds()
     )]
     NoAnswer { peer: SocketAddr, span: Duration },

@@ -23,7 +23,9 @@
 //! --timeout TIME   give up when nothing answers for so long (5s)
 //! --buffer SIZE    send buffer of the socket
 //! --mtu BYTES      udp: the largest IP packet (1500)
-//! --ecn on|off     udp: whether packets may be marked (on where the congestion control answers marks)
+//! --ecn on|off|ect0|ect1
+//!                  udp: the ECN field of packets with data: on is what the congestion control declares (which is the default), or
+//!                  ECT(0) where it answers no marks
 //! ```
 //! A receiver prints `ready` once it listens. The rate of `fixed_rate:RATE` is one of whole IP packets; sizes and rates of loads
 //! are payload. Over TCP each connection carries 64 bytes before its load, over UDP the first packet does

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use trialwise_units::Duration;
 
 use trialwise_protocol::load::Load;
+use trialwise_protocol::scheme::Marking;
 
 /// Of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,6 @@ pub(crate) struct SendSettings {
     pub(crate) buffer: Option<u64>,
     /// The largest IP packet (UDP).
     pub(crate) mtu: u16,
-    /// Whether packets say that they take congestion marks (UDP); none for: where the controller answers them.
-    pub(crate) ecn: Option<bool>,
+    /// The ECN field of packets with data (UDP).
+    pub(crate) marking: Marking,
 }

@@ -14,6 +14,7 @@ use std::thread;
 use measuring::{until_undisturbed, within};
 use support::{Flow, Outcome, trial};
 use trialwise_emulator::LATENESS_BOUND;
+use trialwise_link::Ecn;
 
 type Pairs = &'static [(&'static str, &'static str)];
 
@@ -175,10 +176,28 @@ fn losses_and_marks() {
                 // A queue of 5 ms on a path of 20 ms is short for one flow.
                 within("throughput", outcome.throughput(0, 2.0, END), 0.8 * 12.0..=12.06)?;
                 let marked = outcome.summary(0)["marked"].as_u64().unwrap();
-                within("marked packets", marked as f64, 3.0..=2000.0)
+                within("marked packets", marked as f64, 3.0..=2000.0)?;
+                carries_nothing_but(outcome, Ecn::Capable0)
             },
         },
+        Case {
+            name: "packets with ECT(1) stay so, and are marked",
+            pairs: MARKING,
+            flows: vec![Flow { ecn: Some("ect1"), ..flow("udp", "cubic") }],
+            check: |outcome| carries_nothing_but(outcome, Ecn::Capable1),
+        },
     ]);
+}
+
+/// All that arrives has this ECN field or is marked, some of it each, and the sender is told of as many marks.
+fn carries_nothing_but(outcome: &Outcome, ecn: Ecn) -> Result<(), String> {
+    let counts = outcome.ecn_fields(0, 0.0, f64::INFINITY);
+    let [own, marked] = [ecn, Ecn::CongestionExperienced].map(|field| counts[usize::from(field.bits())]);
+    let told = outcome.summary(0)["marked"].as_u64().unwrap() as f64;
+    within("packets with another field", (counts.iter().sum::<usize>() - own - marked) as f64, 0.0..=0.0)?;
+    within("packets with the field", own as f64, 100.0..=1e6)?;
+    // What arrives last is not acknowledged any more.
+    within("marks that the sender knows of", told, marked as f64 - 3.0..=marked as f64)
 }
 
 /// Random loss holds both below the link: what they get is what the rule of the window gives.

@@ -14,7 +14,7 @@ use measuring::{until_undisturbed, within};
 use support::{Flow, trial};
 use trialwise_link::LinkSpec;
 use trialwise_protocol::load::{Bulk, Load};
-use trialwise_protocol::scheme::{IpVersion, Scheme};
+use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
 use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 use trialwise_units::{Seed, Time};
 
@@ -62,7 +62,7 @@ fn simulated(pairs: Pairs, congestion: &str) -> Figures {
     let none = |path: &str| Err(format!("{path} is not read"));
     let link = LinkSpec::from_pairs(pairs.iter().copied(), &none).unwrap();
     let flow = PathFlow {
-        scheme: Scheme::named(congestion, 1500, IpVersion::Four, None).unwrap(),
+        scheme: Scheme::named(congestion, 1500, IpVersion::Four, Marking::Declared).unwrap(),
         congestion: congestion.to_owned(),
         load: Load::Bulk(Bulk),
         load_text: "bulk".to_owned(),

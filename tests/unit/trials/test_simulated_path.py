@@ -148,6 +148,45 @@ def test_every_packet_of_a_python_class_is_that_of_the_rust_controller(tmp_path:
             )
 
 
+@pytest.mark.parametrize(("said", "field"), [(None, 0), (True, 2), ("ect0", 2), ("ect1", 1)])
+def test_a_class_names_the_ecn_field_of_its_packets_and_is_told_what_came_of_it(
+    tmp_path: Path, said: object, field: int
+) -> None:
+    told: list[tuple[int, int, int, int]] = []
+
+    class Told(runpy.run_path(str(NEWRENO))["NewReno"]):  # type: ignore[misc]
+        ecn = said
+
+        def on_acknowledgement(self, event: _core.AcknowledgementEvent) -> None:
+            told.append((event.packets, event.ect0_packets, event.ect1_packets, event.marked_packets))
+            super().on_acknowledgement(event)
+
+    link = (("rate", "12Mbit/s"), ("queue", "codel:ecn=yes"), ("delay", "10ms"))
+    trial = (Told, "bulk", "uplink", 0.0, 20.0)
+    packets = _core.simulate_path(link, link, [trial], directory=tmp_path, seed=3, interval=0).packets
+    fields = packets.ecn[(packets.direction == 0) & (packets.event == 0)]
+    assert set(fields) == ({field, 3} if field else {0})
+    came, ect0, ect1, marked = (sum(column) for column in zip(*told, strict=True))
+    counts = {2: ect0, 1: ect1, 3: marked, 0: came - ect0 - ect1 - marked}
+    # The last packets are not acknowledged any more.
+    assert {key for key, count in counts.items() if count} == set(fields)
+    assert 0 <= (fields == 3).sum() - marked <= 3
+    assert 0 <= len(fields) - came <= 60
+
+
+def test_an_ecn_field_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(NEWRENO.read_text() + "\n\nclass L4S(NewReno):\n    ecn = 'l4s'\n")
+    with pytest.raises(ValueError, match='write "ect0", "ect1", True or False'):
+        _core.simulate_path(
+            (LINK,),
+            (LINK,),
+            [(runpy.run_path(str(tmp_path / "wrong.py"))["L4S"], "bulk", "uplink", 0.0, 1.0)],
+            directory=tmp_path,
+            seed=3,
+            interval=0,
+        )
+
+
 def test_what_a_class_raises_is_the_reason(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         "class Wrong:\n    window = 14400\n    def __init__(self, context): pass\n"

@@ -1,6 +1,6 @@
 //! CUBIC: RFC 9438, with the Reno-friendly region, fast convergence, and HyStart++ (RFC 9406) if wanted.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
 use crate::hystart::{HyStart, Stage};
@@ -217,7 +217,7 @@ impl Declared for Cubic {
         &[Named { name: NAME, settings: |_| CubicSettings::default() }];
     const WORDS: &'static str =
         "A cubic window with a Reno-friendly region (RFC 9438), and HyStart++ (RFC 9406).";
-    const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { ecn: Ecn::Capable0, spreads_window: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {initial_window: Positive, burst_limit: Positive, fast_convergence: Switch, hystart: Switch};
 
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {

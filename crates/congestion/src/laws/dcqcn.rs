@@ -1,7 +1,7 @@
 //! DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, in the form that
 //! network cards ship: the cut is decided by a timer, and there is no byte counter.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
 use crate::paced::PacedRate;
@@ -158,7 +158,7 @@ impl Declared for Dcqcn {
         &[Named { name: NAME, settings: DcqcnSettings::for_line_rate }];
     const WORDS: &'static str =
         "Reduces its rate at congestion notifications, and recovers by timers (Zhu et al., SIGCOMM 2015).";
-    const NEEDS: Needs = Needs { fabric: true, answers_marks: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { fabric: true, ecn: Ecn::Capable0, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {gain: Weight, alpha_interval: Interval, decrease_interval: Interval, increase_interval: Interval, recovery_steps: Count, increase: Rate, hyper_increase: Rate, clamp_target: Switch, minimum: Rate, window: WindowRule::CHOICE};
 
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {

@@ -3,7 +3,7 @@
 //! The window law of the paper is applied to a pacing rate, with a window that follows the rate, and without
 //! slow start: a flow begins at line rate (the form in which the HPCC simulator runs DCTCP).
 
-use trialwise_units::{Bytes, Rate};
+use trialwise_units::{Bytes, Ecn, Rate};
 
 use crate::declared::settings;
 use crate::paced::PacedRate;
@@ -125,7 +125,7 @@ impl Declared for Dctcp {
         "Reduces its window by the share of marked bytes (Alizadeh et al., SIGCOMM 2010; RFC 8257).";
     const NEEDS: Needs = Needs {
         fabric: true,
-        answers_marks: true,
+        ecn: Ecn::Capable0,
         step_marking: true,
         acknowledgements_wait: true,
         ..Needs::NOTHING

@@ -1,6 +1,6 @@
 //! LEDBAT: RFC 6817, low extra delay background transport.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
 use crate::episodes::Episodes;
@@ -136,7 +136,7 @@ impl Declared for Ledbat {
         &[Named { name: NAME, settings: |_| LedbatSettings::default() }];
     /// It bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
     const WORDS: &'static str = "Yields to others: aims at a fixed queueing delay (RFC 6817).";
-    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, answers_marks: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ecn: Ecn::Capable0, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] = settings! {target: Interval, gain: Weight, base_history: Positive, current_filter: Positive, filter: DelayFilter::CHOICE, allowed_increase: Number, initial_window: Positive};
 
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {

@@ -1,6 +1,6 @@
 //! NewReno: RFC 5681 (slow start, congestion avoidance, fast recovery) with the episodes of RFC 6582.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
 use crate::threshold::ThresholdWindow;
@@ -62,7 +62,7 @@ impl Declared for NewReno {
     const NAMES: &'static [Named<Self::Settings>] =
         &[Named { name: NAME, settings: |_| NewRenoSettings::default() }];
     const WORDS: &'static str = "Additive increase, halving at a loss (RFC 5681, 6582; RFC 9002, section 7).";
-    const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { ecn: Ecn::Capable0, spreads_window: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {initial_window: Positive, burst_limit: Positive};
 

@@ -195,6 +195,8 @@ impl Flow {
             one_way_delay: Some(reply.received - reply.header.sent),
             packets: 1,
             marked_packets: 0,
+            ect0_packets: 0,
+            ect1_packets: 0,
             rate_sample: self.log.sample(),
             application_limited: reply.header.application_limited,
             hops: &[],

@@ -51,6 +51,8 @@ impl Feeder {
             one_way_delay: Some(self.rtt / 2),
             packets: segments as u32,
             marked_packets: 0,
+            ect0_packets: 0,
+            ect1_packets: 0,
             rate_sample: None,
             application_limited: false,
             hops: &[],

@@ -341,7 +341,7 @@ impl DeclaredQueue for MahimahiCoDelSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::Ecn;
     use crate::queue::testing::Bench;
 
     fn bench(parameters: CoDelParameters) -> Bench<CoDel<crate::queue::testing::Numbered>> {

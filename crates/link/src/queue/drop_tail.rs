@@ -137,7 +137,7 @@ mod tests {
     use trialwise_units::Bytes;
 
     use super::*;
-    use crate::packet::Ecn;
+    use crate::Ecn;
     use crate::queue::testing::{Bench, Numbered};
 
     fn bench(limit: u64, threshold: Limit) -> Bench<DropTail<Numbered>> {

@@ -272,7 +272,7 @@ impl DeclaredQueue for PieSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::Ecn;
     use crate::queue::testing::{Bench, Numbered};
 
     fn bench(parameters: PieParameters) -> Bench<Pie<Numbered>> {

@@ -255,7 +255,7 @@ impl DeclaredQueue for RedSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::Ecn;
     use crate::queue::testing::{Bench, Numbered};
 
     const PARAMETERS: RedParameters = RedParameters {

@@ -2,8 +2,9 @@
 
 use trialwise_units::{Bytes, Time};
 
+use crate::Ecn;
 use crate::element::{Cause, Drops};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use crate::queue::{Queue, Waiting};
 
 /// A packet with a number.

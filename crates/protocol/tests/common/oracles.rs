@@ -4,8 +4,8 @@ use trialwise_protocol::frame::{Frame, write_answer, write_close, write_data};
 use trialwise_protocol::load::Load;
 use trialwise_protocol::opening::Task;
 use trialwise_protocol::receiver::Receiver;
-use trialwise_protocol::scheme::{IpVersion, Scheme};
-use trialwise_units::{Seed, Time};
+use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
+use trialwise_units::{Ecn, Seed, Time};
 
 /// Larger than any datagram that is written.
 const BUFFER: usize = 1 << 16;
@@ -14,7 +14,8 @@ const BUFFER: usize = 1 << 16;
 /// take it.
 pub(crate) fn frames(bytes: &[u8]) {
     let mut rest = bytes;
-    let scheme = Scheme::named("cubic", 1500, IpVersion::Four, None).expect("a scheme of our own");
+    let scheme =
+        Scheme::named("cubic", 1500, IpVersion::Four, Marking::Declared).expect("a scheme of our own");
     let mut sender = scheme.sender(Time::ZERO, true, Seed::new(1)).expect("a sender of our own");
     let (mut receiver, mut task, mut now) = (Receiver::default(), Task::Take, Time::ZERO);
     sender.write(1 << 40);
@@ -26,7 +27,7 @@ pub(crate) fn frames(bytes: &[u8]) {
         match read_and_written(datagram) {
             Some(Frame::Data(_, data)) => {
                 task = data.opening.map_or(task, |opening| opening.task);
-                receiver.on_data(now.nanoseconds(), &data, length % 2 == 1);
+                receiver.on_data(now.nanoseconds(), &data, Ecn::from_bits(*length));
                 sender.write(task.owed(receiver.received()));
                 if let Some(answer) = receiver.answer(now.nanoseconds()) {
                     sender.on_answer(now, now, &answer);

@@ -217,6 +217,8 @@ impl Network<'_> {
             one_way_delay: Some(packet.received - packet.stamp),
             packets: 1,
             marked_packets: u32::from(packet.echoes_mark),
+            ect0_packets: 0,
+            ect1_packets: 0,
             rate_sample: transport.log.as_ref().and_then(|log| log.sample()),
             application_limited: !flow.has_data(),
             hops: self.packets.records(packet),

@@ -72,17 +72,17 @@ impl Connection {
         &mut self,
         now: Time,
         frame: &Frame,
-        is_marked: bool,
+        ecn: Ecn,
     ) -> Result<Option<Leaving>, SchemeError> {
         match frame {
             Frame::Data(Way::Out, data) => {
                 if matches!(self.task, Task::Answer { .. }) && self.answerer.is_none() {
                     self.answerer = Some(self.scheme.sender(now, false, self.seed.named("answerer"))?);
                 }
-                Ok(acknowledge(&mut self.arrived, Way::Out, now, data, is_marked))
+                Ok(acknowledge(&mut self.arrived, Way::Out, now, data, ecn))
             }
             Frame::Data(Way::Back, data) if !self.is_over => {
-                Ok(acknowledge(&mut self.returned, Way::Back, now, data, is_marked))
+                Ok(acknowledge(&mut self.returned, Way::Back, now, data, ecn))
             }
             Frame::Answer(way, answer) => {
                 if let Some(sender) = self.sender(*way) {
@@ -128,8 +128,7 @@ impl Connection {
             length: departure.length,
             opening: None,
         };
-        let ecn = if self.scheme.manner.ecn { Ecn::Capable0 } else { Ecn::NotCapable };
-        Some((Frame::Data(way, data), self.size_of(way, &departure), ecn))
+        Some((Frame::Data(way, data), self.size_of(way, &departure), self.scheme.manner.ecn))
     }
 
     /// Of the packets of a connection the first from the opener has an opening, which needs no telling here.
@@ -156,14 +155,8 @@ fn expire(sender: &mut Sender, now: Time) {
     }
 }
 
-fn acknowledge(
-    receiver: &mut Receiver,
-    way: Way,
-    now: Time,
-    data: &Data,
-    is_marked: bool,
-) -> Option<Leaving> {
-    receiver.on_data(now.nanoseconds(), data, is_marked);
+fn acknowledge(receiver: &mut Receiver, way: Way, now: Time, data: &Data, ecn: Ecn) -> Option<Leaving> {
+    receiver.on_data(now.nanoseconds(), data, ecn);
     let answer: Answer = receiver.answer(now.nanoseconds())?;
     let size = IpVersion::Four.header() + UDP_HEADER + answer.frame_length() as u64;
     Some((Frame::Answer(way, answer), size as u16, Ecn::NotCapable))

@@ -1,6 +1,6 @@
 //! What became of each packet, by columns.
 
-use trialwise_link::{Ecn, Exit, Fate};
+use trialwise_link::{Exit, Fate};
 use trialwise_units::Time;
 
 use crate::path::Direction;
@@ -53,17 +53,7 @@ impl PacketColumns {
         self.size.push(packet.size);
         self.event.push(event);
         self.direction.push(direction as u8);
-        self.ecn.push(ecn_bits(packet.ecn));
+        self.ecn.push(packet.ecn.bits());
         self.element.push(element);
-    }
-}
-
-/// RFC 3168, section 5.
-const fn ecn_bits(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotCapable => 0,
-        Ecn::Capable1 => 1,
-        Ecn::Capable0 => 2,
-        Ecn::CongestionExperienced => 3,
     }
 }

@@ -9,7 +9,7 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use trialwise_link::LinkSpec;
-//! use trialwise_protocol::{load::{Bulk, Load}, scheme::{IpVersion, Scheme}};
+//! use trialwise_protocol::{load::{Bulk, Load}, scheme::{IpVersion, Marking, Scheme}};
 //! use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 //! use trialwise_units::{Duration, Seed, Time};
 //!
@@ -17,7 +17,7 @@
 //! let pairs = [("rate", "12Mbit/s"), ("delay", "28ms"), ("queue", "droptail:packets=50")];
 //! let link = LinkSpec::from_pairs(pairs, &none)?;
 //! let flow = PathFlow {
-//!     scheme: Scheme::named("cubic", 1500, IpVersion::Four, None)?,
+//!     scheme: Scheme::named("cubic", 1500, IpVersion::Four, Marking::Declared)?,
 //!     congestion: "cubic".to_owned(),
 //!     load: Load::Bulk(Bulk),
 //!     load_text: "bulk".to_owned(),

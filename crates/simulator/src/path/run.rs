@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use trialwise_link::{Ecn, Exit, Fate, Link};
+use trialwise_link::{Exit, Fate, Link};
 use trialwise_protocol::frame::{Frame, Way};
 use trialwise_protocol::scheme::SchemeError;
 use trialwise_units::{Duration, Seed, Time};
@@ -143,8 +143,7 @@ impl<'a> Run<'a> {
     fn arrive(&mut self, direction: Direction, exit: Exit<PathPacket>) -> Result<(), PathError> {
         let PathPacket { flow, connection: place, ecn, frame, .. } = exit.packet;
         let connection = &mut self.connections[place as usize];
-        let is_marked = ecn == Ecn::CongestionExperienced;
-        let answer = connection.on_frame(self.now, &frame, is_marked);
+        let answer = connection.on_frame(self.now, &frame, ecn);
         if let Some(answer) = answer.map_err(|source| refused(flow, source))? {
             self.send(place, direction.reverse(), answer);
         }

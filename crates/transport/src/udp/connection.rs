@@ -7,7 +7,7 @@ use trialwise_units::Time;
 
 use crate::clock::Clock;
 use crate::udp::outbox::Outbox;
-use crate::udp::socket::{Arrived, Family, Socket};
+use crate::udp::socket::{Arrived, EcnField, Socket};
 use trialwise_protocol::frame::{DATA_HEADER, Data, Frame, MAX_ANSWER, Name, Way, write_answer, write_data};
 use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 use trialwise_protocol::receiver::Receiver;
@@ -21,8 +21,8 @@ pub(super) struct Outgoing {
     pub(super) sender: Sender,
     /// What the first packet says, at the end that opened the connection.
     pub(super) opening: Option<Opening>,
-    /// Of packets that may be marked.
-    pub(super) ect: Option<Family>,
+    /// Of packets with data.
+    pub(super) field: Option<EcnField>,
     /// The longest frame.
     pub(super) frame: usize,
 }
@@ -52,7 +52,7 @@ impl Connection {
     pub(super) fn on_frame(&mut self, clock: Clock, now: Time, frame: &Frame, arrived: &Arrived<'_>) {
         match (frame, &mut self.outgoing) {
             (Frame::Data(way, data), _) if *way != self.way => {
-                self.receiver.on_data(clock.nanoseconds(arrived.at), data, arrived.is_marked);
+                self.receiver.on_data(clock.nanoseconds(arrived.at), data, arrived.ecn);
             }
             (Frame::Answer(way, answer), Some(outgoing)) if *way == self.way => {
                 outgoing.sender.on_answer(now, arrived.at, answer);
@@ -116,7 +116,7 @@ impl Connection {
 
     fn fill(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(outgoing) = &mut self.outgoing else { return };
-        outbox.address(self.to, outgoing.ect);
+        outbox.address(self.to, outgoing.field);
         while let Some(slot) = outbox.slot(outgoing.frame) {
             let Some(departure) = outgoing.sender.poll(now) else { return };
             let data = Data {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::udp::socket::{Family, Socket};
+use crate::udp::socket::{EcnField, Socket};
 
 /// The kernel takes so many segments (`UDP_MAX_SEGMENTS`), of so many bytes, at once.
 const MAX_PACKETS: usize = 64;
@@ -21,14 +21,14 @@ pub(super) struct Outbox {
     longest: usize,
     is_closed: bool,
     to: Option<SocketAddr>,
-    ect: Option<Family>,
+    field: Option<EcnField>,
 }
 
 impl Outbox {
     pub(super) fn new() -> Self {
         let bytes = vec![0; MAX_BYTES + 2048];
         let (length, sent, segment, packets, longest) = (0, 0, 0, 0, 0);
-        Self { bytes, length, sent, segment, packets, longest, is_closed: false, to: None, ect: None }
+        Self { bytes, length, sent, segment, packets, longest, is_closed: false, to: None, field: None }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -36,8 +36,8 @@ impl Outbox {
     }
 
     /// Says where the next packets go; to be called while it is empty.
-    pub(super) fn address(&mut self, to: Option<SocketAddr>, ect: Option<Family>) {
-        (self.to, self.ect) = (to, ect);
+    pub(super) fn address(&mut self, to: Option<SocketAddr>, field: Option<EcnField>) {
+        (self.to, self.field) = (to, field);
     }
 
     /// Where the next packet of at most `length` bytes may be written; none where it must wait for [`Self::flush`].
@@ -62,7 +62,7 @@ impl Outbox {
     pub(super) fn flush(&mut self, socket: &Socket) -> io::Result<bool> {
         while self.sent < self.length {
             let bytes = &self.bytes[self.sent..self.length];
-            match socket.send(self.to.as_ref(), bytes, self.segment, self.ect)? {
+            match socket.send(self.to.as_ref(), bytes, self.segment, self.field)? {
                 0 => return Ok(false),
                 count => self.sent += count,
             }

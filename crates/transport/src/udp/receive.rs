@@ -12,11 +12,11 @@ use crate::settings::ReceiveSettings;
 use crate::system::ip_version;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
-use crate::udp::socket::{Family, Inbox, Socket};
+use crate::udp::socket::{EcnField, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 use trialwise_protocol::frame::{Data, Frame, Name, Way};
 use trialwise_protocol::opening::{Opening, Task};
-use trialwise_protocol::scheme::{Scheme, SchemeError};
+use trialwise_protocol::scheme::{Marking, Scheme, SchemeError};
 
 /// Batches read before packets may leave.
 const TURN: usize = 4;
@@ -203,12 +203,12 @@ impl Peer {
 
 fn outgoing(opening: &Opening, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let mtu = opening.mtu.clamp(576, 1500);
-    let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), None)?;
+    let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), Marking::Declared)?;
     let seed = Seed::new(key.1.session).named("answerer").numbered(u64::from(key.1.flow));
     Ok(Outgoing {
         sender: scheme.sender(now, false, seed)?,
         opening: None,
-        ect: scheme.manner.ecn.then(|| Family::of(&key.0)),
+        field: EcnField::of(scheme.manner.ecn, &key.0),
         frame: frame_length(scheme.segment()),
     })
 }

@@ -13,7 +13,7 @@ use crate::settings::SendSettings;
 use crate::system::ip_version;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
-use crate::udp::socket::{Family, Inbox, Socket};
+use crate::udp::socket::{EcnField, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 use trialwise_protocol::application::Application;
 use trialwise_protocol::frame::{Frame, Name, Way, write_close};
@@ -57,8 +57,9 @@ struct Sender<'a> {
 /// Sends until the load is done, its time is over, or a signal comes, and reports.
 pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
     let usage = |error: SchemeError| Error::Usage(error.to_string());
-    let scheme = Scheme::named(&settings.congestion, settings.mtu, ip_version(&settings.peer), settings.ecn)
-        .map_err(usage)?;
+    let scheme =
+        Scheme::named(&settings.congestion, settings.mtu, ip_version(&settings.peer), settings.marking)
+            .map_err(usage)?;
     scheme.sender(Time::ZERO, true, Seed::new(0)).map_err(usage)?;
     let clock = Clock::start();
     let jobs = VecDeque::from(settings.load.jobs());
@@ -132,7 +133,7 @@ impl Sender<'_> {
         let outgoing = Outgoing {
             sender: self.scheme.sender(now, true, seed).map_err(usage)?,
             opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
-            ect: self.scheme.manner.ecn.then(|| Family::of(&settings.peer)),
+            field: EcnField::of(self.scheme.manner.ecn, &settings.peer),
             frame: frame_length(self.scheme.segment()),
         };
         let name = Name { session: self.session, flow: job.flow as u32 };

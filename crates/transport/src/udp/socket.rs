@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use trialwise_units::{Bytes, Time};
+use trialwise_units::{Bytes, Ecn, Time};
 
 use crate::clock::{Clock, Instant};
 use crate::system::{
@@ -20,9 +20,6 @@ const LONGEST: usize = 1 << 16;
 const CONTROL: usize = 128;
 /// What the socket keeps for us, unless it is told otherwise.
 const BUFFER: Bytes = Bytes::new(4 << 20);
-/// The ECN field (RFC 3168, section 5).
-const ECT_0: i32 = 0b10;
-const CE: u8 = 0b11;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
@@ -34,8 +31,8 @@ pub(super) struct Arrived<'a> {
     pub(super) at: Time,
     pub(super) from: SocketAddr,
     pub(super) bytes: &'a [u8],
-    /// Whether it carries a congestion mark.
-    pub(super) is_marked: bool,
+    /// The ECN field that it came with.
+    pub(super) ecn: Ecn,
     /// Whether it is the last of those that came together.
     pub(super) is_last: bool,
 }
@@ -104,9 +101,9 @@ impl Socket {
         to: Option<&SocketAddr>,
         bytes: &[u8],
         segment: usize,
-        ect: Option<Family>,
+        field: Option<EcnField>,
     ) -> io::Result<usize> {
-        let sent = self.send_all(to, bytes, segment, ect);
+        let sent = self.send_all(to, bytes, segment, field);
         if to.is_some() { Ok(sent.unwrap_or(bytes.len())) } else { sent }
     }
 
@@ -115,10 +112,10 @@ impl Socket {
         to: Option<&SocketAddr>,
         bytes: &[u8],
         segment: usize,
-        ect: Option<Family>,
+        field: Option<EcnField>,
     ) -> io::Result<usize> {
         if self.segments.get() || bytes.len() <= segment {
-            match send_message(&self.socket, to, bytes, segment, ect) {
+            match send_message(&self.socket, to, bytes, segment, field) {
                 // Where the device cannot even check-sum, the kernel does not segment.
                 Err(error) if bytes.len() > segment && cannot_segment(&error) => self.segments.set(false),
                 other => return other,
@@ -126,7 +123,7 @@ impl Socket {
         }
         let mut sent = 0;
         for packet in bytes.chunks(segment) {
-            match send_message(&self.socket, to, packet, segment, ect)? {
+            match send_message(&self.socket, to, packet, segment, field)? {
                 0 => break,
                 count => sent += count,
             }
@@ -139,16 +136,22 @@ fn cannot_segment(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::ENOPROTOOPT))
 }
 
-/// The version of IP of a packet.
+/// An ECN field that says something, for packets of this version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Four,
-    Six,
+pub(super) struct EcnField {
+    ecn: Ecn,
+    is_ipv4: bool,
 }
 
-impl Family {
-    pub(super) fn of(address: &SocketAddr) -> Self {
-        if is_ipv4(address) { Self::Four } else { Self::Six }
+impl EcnField {
+    /// Of packets to this address; none where they are not to be marked, which is what the kernel sends by itself.
+    pub(super) fn of(ecn: Ecn, address: &SocketAddr) -> Option<Self> {
+        (ecn != Ecn::NotCapable).then(|| Self { ecn, is_ipv4: is_ipv4(address) })
+    }
+
+    /// The option that sets it: level and kind.
+    const fn option(self) -> (i32, i32) {
+        if self.is_ipv4 { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) }
     }
 }
 
@@ -158,7 +161,7 @@ fn send_message(
     to: Option<&SocketAddr>,
     bytes: &[u8],
     segment: usize,
-    ect: Option<Family>,
+    field: Option<EcnField>,
 ) -> io::Result<usize> {
     let name = to.map(to_storage);
     let mut control = Control([0; CONTROL]);
@@ -177,14 +180,10 @@ fn send_message(
         // SAFETY: the control buffer has room for both items, and its length tells where the next one goes.
         unsafe { add_control(&mut message, libc::SOL_UDP, libc::UDP_SEGMENT, segment as u16) };
     }
-    match ect {
+    if let Some(field) = field {
+        let (level, kind) = field.option();
         // SAFETY: as above.
-        Some(Family::Four) => unsafe { add_control(&mut message, libc::IPPROTO_IP, libc::IP_TOS, ECT_0) },
-        // SAFETY: as above.
-        Some(Family::Six) => unsafe {
-            add_control(&mut message, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, ECT_0);
-        },
-        None => {}
+        unsafe { add_control(&mut message, level, kind, i32::from(field.ecn.bits())) };
     }
     // SAFETY: the header points at buffers of the given lengths that live on.
     let count = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
@@ -280,7 +279,7 @@ impl Inbox {
         let mut datagrams = bytes.chunks(facts.segment.unwrap_or(length).max(1)).peekable();
         while let Some(bytes) = datagrams.next() {
             let is_last = datagrams.peek().is_none();
-            take(instant.now, Arrived { at, from, bytes, is_marked: facts.is_marked, is_last });
+            take(instant.now, Arrived { at, from, bytes, ecn: facts.ecn, is_last });
         }
     }
 }
@@ -290,7 +289,7 @@ impl Inbox {
 struct Facts {
     /// The length of each datagram, if several came joined.
     segment: Option<usize>,
-    is_marked: bool,
+    ecn: Ecn,
     /// When the kernel had it.
     stamp: Option<libc::timespec>,
 }
@@ -308,9 +307,9 @@ unsafe fn read_controls(message: &libc::msghdr) -> Facts {
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     facts.segment = usize::try_from(data.cast::<i32>().read_unaligned()).ok();
                 }
-                (libc::IPPROTO_IP, libc::IP_TOS) => facts.is_marked |= data.read() & CE == CE,
+                (libc::IPPROTO_IP, libc::IP_TOS) => facts.ecn = Ecn::from_bits(data.read()),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    facts.is_marked |= data.cast::<i32>().read_unaligned() as u8 & CE == CE;
+                    facts.ecn = Ecn::from_bits(data.cast::<i32>().read_unaligned() as u8);
                 }
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     facts.stamp = Some(data.cast::<libc::timespec>().read_unaligned());
@@ -339,13 +338,13 @@ mod tests {
         (Socket::connected(&at, None).unwrap(), server, at)
     }
 
-    fn take_all(socket: &Socket, count: usize) -> Vec<(Vec<u8>, bool)> {
+    fn take_all(socket: &Socket, count: usize) -> Vec<(Vec<u8>, Ecn)> {
         let (mut found, mut inbox) = (Vec::new(), Inbox::new());
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         while found.len() < count && std::time::Instant::now() < deadline {
             inbox
                 .receive(socket, Clock::start(), |_, arrived| {
-                    found.push((arrived.bytes.to_vec(), arrived.is_marked));
+                    found.push((arrived.bytes.to_vec(), arrived.ecn));
                 })
                 .unwrap();
         }
@@ -359,11 +358,11 @@ mod tests {
                 let (client, server, at) = pair(address);
                 client.segments.set(segments);
                 let bytes: Vec<u8> = (0..2500_u32).map(|index| (index % 251) as u8).collect();
-                assert_eq!(client.send(None, &bytes, 1000, Some(Family::of(&at))).unwrap(), 2500);
+                assert_eq!(client.send(None, &bytes, 1000, EcnField::of(Ecn::Capable1, &at)).unwrap(), 2500);
                 let found = take_all(&server, 3);
                 assert_eq!(found.iter().map(|(bytes, _)| bytes.len()).collect::<Vec<_>>(), [1000, 1000, 500]);
                 assert_eq!(found.iter().flat_map(|(bytes, _)| bytes.clone()).collect::<Vec<_>>(), bytes);
-                assert!(found.iter().all(|(_, is_marked)| !is_marked));
+                assert!(found.iter().all(|(_, ecn)| *ecn == Ecn::Capable1));
                 assert_eq!(server.dropped(), 0);
             }
         }
@@ -377,14 +376,27 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_seen() {
+    fn the_ecn_field_arrives_as_it_was_sent() {
+        for address in ["127.0.0.1", "::1"] {
+            let (client, server, at) = pair(address);
+            for ecn in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
+                client.send(None, b"packet", 1000, EcnField::of(ecn, &at)).unwrap();
+                assert_eq!(take_all(&server, 1), [(b"packet".to_vec(), ecn)]);
+            }
+        }
+    }
+
+    #[test]
+    fn other_bits_of_the_byte_are_no_mark() {
         for (address, level, option) in
             [("127.0.0.1", libc::IPPROTO_IP, libc::IP_TOS), ("::1", libc::IPPROTO_IPV6, libc::IPV6_TCLASS)]
         {
             let (client, server, _) = pair(address);
-            set_option(&client.socket, level, option, &i32::from(CE)).unwrap();
-            client.send(None, b"marked", 1000, None).unwrap();
-            assert_eq!(take_all(&server, 1), [(b"marked".to_vec(), true)]);
+            for (byte, ecn) in [(0xb8, Ecn::NotCapable), (0xb9, Ecn::Capable1)] {
+                set_option(&client.socket, level, option, &byte).unwrap();
+                client.send(None, b"packet", 1000, None).unwrap();
+                assert_eq!(take_all(&server, 1), [(b"packet".to_vec(), ecn)]);
+            }
         }
     }
 }

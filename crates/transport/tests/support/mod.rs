@@ -119,11 +119,13 @@ pub struct Flow {
     pub load: &'static str,
     /// Seconds after the start of the trial.
     pub start: u64,
+    /// What it is told by `--ecn`, if anything.
+    pub ecn: Option<&'static str>,
 }
 
 impl Flow {
     pub const fn new(protocol: &'static str, congestion: &'static str) -> Self {
-        Self { protocol, congestion, load: "bulk", start: 0 }
+        Self { protocol, congestion, load: "bulk", start: 0, ecn: None }
     }
 }
 
@@ -153,6 +155,7 @@ pub fn trial(pairs: &[(&str, &str)], seed: u64, flows: &[Flow], seconds: u64) ->
             let (address, port) = (End::Receiver.address().to_string(), port.to_string());
             command.args([flow.protocol, "send", &address, &port, "--time", &time]);
             command.args(["--congestion", flow.congestion, "--load", flow.load, "--report", file.path()]);
+            command.args(flow.ecn.into_iter().flat_map(|ecn| ["--ecn", ecn]));
             scope.spawn(move || {
                 thread::sleep(Duration::from_secs(flow.start));
                 assert!(command.status().unwrap().success(), "{flow:?}");
@@ -197,6 +200,13 @@ impl Outcome {
             self.delivered(flow, from, to).map(|record| record.delay.as_seconds() * 1e3).collect();
         delays.sort_by(f64::total_cmp);
         delays[((delays.len() - 1) as f64 * fraction).round() as usize]
+    }
+
+    /// How many of the packets that arrived had each ECN field, by its bits.
+    pub fn ecn_fields(&self, flow: usize, from: f64, to: f64) -> [usize; 4] {
+        let mut counts = [0; 4];
+        self.delivered(flow, from, to).for_each(|record| counts[usize::from(record.ecn)] += 1);
+        counts
     }
 
     pub fn summary(&self, flow: usize) -> &Value {

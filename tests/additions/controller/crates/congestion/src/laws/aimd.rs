@@ -1,6 +1,6 @@
 //! AIMD: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer Networks", 1989.
 
-use trialwise_units::{Bytes, Rate};
+use trialwise_units::{Bytes, Ecn, Rate};
 
 use crate::declared::settings;
 use crate::threshold::ThresholdWindow;
@@ -36,7 +36,7 @@ impl Declared for Aimd {
     }];
     const WORDS: &'static str =
         "Additive increase and multiplicative decrease with any factors (Chiu and Jain 1989).";
-    const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { ecn: Ecn::Capable0, spreads_window: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {increase: Number, decrease: Weight, initial_window: Positive};
 
