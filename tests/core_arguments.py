@@ -116,6 +116,8 @@ QUEUES = (
     "codel:LIMIT,target={5ms},interval={100ms},ecn=yes",
     "pie:LIMIT,update={15ms}",
     "fq_codel:LIMIT,flows={1024},quantum={1514}",
+    "dualpi2:LIMIT,target={15ms},max_rtt={100ms},coupling={2},threshold={800us},range={400us},share={0.1}",
+    "dualpi2-linux:LIMIT,update={16ms},alpha={0.16},beta={3.2}",
     "red:LIMIT,min={5},max={15},probability={0.1},weight={0.002}",
     "pie-mahimahi:LIMIT,target={5ms}",
     "codel-mahimahi:LIMIT,target={5ms},interval={100ms}",

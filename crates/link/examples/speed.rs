@@ -57,6 +57,7 @@ fn main() -> Result<(), SpecError> {
         &[("rate", "1Gbit/s"), ("queue", "pie"), ("delay", "28ms")],
         &[("rate", "1Gbit/s"), ("queue", "fq_codel"), ("delay", "28ms")],
         &[("rate", "1Gbit/s"), ("queue", "red:packets=4670"), ("delay", "28ms")],
+        &[("rate", "1Gbit/s"), ("queue", "dualpi2"), ("delay", "28ms")],
     ] {
         let spec = LinkSpec::from_pairs(pairs.iter().copied(), &|path| Err(format!("{path} is not read")))?;
         for (order, spec) in [("", spec.clone()), (" reversed", spec.reversed())] {

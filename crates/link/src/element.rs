@@ -125,7 +125,8 @@ pub struct Drops<P> {
 
 impl<P> Default for Drops<P> {
     fn default() -> Self {
-        Self { dropped: VecDeque::new() }
+        // Room for what a managed queue drops in a row now and then.
+        Self { dropped: VecDeque::with_capacity(64) }
     }
 }
 

@@ -58,9 +58,9 @@ pub use outage::{Outage, OutageSpec};
 pub use packet::{Packet, Tally};
 pub use policer::{Policer, PolicerSpec};
 pub use queue::{
-    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, LimitSpec,
-    MahimahiPie, MahimahiPieParameters, Pie, PieParameters, Queue, QueueSpec, Red, RedParameters,
-    Surroundings, Waiting,
+    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, DualPi2, DualPi2Parameters, FqCoDel,
+    FqCoDelParameters, Limit, LimitSpec, MahimahiPie, MahimahiPieParameters, Pie, PieParameters, Queue,
+    QueueSpec, Red, RedParameters, Surroundings, Waiting,
 };
 pub use rate::{ConstantRate, RateSpec, TraceRate};
 pub use series::{Series, SeriesError};

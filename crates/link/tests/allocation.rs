@@ -39,6 +39,7 @@ fn steady_links_allocate_nothing() {
         "pie-mahimahi:packets=500,target=20ms,max_burst=100ms",
         "fq_codel:packets=500",
         "red:packets=100,ecn=yes",
+        "dualpi2:packets=100",
     ] {
         for (rate, delay) in [
             ("12Mbit/s", "28ms"),

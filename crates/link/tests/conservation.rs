@@ -23,6 +23,8 @@ const QUEUES: &[&str] = &[
     "pie-mahimahi:packets=100,target=2ms,max_burst=10ms",
     "fq_codel:packets=30,target=1ms,interval=10ms,flows=4",
     "fq_codel:bytes=9000,ecn=no",
+    "dualpi2:packets=60,target=3ms,max_rtt=9ms,threshold=1ms",
+    "dualpi2-linux:bytes=60kB,update=2ms,alpha=9,beta=90",
     "red:packets=40,min=2,max=8,weight=0.2,ecn=yes",
     "red:packets=40,min=2,max=8,weight=1,gentle=no",
 ];
@@ -66,9 +68,12 @@ fn arrivals(count: u64, seed: u64) -> Vec<(u64, Numbered)> {
     let random = &mut Mix(seed);
     let one = |number| {
         let size = if random.below(3) == 0 { 40 + random.below(1_461) } else { 1500 };
-        let ecn = if random.below(2) == 0 { Ecn::Capable0 } else { Ecn::NotCapable };
+        let classic = if random.below(2) == 0 { Ecn::Capable0 } else { Ecn::NotCapable };
         let gap = if random.below(10) == 0 { random.below(20_000_000) } else { random.below(1_000_000) };
-        (gap, Numbered { ecn, flow: random.below(6), ..packet(number, size) })
+        let flow = random.below(6);
+        // All packets of a flow have a field of the same queue.
+        let ecn = if flow % 3 == 0 { Ecn::Capable1 } else { classic };
+        (gap, Numbered { ecn, flow, ..packet(number, size) })
     };
     (0..count).map(one).collect()
 }
@@ -164,12 +169,13 @@ proptest! {
         prop_assert!(exits.windows(2).all(|pair| pair[0].time <= pair[1].time));
         let delivered = exits.iter().filter(|exit| is_delivered(exit));
         let delivered: Vec<&Numbered> = delivered.map(|exit| &exit.packet).collect();
-        // Between flows, fq_codel makes an order of its own.
+        // Between flows, these make an order of their own.
         for flow in 0..6 {
             let packets = delivered.iter().filter(|packet| packet.flow == flow);
             prop_assert!(packets.is_sorted_by_key(|packet| packet.number));
         }
-        if !pairs.iter().any(|(_, value)| value.starts_with("fq_codel")) {
+        let reorders = |value: &str| ["fq_codel", "dualpi2"].iter().any(|name| value.starts_with(name));
+        if !pairs.iter().any(|(_, value)| reorders(value)) {
             prop_assert!(delivered.is_sorted_by_key(|packet| packet.number));
         }
     }

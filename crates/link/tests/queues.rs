@@ -186,3 +186,34 @@ fn fq_codel_gives_equal_shares_to_unequal_senders() {
     assert!(delivered[2] >= 199, "{delivered:?}");
     assert!(delivered.iter().sum::<u64>() > 19_900, "{delivered:?}");
 }
+
+/// Packets that 12 Mbit/s carry of a flood of ECT(1) at so many in a millisecond, and of C traffic at one in each, in the second half of
+/// a minute.
+fn flooded(queue: &str, flood: u64) -> [usize; 2] {
+    let mut link = link(queue);
+    let (mut number, mut carried) = (0, [0; 2]);
+    for millisecond in 1..=60_000 {
+        let now = Time::from_milliseconds(millisecond);
+        for (flow, count, ecn) in [(0, flood, Ecn::Capable1), (1, 1, Ecn::NotCapable)] {
+            for _ in 0..count {
+                link.push(now, Numbered { flow, ecn, ..packet(number, 1500) });
+                number += 1;
+            }
+        }
+        while let Some(exit) = link.pop(now) {
+            let counts = exit.fate == Fate::Delivered && millisecond > 30_000;
+            carried[exit.packet.flow as usize] += usize::from(counts);
+        }
+    }
+    carried
+}
+
+#[test]
+fn a_flood_that_answers_no_marks_leaves_dualpi2s_classic_queue_its_share() {
+    for (queue, share) in [("dualpi2", 16), ("dualpi2-linux", 10), ("dualpi2:share=25%", 4)] {
+        // Twice the link. A greater flood would have the drops of overload leave C less than its share.
+        let [low, classic] = flooded(queue, 2);
+        assert!(low + classic >= 29_400, "{queue}: {low} and {classic}");
+        assert!((classic + 20) * share >= low + classic, "{queue}: {classic} beside {low}");
+    }
+}

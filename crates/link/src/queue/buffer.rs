@@ -29,6 +29,10 @@ impl<P> Buffer<P> {
         Some(waiting)
     }
 
+    pub(crate) fn front(&self) -> Option<&Waiting<P>> {
+        self.ring.front()
+    }
+
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }

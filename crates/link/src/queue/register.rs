@@ -7,6 +7,7 @@ use super::Queue;
 use super::codel::{CoDelSpec, MahimahiCoDelSpec};
 use super::drop_head::DropHeadSpec;
 use super::drop_tail::{DropTailSpec, InfiniteSpec};
+use super::dualpi2::DualPi2Spec;
 use super::fq_codel::FqCoDelSpec;
 use super::pie::PieSpec;
 use super::pie_mahimahi::MahimahiPieSpec;
@@ -35,6 +36,7 @@ elements! {
         Pie(PieSpec),
         FqCoDel(FqCoDelSpec),
         Red(RedSpec),
+        DualPi2(DualPi2Spec),
         MahimahiCoDel(MahimahiCoDelSpec),
         MahimahiPie(MahimahiPieSpec),
     }

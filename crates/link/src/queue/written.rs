@@ -62,6 +62,11 @@ impl LimitSpec {
         if self.is_given() { self } else { Self { packets: Some(packets), ..self } }
     }
 
+    /// These, or none where none is given.
+    pub(crate) fn if_given(self) -> Option<Self> {
+        self.is_given().then_some(self)
+    }
+
     fn is_given(&self) -> bool {
         *self != Self::default()
     }

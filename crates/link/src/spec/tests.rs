@@ -14,11 +14,13 @@ use crate::policer::PolicerSpec;
 use crate::queue::codel::{CoDelSpec, MahimahiCoDelSpec};
 use crate::queue::drop_head::DropHeadSpec;
 use crate::queue::drop_tail::{DropTailSpec, InfiniteSpec};
+use crate::queue::dualpi2::DualPi2Spec;
 use crate::queue::fq_codel::FqCoDelSpec;
 use crate::queue::pie::PieSpec;
 use crate::queue::red::RedSpec;
 use crate::queue::{
-    CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, QueueSpec, RedParameters,
+    CoDelParameters, CoDelVariant, DualPi2Parameters, FqCoDelParameters, Limit, PieParameters, QueueSpec,
+    RedParameters,
 };
 use crate::queue::{LimitSpec, Surroundings};
 use crate::rate::RateSpec;
@@ -80,6 +82,45 @@ fn queues_read_as_written() {
         panic!("not red")
     };
     assert_eq!((limit, red.minimum, red.maximum, red.ecn), (packets(100), 10.0, 30.0, true));
+}
+
+#[test]
+fn dualpi2_takes_the_numbers_of_the_rfc_or_those_of_linux() {
+    let packets = |count| LimitSpec { packets: Some(count), ..LimitSpec::default() };
+    let milliseconds = Duration::from_milliseconds;
+    let rfc = DualPi2Parameters::default();
+    assert_eq!(queue("dualpi2"), QueueSpec::DualPi2(DualPi2Spec { limit: None, parameters: rfc }));
+    let near = DualPi2Parameters {
+        coupling: 1.5,
+        threshold: Duration::from_microseconds(500),
+        range: Duration::ZERO,
+        share: 0.25,
+        ..DualPi2Parameters::for_round_trips(milliseconds(5), milliseconds(30))
+    };
+    assert_eq!(
+        queue("dualpi2:packets=50,target=5ms,max_rtt=30ms,coupling=1.5,threshold=500us,range=0ms,share=25%"),
+        QueueSpec::DualPi2(DualPi2Spec { limit: Some(packets(50)), parameters: near })
+    );
+    let linux = DualPi2Parameters::LINUX;
+    assert_eq!(
+        queue("dualpi2-linux"),
+        QueueSpec::DualPi2(DualPi2Spec { limit: Some(packets(10_000)), parameters: linux })
+    );
+    let other = DualPi2Parameters {
+        target: milliseconds(20),
+        update: milliseconds(32),
+        alpha: 0.2,
+        beta: 4.0,
+        coupling: 3.0,
+        threshold: milliseconds(2),
+        share: 0.2,
+        ..linux
+    };
+    let arguments = "packets=50,target=20ms,update=32ms,alpha=0.2,beta=4,coupling=3,threshold=2ms,share=20%";
+    assert_eq!(
+        queue(&format!("dualpi2-linux:{arguments}")),
+        QueueSpec::DualPi2(DualPi2Spec { limit: Some(packets(50)), parameters: other })
+    );
 }
 
 #[test]
