@@ -1,5 +1,7 @@
 //! All controllers behind one type: chosen by name, dispatched without a table of pointers. Which there are stands in `laws.rs`.
 
+use trialwise_units::Ecn;
+
 use crate::{AnyController, BuildError, Context};
 
 /// What a packet must carry for a controller beside sequence numbers and congestion marks.
@@ -23,6 +25,11 @@ pub trait Factory: Sync {
 
     /// What its packets must carry.
     fn feedback(&self) -> Feedback;
+
+    /// The ECN field of its packets in a fabric, whose switches mark all data.
+    fn ecn(&self) -> Ecn {
+        Ecn::Capable0
+    }
 }
 
 /// Declares the modules of controllers, and writes [`crate::Algorithm`] and [`crate::AnyController`], from a list of controllers, each with
@@ -128,6 +135,10 @@ macro_rules! register {
             fn feedback(&self) -> Feedback {
                 self.needs().feedback
             }
+
+            fn ecn(&self) -> Ecn {
+                self.needs().ecn
+            }
         }
 
         /// One controller of any kind.
@@ -202,6 +213,10 @@ macro_rules! register {
 
             fn repaces_waiting_packet(&self) -> bool {
                 each!(self, inner => inner.repaces_waiting_packet())
+            }
+
+            fn forgoes_ecn(&self) -> bool {
+                each!(self, inner => inner.forgoes_ecn())
             }
 
             fn state(&self) -> State {

@@ -156,6 +156,12 @@ pub trait Controller: Send {
         false
     }
 
+    /// Whether the path takes the ECN field away, so that packets are to say no more that they can be marked (RFC 9000, section
+    /// 13.4.2).
+    fn forgoes_ecn(&self) -> bool {
+        false
+    }
+
     /// What there is to see of it, for logs and debugging.
     fn state(&self) -> State {
         State { window: self.window(), pacing_rate: self.pacing_rate(), ..State::default() }
@@ -217,6 +223,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn repaces_waiting_packet(&self) -> bool {
         (**self).repaces_waiting_packet()
+    }
+
+    fn forgoes_ecn(&self) -> bool {
+        (**self).forgoes_ecn()
     }
 
     fn state(&self) -> State {

@@ -1,7 +1,7 @@
 //! Which controllers there are: a line for each, here and nowhere else, and a file for each in `laws/`, which says what is to be said of
 //! it. Those with large histories are boxed.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::any::register;
 use crate::declared::{Declared, Listed, Needs, Quantity, Value};
@@ -18,6 +18,7 @@ register! {
     cubic::Cubic in Cubic,
     ledbat::Ledbat in Box<Ledbat>,
     copa::Copa in Box<Copa>,
+    prague::Prague in Prague,
     fixed_rate::FixedRate in FixedRate,
     #[cfg(any(test, feature = "specimen"))]
     specimen::Specimen in Specimen,

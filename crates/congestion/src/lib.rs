@@ -8,7 +8,7 @@
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`] and [`Copa`], beside [`FixedRate`], which controls
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`] and [`Prague`], beside [`FixedRate`], which controls
 //! nothing. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
@@ -48,6 +48,7 @@ pub use laws::fixed_rate::FixedRateSettings;
 pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;
+pub use laws::prague::PragueSettings;
 pub use laws::timely::{TimelyLaw, TimelySettings};
 pub use laws::*;
 pub use ledbat_delay::DelayFilter;

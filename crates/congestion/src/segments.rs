@@ -50,9 +50,9 @@ impl SegmentWindow {
         bytes.get() as f64 / self.segment.get() as f64
     }
 
-    /// So many segments in bytes, to the nearest: a byte too few would keep a whole segment back.
+    /// So many segments in bytes, to the nearest (a byte too few would keep a whole segment back), and a terabyte at most.
     pub(crate) fn bytes_of(&self, segments: f64) -> Bytes {
-        Bytes::new((segments * self.segment.get() as f64).round() as u64)
+        Bytes::new((segments * self.segment.get() as f64).min(MAXIMUM_WINDOW).round() as u64)
     }
 
     pub(crate) fn bytes(&self) -> Bytes {

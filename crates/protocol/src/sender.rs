@@ -7,7 +7,7 @@ use trialwise_congestion::{
     Acknowledgement, AnyController, Controller, Delivery, Departed, Loss, Phase, RoundTrip, Sent, State,
     Timeout,
 };
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::episode::{Episodes, Lost, Outcome};
 use crate::frame::{Answer, PacketCounts};
@@ -238,6 +238,11 @@ impl Sender {
     /// Whether nothing but acknowledgements says when packets leave.
     pub fn is_clocked_by_answers(&self) -> bool {
         !self.spreads_window && self.controller.pacing_rate().is_none()
+    }
+
+    /// The ECN field of its packets, where the flow's is `declared`.
+    pub fn ecn(&self, declared: Ecn) -> Ecn {
+        if self.controller.forgoes_ecn() { Ecn::NotCapable } else { declared }
     }
 
     /// Whether something is to come back: otherwise silence means nothing.

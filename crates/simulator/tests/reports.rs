@@ -13,7 +13,7 @@ use trialwise_protocol::load::Load;
 use trialwise_protocol::scheme::{IpVersion, Manner, Scheme};
 use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 use trialwise_simulator::{Fabric, FlowSpecification, NodeId, Settings, simulate};
-use trialwise_units::{Bytes, Rate, Seed, Time};
+use trialwise_units::{Bytes, Ecn, Rate, Seed, Time};
 
 const LINE: Rate = Rate::from_megabits_per_second(100_000);
 
@@ -102,8 +102,13 @@ fn over_path(loss: &str, seed: u64) -> Told {
         LinkSpec::from_pairs(pairs, &none).unwrap()
     };
     let flow = PathFlow {
-        scheme: Scheme::new(factory, 1500, IpVersion::Four, Manner { ecn: false, spreads_window: false })
-            .unwrap(),
+        scheme: Scheme::new(
+            factory,
+            1500,
+            IpVersion::Four,
+            Manner { ecn: Ecn::NotCapable, spreads_window: false },
+        )
+        .unwrap(),
         congestion: "listener".to_owned(),
         load: Load::read("bytes:2MB", &|_| Err("no file".to_owned())).unwrap(),
         load_text: "bytes:2MB".to_owned(),

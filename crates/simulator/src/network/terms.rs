@@ -1,7 +1,7 @@
 //! What holds for the whole of a trial.
 
 use trialwise_congestion::{Factory, Feedback};
-use trialwise_units::{Bytes, Duration};
+use trialwise_units::{Bytes, Duration, Ecn};
 
 use crate::fabric::Fabric;
 use crate::framing::Framing;
@@ -19,6 +19,8 @@ pub(super) struct Terms<'a> {
     pub(super) carries_telemetry: bool,
     /// Whether controllers are told of each packet.
     pub(super) reports_packets: bool,
+    /// Of data that are not marked.
+    pub(super) ecn: Ecn,
     /// Bytes of headers of a packet of data.
     pub(super) data_header: u64,
     /// Bytes of an acknowledgement.
@@ -37,6 +39,7 @@ impl<'a> Terms<'a> {
             compatible,
             carries_telemetry: factory.feedback() == Feedback::Telemetry,
             reports_packets: factory.feedback() == Feedback::Packets,
+            ecn: factory.ecn(),
             data_header: framing.header,
             acknowledgement_wire: framing.acknowledgement,
         }

@@ -1,7 +1,7 @@
 //! Both ends of a flow: sending, acknowledging, completing, repairing.
 
 use trialwise_congestion::{Acknowledgement, Controller, Loss, Sent, Timeout};
-use trialwise_units::{Bytes, Duration, Rate};
+use trialwise_units::{Bytes, Duration, Ecn, Rate};
 
 use super::Network;
 use crate::flow::{RETRANSMISSION, UNLIMITED};
@@ -217,8 +217,8 @@ impl Network<'_> {
             one_way_delay: Some(packet.received - packet.stamp),
             packets: 1,
             marked_packets: u32::from(packet.echoes_mark),
-            ect0_packets: 0,
-            ect1_packets: 0,
+            ect0_packets: u32::from(!packet.echoes_mark && self.terms.ecn == Ecn::Capable0),
+            ect1_packets: u32::from(!packet.echoes_mark && self.terms.ecn == Ecn::Capable1),
             rate_sample: transport.log.as_ref().and_then(|log| log.sample()),
             application_limited: !flow.has_data(),
             hops: self.packets.records(packet),

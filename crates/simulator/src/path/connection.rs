@@ -121,14 +121,17 @@ impl Connection {
 
     /// The next frame that leaves one way, if any may now.
     pub(super) fn poll(&mut self, way: Way, now: Time) -> Option<Leaving> {
-        let departure = self.sender(way)?.poll(now)?;
+        let declared = self.scheme.manner.ecn;
+        let sender = self.sender(way)?;
+        let departure = sender.poll(now)?;
+        let ecn = sender.ecn(declared);
         let data = Data {
             number: departure.number,
             offset: departure.offset,
             length: departure.length,
             opening: None,
         };
-        Some((Frame::Data(way, data), self.size_of(way, &departure), self.scheme.manner.ecn))
+        Some((Frame::Data(way, data), self.size_of(way, &departure), ecn))
     }
 
     /// Of the packets of a connection the first from the opener has an opening, which needs no telling here.

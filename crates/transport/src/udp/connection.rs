@@ -22,7 +22,7 @@ pub(super) struct Outgoing {
     /// What the first packet says, at the end that opened the connection.
     pub(super) opening: Option<Opening>,
     /// Of packets with data.
-    pub(super) field: Option<EcnField>,
+    pub(super) field: EcnField,
     /// The longest frame.
     pub(super) frame: usize,
 }
@@ -116,7 +116,7 @@ impl Connection {
 
     fn fill(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(outgoing) = &mut self.outgoing else { return };
-        outbox.address(self.to, outgoing.field);
+        outbox.address(self.to, Some(outgoing.field.of_sender(&outgoing.sender)));
         while let Some(slot) = outbox.slot(outgoing.frame) {
             let Some(departure) = outgoing.sender.poll(now) else { return };
             let data = Data {

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use trialwise_protocol::sender::Sender;
 use trialwise_units::{Bytes, Ecn, Time};
 
 use crate::clock::{Clock, Instant};
@@ -136,7 +137,7 @@ fn cannot_segment(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::ENOPROTOOPT))
 }
 
-/// An ECN field that says something, for packets of this version of IP.
+/// An ECN field, for packets of this version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EcnField {
     ecn: Ecn,
@@ -144,9 +145,14 @@ pub(super) struct EcnField {
 }
 
 impl EcnField {
-    /// Of packets to this address; none where they are not to be marked, which is what the kernel sends by itself.
-    pub(super) fn of(ecn: Ecn, address: &SocketAddr) -> Option<Self> {
-        (ecn != Ecn::NotCapable).then(|| Self { ecn, is_ipv4: is_ipv4(address) })
+    /// Of packets to this address.
+    pub(super) fn of(ecn: Ecn, address: &SocketAddr) -> Self {
+        Self { ecn, is_ipv4: is_ipv4(address) }
+    }
+
+    /// That of a sender's next packets, where this is the declared one.
+    pub(super) fn of_sender(self, sender: &Sender) -> Self {
+        Self { ecn: sender.ecn(self.ecn), ..self }
     }
 
     /// The option that sets it: level and kind.
@@ -180,7 +186,8 @@ fn send_message(
         // SAFETY: the control buffer has room for both items, and its length tells where the next one goes.
         unsafe { add_control(&mut message, libc::SOL_UDP, libc::UDP_SEGMENT, segment as u16) };
     }
-    if let Some(field) = field {
+    // The kernel sends what cannot be marked by itself.
+    if let Some(field) = field.filter(|field| field.ecn != Ecn::NotCapable) {
         let (level, kind) = field.option();
         // SAFETY: as above.
         unsafe { add_control(&mut message, level, kind, i32::from(field.ecn.bits())) };
@@ -358,7 +365,10 @@ mod tests {
                 let (client, server, at) = pair(address);
                 client.segments.set(segments);
                 let bytes: Vec<u8> = (0..2500_u32).map(|index| (index % 251) as u8).collect();
-                assert_eq!(client.send(None, &bytes, 1000, EcnField::of(Ecn::Capable1, &at)).unwrap(), 2500);
+                assert_eq!(
+                    client.send(None, &bytes, 1000, Some(EcnField::of(Ecn::Capable1, &at))).unwrap(),
+                    2500
+                );
                 let found = take_all(&server, 3);
                 assert_eq!(found.iter().map(|(bytes, _)| bytes.len()).collect::<Vec<_>>(), [1000, 1000, 500]);
                 assert_eq!(found.iter().flat_map(|(bytes, _)| bytes.clone()).collect::<Vec<_>>(), bytes);
@@ -380,7 +390,7 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             let (client, server, at) = pair(address);
             for ecn in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
-                client.send(None, b"packet", 1000, EcnField::of(ecn, &at)).unwrap();
+                client.send(None, b"packet", 1000, Some(EcnField::of(ecn, &at))).unwrap();
                 assert_eq!(take_all(&server, 1), [(b"packet".to_vec(), ecn)]);
             }
         }
