@@ -72,7 +72,7 @@ fn arrivals(count: u64, seed: u64) -> Vec<(u64, Numbered)> {
         let gap = if random.below(10) == 0 { random.below(20_000_000) } else { random.below(1_000_000) };
         let flow = random.below(6);
         // All packets of a flow have a field of the same queue.
-        let ecn = if flow % 3 == 0 { Ecn::Capable1 } else { classic };
+        let ecn = if flow.is_multiple_of(3) { Ecn::Capable1 } else { classic };
         (gap, Numbered { ecn, flow, ..packet(number, size) })
     };
     (0..count).map(one).collect()

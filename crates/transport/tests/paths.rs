@@ -25,6 +25,7 @@ const LOSSY: Pairs =
 const NEAR: Pairs = &[("rate", "12Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=300")];
 const NEAR_LOSSY: Pairs =
     &[("rate", "30Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=60"), ("loss", "1%")];
+const L4S: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "dualpi2")];
 const MARKING: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "codel:ecn=yes")];
 
 const SECONDS: u64 = 7;
@@ -181,12 +182,32 @@ fn losses_and_marks() {
             },
         },
         Case {
+            name: "prague and cubic share dualpi2",
+            pairs: L4S,
+            flows: vec![flow("udp", "prague"), flow("udp", "cubic")],
+            check: share_dualpi2,
+        },
+        Case {
             name: "packets with ECT(1) stay so, and are marked",
             pairs: MARKING,
             flows: vec![Flow { ecn: Some("ect1"), ..flow("udp", "cubic") }],
             check: |outcome| carries_nothing_but(outcome, Ecn::Capable1),
         },
     ]);
+}
+
+/// The medians of both queues: of the low-latency one less than two packets and what a busy machine adds, of the classic one the target.
+fn share_dualpi2(outcome: &Outcome) -> Result<(), String> {
+    let [prague, cubic] = [0, 1].map(|flow| outcome.throughput(flow, 3.0, END));
+    within("throughput of both", prague + cubic, 0.95 * 12.0..=12.06)?;
+    within("Prague over CUBIC", prague / cubic, 0.5..=2.0)?;
+    let [low, classic] = [0, 1].map(|flow| outcome.delay(flow, 3.0, END, 0.5) - 11.0);
+    within("milliseconds in the low-latency queue", low, 0.0..=3.0)?;
+    within("milliseconds in the classic queue", classic, 10.0..=20.0)?;
+    let fields = [0, 1].map(|flow| outcome.ecn_fields(flow, 0.0, f64::INFINITY));
+    within("packets of Prague without ECT(1) or a mark", (fields[0][0] + fields[0][2]) as f64, 0.0..=0.0)?;
+    within("packets of CUBIC with ECT(1)", fields[1][1] as f64, 0.0..=0.0)?;
+    within("marks of Prague", fields[0][3] as f64, 20.0..=3000.0)
 }
 
 /// All that arrives has this ECN field or is marked, some of it each, and the sender is told of as many marks.

@@ -227,7 +227,9 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(
         kind_of(found).check(found, [{}])
     assert said in f"{refusal.value} {refusal.value.hint}"
     if scheme == "cubic":
-        assert "udp-copa, udp-cubic, udp-fixed, udp-ledbat, udp-newreno, udp-prague" in str(refusal.value.hint)
+        assert "udp-copa, udp-cubic, udp-fixed, udp-ledbat, udp-newreno, udp-prague" in str(
+            refusal.value.hint
+        )
 
 
 def test_a_class_needs_the_simulator(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+//! What an acknowledgement costs each controller of the Internet: nanoseconds of one core.
+//!
+//! `cargo run --release -p trialwise-congestion --example acknowledgements`
+
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
+
+use std::time::Instant;
+
+use trialwise_congestion::{
+    Acknowledgement, Algorithm, AnyController, BuildError, Context, Controller, Factory, Sent,
+};
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+const PACKETS: u64 = 2_000_000;
+const SEGMENT: Bytes = Bytes::new(1440);
+const RTT: Duration = Duration::from_milliseconds(20);
+
+/// A packet of each kind that comes up in a steady flow: sent, and acknowledged by itself; one in forty is marked.
+fn feed(controller: &mut AnyController) {
+    let gap = Duration::from_microseconds(100);
+    let mut now = Time::ZERO + RTT;
+    for number in 1..=PACKETS {
+        now += gap;
+        let (cumulative, in_flight) = (number * SEGMENT.get(), Bytes::new(200 * SEGMENT.get()));
+        let is_marked = number % 40 == 0;
+        controller.on_acknowledgement(&Acknowledgement {
+            now,
+            acknowledged: SEGMENT,
+            cumulative,
+            next_sequence: cumulative + in_flight.get(),
+            in_flight,
+            in_recovery: false,
+            rtt: Some(RTT),
+            one_way_delay: Some(RTT / 2),
+            packets: 1,
+            marked_packets: u32::from(is_marked),
+            ect0_packets: 0,
+            ect1_packets: u32::from(!is_marked),
+            rate_sample: None,
+            application_limited: false,
+            hops: &[],
+            reports: &[],
+        });
+        controller.on_sent(&Sent { now, number, bytes: SEGMENT, in_flight, retransmission: false });
+        std::hint::black_box((controller.window(), controller.pacing_rate()));
+    }
+}
+
+fn main() -> Result<(), BuildError> {
+    let context = Context {
+        now: Time::ZERO,
+        segment: SEGMENT,
+        line_rate: None,
+        base_rtt: None,
+        path_window: None,
+        seed: trialwise_units::Seed::new(1),
+    };
+    for (name, _) in Algorithm::over_paths() {
+        let mut controller = Algorithm::named(name, Rate::from_megabits_per_second(100))?.build(&context)?;
+        let start = Instant::now();
+        feed(&mut controller);
+        println!("{:>6.1} ns: {name}", start.elapsed().as_secs_f64() * 1e9 / PACKETS as f64);
+    }
+    Ok(())
+}
