@@ -23,7 +23,17 @@ from trialwise.store.ledger import Ledger
 pytestmark = [needs_paths, pytest.mark.alone]
 LEAST = 4.0
 """Mbit/s of 12 within a few seconds: many schemes run beside each other here, and their programs take time to start."""
-OWN = ("cubic", "reno", "bbr", "udp-newreno", "udp-cubic", "udp-ledbat", "udp-copa", "udp-prague", "udp-fixed")
+OWN = (
+    "cubic",
+    "reno",
+    "bbr",
+    "udp-newreno",
+    "udp-cubic",
+    "udp-ledbat",
+    "udp-copa",
+    "udp-prague",
+    "udp-fixed",
+)
 FEATURES = ("vegas", "dctcp", "libutp-ledbat")
 USERS_OWN = """
 title = "Mine"

@@ -73,7 +73,7 @@ def packets_over(folder: Path, *schemes: type[Sender]) -> list[Packet]:
     forward = (("rate", "12Mbit/s"), ("queue", "dualpi2"))
     flows = [(scheme, "bulk", "uplink", 0.0, 20.0) for scheme in schemes]
     columns = _core.simulate_path(
-        forward, (("delay", "20ms"),), flows, directory=folder, seed=5, interval=0
+        (forward,), ((("delay", "20ms"),),), flows, directory=folder, seed=5, interval=0
     ).packets
     seconds, delays = columns.time_ns / 1e9, columns.delay_ns / 1e9
     found = []
@@ -124,9 +124,10 @@ def test_every_mark_of_the_low_latency_queue_is_where_the_rfc_has_it(
         if not packet.low:
             continue
         gone += 1
-        behind = int(np.searchsorted(arrivals, packet.departure + 1e-9, side="right")) - gone
+        # What comes as another leaves comes after it.
+        behind = int(np.searchsorted(arrivals, packet.departure - 1e-9)) - gone
         native = min(max((packet.departure - packet.arrival - THRESHOLD) / RANGE, 0.0), 1.0)
-        due += min(max(native if behind else 0.0, COUPLING * base), 1.0)
+        due += min(max(native if behind > 0 else 0.0, COUPLING * base), 1.0)
         expected = due >= 1 - 1e-9
         due -= expected
         marks += packet.marked

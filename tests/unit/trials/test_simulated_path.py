@@ -161,7 +161,7 @@ def test_a_class_names_the_ecn_field_of_its_packets_and_is_told_what_came_of_it(
             told.append((event.packets, event.ect0_packets, event.ect1_packets, event.marked_packets))
             super().on_acknowledgement(event)
 
-    link = (("rate", "12Mbit/s"), ("queue", "codel:ecn=yes"), ("delay", "10ms"))
+    link = ((("rate", "12Mbit/s"), ("queue", "codel:ecn=yes"), ("delay", "10ms")),)
     trial = (Told, "bulk", "uplink", 0.0, 20.0)
     packets = _core.simulate_path(link, link, [trial], directory=tmp_path, seed=3, interval=0).packets
     fields = packets.ecn[(packets.direction == 0) & (packets.event == 0)]
