@@ -17,6 +17,7 @@ from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.metric import figures
 from trialwise.report.figures.order import order_figures
 from trialwise.report.figures.paint import write_all
+from trialwise.report.figures.path_harm import harm_figures
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
 from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.styles import styles
@@ -77,6 +78,8 @@ def _all_figures(
     names = labels(analysis)
     if analysis.path is not None:
         context = PathBoard(analysis, analysis.path, sheets)
+        if analysis.path.harm is not None:
+            yield from harm_figures(analysis.path.harm, sheets, printed=True)
         yield from (figure for _, variants in printed_planes(context) for figure in variants)
         if found := delays_figure(context):
             yield found

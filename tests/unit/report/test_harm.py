@@ -67,6 +67,21 @@ def test_a_matrix_has_every_cell_with_its_bounds_and_marks() -> None:
     assert figure.title == "Who harms whom: throughput"
 
 
+def test_a_matrix_of_many_columns_is_printed_without_bounds() -> None:
+    def texts(printed: bool, columns: int) -> set[str]:
+        cells = tuple(cell("a", f"other {place}", 0.5, low=0.4, high=0.6) for place in range(columns))
+        (figure,) = harm_figures(dataclasses.replace(HARM, cells=cells), {}, printed=printed)
+        return {
+            layer["encoding"]["text"]["field"]
+            for layer in figure.spec["layer"]
+            if "text" in layer["encoding"]
+        }
+
+    assert texts(printed=True, columns=4) == {"text", "bounds"}
+    assert texts(printed=True, columns=5) == {"text"}
+    assert texts(printed=False, columns=9) == {"text", "bounds"}
+
+
 def test_the_table_has_what_the_matrix_has_and_the_reasons(analysis: Analysis) -> None:
     assert analysis.path is not None
     (table,) = harm_tables(analysis.path)

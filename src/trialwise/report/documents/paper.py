@@ -15,6 +15,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.document import Block, Chapter, Document, Figures, Note, table_of
 from trialwise.report.documents import analyze, estimates, stopping
+from trialwise.report.figures.path_harm import harm_figures
 from trialwise.report.figures.path_plane import plane_name
 from trialwise.report.figures.paths import PathBoard, delays_figure, over_time_figures, printed_planes
 from trialwise.report.figures.plot_data import ColumnData
@@ -43,6 +44,7 @@ def document(
     facts = table_of("facts", "", ("", ""), list(_facts(analysis, version)))
     context = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
     chapters = (
+        *([Chapter("harm", "Who harms whom", tuple(_harm(context)))] if context else ()),
         *([Chapter("plane", "Throughput and delay", tuple(_planes(context)))] if context else ()),
         *_estimates(analysis, sheets),
         *_stopping(verdicts),
@@ -55,6 +57,12 @@ def document(
 
 
 # Chapters
+
+
+def _harm(context: PathBoard) -> Iterator[Block]:
+    harm = context.path.harm
+    if harm is not None:
+        yield Figures("", tuple(harm_figures(harm, context.sheets, printed=True)))
 
 
 def _planes(context: PathBoard) -> Iterator[Block]:

@@ -21,17 +21,25 @@ _ROW, _WIDE = 56, 104
 """Pixels of a row, and the least of a column with a number and its bounds."""
 _NAMES, _SHORT = 130, 19
 """Pixels for the names beside the matrix, and the most characters of one."""
+_SIZE, _SMALL, _LONG = 11, 9, 14
+"""Pixels of the letters of bounds, of longer ones, and from how many letters they are longer."""
+_PRINTED = 4
+"""Most columns in print whose cells are wide enough for bounds."""
 _MARKS = {"more": "▲", "less": "▼", "same": "="}
 """Whether a flow does more harm than another of the same scheme. Beside the number, so that nothing depends on colour alone."""
 
 
-def harm_figures(harm: Harm, sheets: dict[str, ColumnData]) -> Iterator[Figure]:
-    """Yield a matrix for each metric."""
+def harm_figures(harm: Harm, sheets: dict[str, ColumnData], *, printed: bool = False) -> Iterator[Figure]:
+    """Yield a matrix for each metric; in print, where it cannot scroll, one of many columns has no bounds."""
     for metric in dict.fromkeys(cell.metric for cell in harm.cells):
-        yield _matrix(harm, metric, [cell for cell in harm.cells if cell.metric == metric], sheets)
+        yield _matrix(
+            harm, metric, [cell for cell in harm.cells if cell.metric == metric], sheets, printed=printed
+        )
 
 
-def _matrix(harm: Harm, metric: str, cells: Sequence[HarmCell], sheets: dict[str, ColumnData]) -> Figure:
+def _matrix(
+    harm: Harm, metric: str, cells: Sequence[HarmCell], sheets: dict[str, ColumnData], *, printed: bool
+) -> Figure:
     names = list(dict.fromkeys(cell.name for cell in cells))
     others = list(dict.fromkeys(cell.other for cell in cells))
     verdicts = [cell.verdict for cell in cells]
@@ -42,7 +50,8 @@ def _matrix(harm: Harm, metric: str, cells: Sequence[HarmCell], sheets: dict[str
         f"harms or helps. ▲ more, ▼ less, = as much harm as by another flow of its own scheme; no mark: undecided. All "
         f"{harm.family} verdicts hold together at {percent(harm.confidence)} (Holm). {found}."
     )
-    chart = _drawn([_row(cell) for cell in cells], names, others, sheets)
+    has_bounds = not printed or len(others) <= _PRINTED
+    chart = _drawn([_row(cell) for cell in cells], names, others, sheets, has_bounds=has_bounds)
     return Figure(
         f"harm-{metric}",
         f"Who harms whom: {metric}",
@@ -74,7 +83,12 @@ def _row(cell: HarmCell) -> Row:
 
 
 def _drawn(
-    rows: list[Row], names: Sequence[str], others: Sequence[str], sheets: dict[str, ColumnData]
+    rows: list[Row],
+    names: Sequence[str],
+    others: Sequence[str],
+    sheets: dict[str, ColumnData],
+    *,
+    has_bounds: bool,
 ) -> Chart:
     tips = [
         *encodings.name_tips("flow"),
@@ -109,5 +123,6 @@ def _drawn(
     plain = base.transform_filter("!datum.decided").mark_text(fontSize=13, dy=-8)
     bold = base.transform_filter("datum.decided").mark_text(fontSize=13, fontWeight="bold", dy=-8)
     numbers = [layer.encode(text="text:N", **ink) for layer in (plain, bold)]
-    bounds = base.mark_text(fontSize=11, dy=9).encode(text="bounds:N", **ink)
-    return alt.layer(squares, *numbers, bounds)
+    size = _SMALL if max(len(str(row["bounds"])) for row in rows) > _LONG else _SIZE
+    bounds = base.mark_text(fontSize=size, dy=9).encode(text="bounds:N", **ink)
+    return alt.layer(squares, *numbers, *([bounds] if has_bounds else []))
