@@ -50,6 +50,13 @@ def test_every_scheme_that_ships_can_be_read():
     assert len(titles) == len(files)
 
 
+def test_every_scheme_that_ships_says_its_licence_and_no_two_stand_for_the_same():
+    found = [read_file(path) for path in scheme_files().values()]
+    assert [scheme.name for scheme in found if not scheme.licence] == []
+    names = [name for scheme in found for name in (*scheme.pantheon, *scheme.nearest)]
+    assert len(set(names)) == len(names)
+
+
 @pytest.mark.parametrize(
     "vision", [NORMAL, PROTANOPIA, DEUTERANOPIA], ids=["all cones", "protanopia", "deuteranopia"]
 )
