@@ -83,8 +83,10 @@ pub enum PacketOutcome {
     /// At this time of the receiver's clock, where the receiver has told it. Only differences mean something: the
     /// driver fixes the origin for a flow such that no packet arrives before it is sent.
     Arrived(Option<Time>),
-    /// It may be reported once more, as arrived.
+    /// It may be reported once more, as returned.
     Lost,
+    /// It has arrived after it was deemed lost.
+    Returned,
 }
 
 /// A sample of the delivery rate, for the newest packet that an acknowledgement reports (draft-ietf-ccwg-bbr,

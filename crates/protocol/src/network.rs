@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, PacketOutcome,
+    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Feedback, Loss, PacketOutcome,
     PacketReport, RateSample, Sent, Timeout,
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
@@ -85,12 +85,18 @@ impl Network {
             seed: Seed::new(seed),
         };
         let rate = Rate::from_megabits_per_second(10);
-        let controller = Algorithm::named(algorithm, rate).unwrap().build(&context).unwrap();
+        let algorithm = Algorithm::named(algorithm, rate).unwrap();
+        let controller = algorithm.build(&context).unwrap();
+        let sender = Sender::new(controller, Segments { full: SEGMENT, first: SEGMENT - 64 }, Time::ZERO);
         Self {
             now: Time::ZERO,
             weather,
             random: Random(seed),
-            sender: Sender::new(controller, Segments { full: SEGMENT, first: SEGMENT - 64 }, Time::ZERO),
+            sender: if algorithm.feedback() == Feedback::Packets {
+                sender.reporting_packets()
+            } else {
+                sender
+            },
             receiver: Receiver::default(),
             flying: BinaryHeap::new(),
             sent: 0,
@@ -334,6 +340,27 @@ fn an_outage_is_a_timeout_and_then_everything_is_sent_again() {
 }
 
 #[test]
+fn a_path_that_answers_no_more_is_not_flooded() {
+    let outage = (Time::from_milliseconds(200), Time::from_milliseconds(6_000));
+    for (algorithm, _) in Algorithm::over_paths().into_iter().filter(|(_, needs)| !needs.rate) {
+        let mut network = Network::new(algorithm, Weather { outage, ..CALM }, 1);
+        network.sender.write(3_000_000);
+        network.run_until(outage.0);
+        let window = network.sender.state().window.unwrap().get() / SEGMENT + 1;
+        let before = network.departures.len() as u64;
+        network.run_until(outage.1);
+        // What the window still lets go, and then ever less.
+        let sent = network.departures.len() as u64 - before;
+        assert!(
+            sent < 2 * window + 200,
+            "{algorithm}: {sent} packets into an outage with a window of {window}"
+        );
+        network.run_until(Time::from_milliseconds(60_000));
+        assert_eq!(network.sender.acknowledged(), 3_000_000, "{algorithm} never comes back");
+    }
+}
+
+#[test]
 fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     let mut network = Network::new("newreno", CALM, 1);
     network.sender.write(10 * SEGMENT - 64);
@@ -525,6 +552,7 @@ proptest! {
                     arrivals[report.number as usize] += 1;
                 }
                 PacketOutcome::Lost => losses[report.number as usize] += 1,
+                PacketOutcome::Returned => arrivals[report.number as usize] += 1,
             }
         }
         prop_assert!(arrivals.iter().chain(&losses).all(|count| *count <= 1));

@@ -30,6 +30,12 @@ impl Reports {
         }
     }
 
+    pub(crate) fn returned(&mut self, number: u64, sent: Time, length: u64) {
+        if self.are_wanted {
+            self.arrivals.push(report(number, sent, length, PacketOutcome::Returned));
+        }
+    }
+
     pub(crate) fn lost(&mut self, number: u64, sent: Time, length: u64) {
         if self.are_wanted {
             self.losses.push(report(number, sent, length, PacketOutcome::Lost));
@@ -41,6 +47,7 @@ impl Reports {
         self.arrivals.sort_unstable_by_key(|report| report.number);
         if let Some((number, time)) = known
             && let Ok(place) = self.arrivals.binary_search_by_key(&number, |report| report.number)
+            && self.arrivals[place].outcome == PacketOutcome::Arrived(None)
         {
             self.arrivals[place].outcome = PacketOutcome::Arrived(Some(time));
         }

@@ -458,7 +458,7 @@ impl Sender {
             let Lost { payload, sent } = lost;
             self.counters.returned += 1;
             self.delivery.on_delivered(now, payload.end - payload.start);
-            self.reports.arrived(number, sent, payload.end - payload.start);
+            self.reports.returned(number, sent, payload.end - payload.start);
             arrived.packets += 1;
             arrived.payload += self.acknowledged.insert(payload);
             let distance = (largest + 1 - number).min(MAX_PACKET_THRESHOLD);

@@ -385,7 +385,7 @@ impl AcknowledgementEvent {
             let (number, sent, bytes) = packet(report);
             let arrival = match report.outcome {
                 PacketOutcome::Arrived(time) => time.map(Time::picoseconds),
-                PacketOutcome::Lost => None,
+                PacketOutcome::Lost | PacketOutcome::Returned => None,
             };
             (number, sent, bytes, arrival)
         });
