@@ -2,6 +2,7 @@
 
 use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate, Seed, Time};
 
+use crate::values::ValueError;
 use crate::window::RateWindow;
 use crate::{Acknowledgement, Loss, Sent, State, Timeout, WindowRule};
 
@@ -74,6 +75,26 @@ pub enum BuildError {
         controller: String,
         /// What is wrong.
         problem: ParseQuantityError,
+    },
+    /// The controller has no parameter of this name.
+    #[error("{controller} has no parameter {setting:?}: it has {known}")]
+    NoSetting {
+        /// The controller.
+        controller: &'static str,
+        /// What was written.
+        setting: String,
+        /// What there is.
+        known: String,
+    },
+    /// What is written of a parameter is no value of it.
+    #[error("{controller}:{setting}: {problem}")]
+    Value {
+        /// The controller.
+        controller: &'static str,
+        /// The parameter.
+        setting: &'static str,
+        /// What is wrong.
+        problem: ValueError,
     },
     /// The controller needs a fact that the driver did not give.
     #[error("{controller} needs Context::{field}, greater than zero: give what the path has")]

@@ -30,24 +30,41 @@ impl Algorithm {
         Self::all().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The algorithm that is written as `NAME`, or as `NAME:RATE` where somebody has to say a rate: `line`, where there is one and
-    /// none is written.
+    /// The algorithm that is written as `NAME`, as `NAME:RATE` where somebody has to say a rate (`line`, where there is one and
+    /// none is written), or with settings, as in `copa:delta=1,slow_start=false`.
     ///
     /// # Errors
-    /// There is none of this name, or its rate is none.
+    /// There is none of this name, its rate is none, or it has no such setting or value.
     pub fn written(text: &str, line: Option<Rate>) -> Result<Self, BuildError> {
-        let (name, rate) = text.split_once(':').unwrap_or((text, ""));
+        let (name, behind) = text.split_once(':').unwrap_or((text, ""));
         let plain = Self::named(name, line.unwrap_or(Rate::ZERO))?;
-        match (plain.needs().rate, rate, line) {
-            (true, "", Some(_)) | (false, "", _) => Ok(plain),
-            (true, ..) => {
-                let refused = |problem| BuildError::Rate { controller: name.to_owned(), problem };
-                Self::named(name, rate.parse().map_err(refused)?)
-            }
-            (false, ..) => {
-                Err(BuildError::Unknown { name: text.to_owned(), known: Self::names().join(", ") })
-            }
+        let settings = behind.split(',').filter(|_| !behind.is_empty());
+        if plain.needs().rate && (behind.is_empty() || !behind.contains('=')) {
+            return match (behind, line) {
+                ("", Some(_)) => Ok(plain),
+                (rate, _) => {
+                    let refused = |problem| BuildError::Rate { controller: name.to_owned(), problem };
+                    Self::named(name, rate.parse().map_err(refused)?)
+                }
+            };
         }
+        settings.map(|setting| setting.split_once('=')).try_fold(plain, |algorithm, setting| {
+            let unknown = || BuildError::Unknown { name: text.to_owned(), known: Self::names().join(", ") };
+            let (key, value) = setting.ok_or_else(unknown)?;
+            algorithm.with_setting(key.trim(), value)
+        })
+    }
+
+    /// The algorithm with this value of a setting.
+    fn with_setting(mut self, key: &str, text: &str) -> Result<Self, BuildError> {
+        let (controller, settings) = (self.law(), self.settings());
+        let Some((setting, quantity)) = settings.iter().find(|(name, _)| *name == key) else {
+            let known = settings.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            return Err(BuildError::NoSetting { controller, setting: key.to_owned(), known });
+        };
+        let value = quantity.read(text);
+        self.set(setting, value.map_err(|problem| BuildError::Value { controller, setting, problem })?);
+        Ok(self)
     }
 
     /// The names of those that do without what only the fabric of a data centre gives, with what they need.
@@ -59,8 +76,8 @@ impl Algorithm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DctcpSettings;
     use crate::testing::context;
+    use crate::{CopaMode, CopaSettings, DctcpSettings};
 
     #[test]
     fn every_name_builds_a_controller_of_that_name() {
@@ -79,6 +96,30 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let error = Algorithm::named("vegas", Rate::ZERO).unwrap_err().to_string();
         assert!(error.contains("vegas") && error.contains("timely_patched"), "{error}");
+    }
+
+    #[test]
+    fn settings_are_written_behind_the_name() {
+        let written = |text| Algorithm::written(text, None);
+        let settings = CopaSettings {
+            delta: 1.0,
+            mode: CopaMode::Default,
+            slow_start: false,
+            ..CopaSettings::default()
+        };
+        assert_eq!(written("copa:delta=1, mode=default, slow_start=false"), Ok(Algorithm::Copa(settings)));
+        assert_eq!(written("copa"), Ok(Algorithm::Copa(CopaSettings::default())));
+        for (text, said) in [
+            ("copa:1", "copa:1"),
+            ("copa:pace=1", "copa has no parameter \"pace\": it has delta, mode"),
+            ("copa:delta=2", "copa:delta: \"2\" is not allowed: above 0, 1 at most"),
+            ("copa:mode=both", "write switch or default"),
+            ("copa:delta=0.5,", "copa:delta=0.5,"),
+            ("fixed_rate", "does not start with a number"),
+        ] {
+            let error = written(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

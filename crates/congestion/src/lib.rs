@@ -32,6 +32,7 @@ mod state;
 #[cfg(test)]
 mod testing;
 mod threshold;
+pub mod values;
 mod window;
 
 pub use any::{Factory, Feedback};
@@ -40,7 +41,7 @@ pub use declared::{Declared, Listed, Named, Needs, Quantity, Setting, Value};
 pub use delivery::{Delivery, Departed};
 pub use event::{Acknowledgement, HopRecord, Loss, PacketOutcome, PacketReport, RateSample, Sent, Timeout};
 pub use fidelity::Fidelity;
-pub use laws::copa::CopaSettings;
+pub use laws::copa::{CopaMode, CopaSettings};
 pub use laws::cubic::CubicSettings;
 pub use laws::dcqcn::DcqcnSettings;
 pub use laws::dctcp::DctcpSettings;

@@ -6,7 +6,7 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::copa_delay::{Delays, Sample};
-use crate::declared::settings;
+use crate::declared::{choice, settings};
 use crate::segments::SegmentWindow;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase, Setting,
@@ -27,7 +27,9 @@ pub struct CopaSettings {
     /// `delta` of the default mode: the flow aims at `1 / delta` packets of its own in the queue.
     pub delta: f64,
     /// Whether the mode for flows that fill the queue may be entered (section 2.2).
-    pub competitive: bool,
+    pub mode: CopaMode,
+    /// Whether the window doubles in a round trip at first (section 2.1); else the law holds from the beginning.
+    pub slow_start: bool,
     /// The queue also counts as nearly empty while no more of the flow's own packets than this are in it; 0
     /// is the paper's rule. That asks for less than a tenth of the swing of the delay, often less than one
     /// packet: a few flows of Copa alone miss the moment, take each other for flows that fill the queue, and
@@ -41,11 +43,23 @@ pub struct CopaSettings {
 }
 
 impl Default for CopaSettings {
-    /// `delta = 0.5`, mode switching (section 2.2) with one own packet, ten segments (RFC 6928, section 2).
+    /// `delta = 0.5`, slow start, mode switching (section 2.2) with one own packet, ten segments (RFC 6928, section 2).
     fn default() -> Self {
-        Self { delta: 0.5, competitive: true, own_packets: 1.0, initial_window: 10 }
+        let mode = CopaMode::Switch;
+        Self { delta: 0.5, mode, slow_start: true, own_packets: 1.0, initial_window: 10 }
     }
 }
+
+/// Which modes [`Copa`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopaMode {
+    /// Both, as the queue asks for (section 2.2).
+    Switch,
+    /// The default mode only: `delta` is constant.
+    Default,
+}
+
+choice! { CopaMode, "write switch or default"; "switch" => Switch, "default" => Default }
 
 /// The velocity and what decides about it (section 2.1, step 4).
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +137,7 @@ impl Copa {
             delays: Delays::new(),
             latest: None,
             velocity: Velocity::new(),
-            slow_start: true,
+            slow_start: settings.slow_start,
             competitive: None,
             last_empty: None,
             undisturbed: context.now,
@@ -179,7 +193,7 @@ impl Copa {
             self.last_empty = Some(now);
             // "When Copa switches from competitive mode to default mode, it resets delta to 0.5."
             self.competitive = None;
-        } else if self.settings.competitive
+        } else if self.settings.mode == CopaMode::Switch
             && self.competitive.is_none()
             && now.since(last_empty) > sample.smoothed * EMPTY_WITHIN
         {
@@ -214,7 +228,7 @@ impl Declared for Copa {
         "Aims at a rate of one over delta times the queueing delay (Arun and Balakrishnan, NSDI 2018).";
     const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
-        settings! {delta: Weight, competitive: Switch, own_packets: Number, initial_window: Positive};
+        settings! {delta: Weight, mode: CopaMode::CHOICE, slow_start: Switch, own_packets: Number, initial_window: Positive};
 
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
         Self::new(settings, context)
@@ -259,7 +273,7 @@ impl Controller for Copa {
         self.on_congestion(timeout.now);
         self.window.set(MINIMUM_WINDOW);
         self.velocity = Velocity::new();
-        self.slow_start = true;
+        self.slow_start = self.settings.slow_start;
     }
 
     fn window(&self) -> Option<Bytes> {

@@ -1,6 +1,6 @@
 //! Flows that share a bottleneck.
 
-use trialwise_congestion::{Algorithm, CopaSettings};
+use trialwise_congestion::{Algorithm, CopaMode, CopaSettings};
 use trialwise_units::Duration;
 
 use crate::flow::{Plan, named};
@@ -84,12 +84,12 @@ fn one_own_packet_spares_most_copa_flows_the_competitive_mode() {
 
 #[test]
 fn copa_beside_cubic_needs_its_competitive_mode() {
-    let share = |competitive| {
-        let settings = CopaSettings { competitive, ..CopaSettings::default() };
+    let share = |mode| {
+        let settings = CopaSettings { mode, ..CopaSettings::default() };
         let plans = [Plan::new(Algorithm::Copa(settings)), named("cubic").starting_at(5.0)];
         ratio(&Path::new(12, 60, 60).run(&plans, 60))
     };
-    let (with, without) = (share(true), share(false));
+    let (with, without) = (share(CopaMode::Switch), share(CopaMode::Default));
     assert!((0.5..2.0).contains(&with), "{with}");
     assert!(without < 0.15, "{without}");
 }

@@ -1,6 +1,6 @@
 //! Copa's equations (NSDI 2018, section 2).
 
-use trialwise_congestion::{Algorithm, AnyController, Controller, Copa, CopaSettings, Phase};
+use trialwise_congestion::{Algorithm, AnyController, Controller, Copa, CopaMode, CopaSettings, Phase};
 use trialwise_units::{Duration, Rate};
 
 use crate::feeder::{Feeder, SEGMENT, assert_near};
@@ -41,9 +41,20 @@ fn slow_start_doubles_until_the_rate_exceeds_the_target() {
 }
 
 #[test]
+fn without_slow_start_the_first_window_is_steered() {
+    let mut feeder = feeder(CopaSettings { slow_start: false, ..CopaSettings::default() });
+    assert_eq!(feeder.controller.state().phase, Phase::Default);
+    // v / (delta cwnd) for each of ten packets, of a window that grows meanwhile.
+    feeder.round();
+    assert_near(feeder.window(), 12.0, 0.2);
+    feeder.time_out(1);
+    assert_eq!(feeder.controller.state().phase, Phase::Default);
+}
+
+#[test]
 fn the_window_comes_to_the_target_rate_and_stays_about_it() {
     for (delta, milliseconds) in [(0.5, 60), (0.5, 75), (0.1, 80)] {
-        let settings = CopaSettings { delta, competitive: false, ..CopaSettings::default() };
+        let settings = CopaSettings { delta, mode: CopaMode::Default, ..CopaSettings::default() };
         let mut feeder = beside_a_queue(settings, milliseconds);
         // cwnd / RTTstanding = 1 / (delta dq)
         let expected = milliseconds as f64 / (delta * (milliseconds - 50) as f64);
@@ -71,7 +82,7 @@ fn a_packet_moves_the_window_by_the_velocity_over_delta_and_window() {
 
 #[test]
 fn the_velocity_doubles_after_three_windows_in_one_direction_and_falls_back_at_the_turn() {
-    let settings = CopaSettings { competitive: false, ..CopaSettings::default() };
+    let settings = CopaSettings { mode: CopaMode::Default, ..CopaSettings::default() };
     let mut feeder = feeder(settings);
     feeder.grow_to(400.0);
     feeder.rtt = Duration::from_milliseconds(150);
@@ -92,7 +103,7 @@ fn the_velocity_doubles_after_three_windows_in_one_direction_and_falls_back_at_t
 
 #[test]
 fn the_velocity_is_bounded_where_the_window_can_shrink_no_more() {
-    let settings = CopaSettings { delta: 2.0, competitive: false, ..CopaSettings::default() };
+    let settings = CopaSettings { delta: 2.0, mode: CopaMode::Default, ..CopaSettings::default() };
     let mut feeder = beside_a_queue(settings, 200);
     for _ in 0..40 {
         feeder.round();

@@ -1,10 +1,8 @@
 //! Parameters of controllers, as texts.
 
-use trialwise_congestion::{Algorithm, Quantity, Value};
+use trialwise_congestion::Algorithm;
 
-use super::values::{count, interval, number, positive, switch, weight};
-use super::{ParameterError, ValueError, wanted, wrong};
-use crate::quantity::parse_rate;
+use super::{ParameterError, wrong};
 
 /// Sets the parameter `key` of a controller, as in `gain` and `0.0625`, or `increase` and `615Mbit/s`.
 ///
@@ -16,29 +14,13 @@ pub fn set_controller(algorithm: &mut Algorithm, key: &str, text: &str) -> Resul
         let known = controller_parameters(algorithm);
         return Err(ParameterError::Unknown { of: algorithm.law(), name: key.to_owned(), known });
     };
-    algorithm.set(key, value(*quantity, text).map_err(|problem| wrong(key, problem))?);
+    algorithm.set(key, quantity.read(text).map_err(|problem| wrong(key, problem.into()))?);
     Ok(())
 }
 
 /// The parameters that [`set_controller`] knows of this controller.
 pub fn controller_parameters(algorithm: &Algorithm) -> Vec<&'static str> {
     algorithm.settings().into_iter().map(|(name, _)| name).collect()
-}
-
-fn value(quantity: Quantity, text: &str) -> Result<Value, ValueError> {
-    Ok(match quantity {
-        Quantity::Rate => Value::Rate(parse_rate(text)?),
-        Quantity::Interval => Value::Interval(interval(text)?),
-        Quantity::Weight => Value::Number(weight(text)?),
-        Quantity::Number => Value::Number(number(text)?),
-        Quantity::Count => Value::Count(count(text)?),
-        Quantity::Positive => Value::Count(positive(text)?),
-        Quantity::Switch => Value::Switch(switch(text)?),
-        Quantity::Choice { words, wanted: allowed } => {
-            let place = words.iter().position(|word| *word == text.trim());
-            Value::Choice(place.ok_or_else(|| wanted(text.trim(), allowed))?)
-        }
-    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 mod controllers;
 mod faults;
 mod network;
-mod values;
+
+use trialwise_congestion::values;
 
 use crate::quantity::QuantityError;
 
@@ -36,17 +37,9 @@ pub enum ParameterError {
 /// Why a text is no value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// No quantity of the kind that is wanted.
+    /// What any parameter would refuse.
     #[error(transparent)]
-    Quantity(#[from] QuantityError),
-    /// Something else that is not allowed.
-    #[error("{text:?} is not allowed: {wanted}")]
-    Wanted {
-        /// What was written.
-        text: String,
-        /// What may be written.
-        wanted: &'static str,
-    },
+    Text(#[from] values::ValueError),
     /// A fault of two nodes that no link joins.
     #[error("{fault:?}: no link joins node {} and node {}; {there}", ends[0], ends[1])]
     NoLink {
@@ -59,10 +52,16 @@ pub enum ValueError {
     },
 }
 
+impl From<QuantityError> for ValueError {
+    fn from(error: QuantityError) -> Self {
+        values::ValueError::from(error).into()
+    }
+}
+
 fn wrong(name: &str, problem: ValueError) -> ParameterError {
     ParameterError::Value { name: name.to_owned(), problem }
 }
 
 fn wanted(text: &str, wanted: &'static str) -> ValueError {
-    ValueError::Wanted { text: text.to_owned(), wanted }
+    values::ValueError::wanted(text, wanted).into()
 }
