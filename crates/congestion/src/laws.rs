@@ -20,6 +20,7 @@ register! {
     copa::Copa in Box<Copa>,
     prague::Prague in Prague,
     fixed_rate::FixedRate in FixedRate,
+    saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]
     specimen::Specimen in Specimen,
 }

@@ -9,7 +9,7 @@
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
 //! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`] and [`Prague`], beside [`FixedRate`], which controls
-//! nothing. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
+//! nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
 mod any;
@@ -50,6 +50,7 @@ pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;
 pub use laws::prague::PragueSettings;
+pub use laws::saturator::SaturatorSettings;
 pub use laws::timely::{TimelyLaw, TimelySettings};
 pub use laws::*;
 pub use ledbat_delay::DelayFilter;

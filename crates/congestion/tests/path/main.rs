@@ -4,5 +4,6 @@
 mod flow;
 mod loss;
 mod network;
+mod saturating;
 mod sharing;
 mod single;

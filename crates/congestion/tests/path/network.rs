@@ -162,10 +162,15 @@ impl Outcome {
         packets as f64 * SEGMENT.get() as f64 * 8.0 / (to - from) as f64 / 1e6
     }
 
+    /// Queueing delays of all packets between these seconds, in milliseconds.
+    pub(crate) fn queueing(&self, from: u64, to: u64) -> Vec<f64> {
+        self.between(from, to).map(|arrival| 1e3 * arrival.queueing.as_seconds()).collect()
+    }
+
     /// Mean queueing delay of all packets between these seconds, in milliseconds.
     pub(crate) fn mean_queueing(&self, from: u64, to: u64) -> f64 {
-        let delays: Vec<_> = self.between(from, to).map(|arrival| arrival.queueing.as_seconds()).collect();
-        1e3 * delays.iter().sum::<f64>() / delays.len() as f64
+        let delays = self.queueing(from, to);
+        delays.iter().sum::<f64>() / delays.len() as f64
     }
 
     /// The largest queueing delay between these seconds, in milliseconds.
