@@ -19,6 +19,8 @@ register! {
     ledbat::Ledbat in Box<Ledbat>,
     copa::Copa in Box<Copa>,
     prague::Prague in Prague,
+    allegro::Allegro in Box<Allegro>,
+    vivace::Vivace in Box<Vivace>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

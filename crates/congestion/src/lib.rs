@@ -8,7 +8,7 @@
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`] and [`Prague`], beside [`FixedRate`], which controls
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`] and [`Vivace`], beside [`FixedRate`], which controls
 //! nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
@@ -22,7 +22,9 @@ mod event;
 mod fidelity;
 mod hystart;
 mod laws;
+mod learner;
 mod ledbat_delay;
+mod monitor;
 mod paced;
 mod packet_log;
 mod round_trip;
@@ -41,6 +43,7 @@ pub use declared::{Declared, Listed, Named, Needs, Quantity, Setting, Value};
 pub use delivery::{Delivery, Departed};
 pub use event::{Acknowledgement, HopRecord, Loss, PacketOutcome, PacketReport, RateSample, Sent, Timeout};
 pub use fidelity::Fidelity;
+pub use laws::allegro::AllegroSettings;
 pub use laws::copa::{CopaMode, CopaSettings};
 pub use laws::cubic::CubicSettings;
 pub use laws::dcqcn::DcqcnSettings;
@@ -52,6 +55,7 @@ pub use laws::newreno::NewRenoSettings;
 pub use laws::prague::PragueSettings;
 pub use laws::saturator::SaturatorSettings;
 pub use laws::timely::{TimelyLaw, TimelySettings};
+pub use laws::vivace::VivaceSettings;
 pub use laws::*;
 pub use ledbat_delay::DelayFilter;
 pub use packet_log::PacketLog;

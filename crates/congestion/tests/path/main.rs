@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod flow;
+mod learning;
 mod loss;
 mod network;
 mod saturating;
