@@ -6,7 +6,8 @@ use std::fmt;
 pub const OPENING_BYTES: usize = 64;
 
 const MAGIC: [u8; 4] = *b"TWF2";
-const NAME_BYTES: usize = 40;
+/// The longest name of a congestion control that an opening can say.
+pub const NAME_BYTES: usize = 40;
 /// A stream without an end; well below the range of offsets.
 pub(crate) const ENDLESS: u64 = 1 << 62;
 
@@ -47,10 +48,11 @@ impl Congestion {
 }
 
 impl From<&str> for Congestion {
+    /// A longer name, which no opening can say, is none: it is told only to an end that sends back.
     fn from(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES];
-        let length = name.len().min(NAME_BYTES);
-        bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+        let said = if name.len() > NAME_BYTES { "" } else { name };
+        bytes[..said.len()].copy_from_slice(said.as_bytes());
         Self(bytes)
     }
 }
@@ -106,6 +108,13 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_said_whole_or_not_at_all() {
+        let longest = "x".repeat(NAME_BYTES);
+        assert_eq!(Congestion::from(longest.as_str()).as_str(), longest);
+        assert_eq!(Congestion::from(format!("{longest}y").as_str()).as_str(), "");
+    }
 
     #[test]
     fn an_opening_is_read_as_written() {

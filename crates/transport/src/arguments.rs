@@ -8,6 +8,7 @@ use trialwise_units::{Bytes, Duration, Ecn};
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::Load;
+use trialwise_protocol::opening::{NAME_BYTES, Task};
 use trialwise_protocol::scheme::{MIN_MTU, Marking, known};
 
 const MAX_MTU: u16 = 1500;
@@ -146,10 +147,12 @@ fn send(arguments: &[&str], is_udp: bool) -> Result<SendSettings, Error> {
     let congestion = options.text("congestion").ok_or_else(|| usage("--congestion is missing"))?;
     let load_text = options.text("load").unwrap_or("bulk");
     let read_file = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let load = Load::read(load_text, &read_file).map_err(|error| usage(error.to_string()))?;
+    check_name(congestion, &load)?;
     Ok(SendSettings {
         peer: resolve(address, parse_port(port)?)?,
         congestion: congestion.to_owned(),
-        load: Load::read(load_text, &read_file).map_err(|error| usage(error.to_string()))?,
+        load,
         load_text: load_text.to_owned(),
         time: positive("time", options.value("time")?)?,
         report: options.text("report").map(Into::into),
@@ -161,6 +164,17 @@ fn send(arguments: &[&str], is_udp: bool) -> Result<SendSettings, Error> {
         mtu: mtu(options.value("mtu")?)?,
         marking: options.text("ecn").map_or(Ok(Marking::Declared), marking)?,
     })
+}
+
+/// The end that answers requests is told which congestion control to use.
+fn check_name(congestion: &str, load: &Load) -> Result<(), Error> {
+    let is_told = load.jobs().iter().any(|job| matches!(job.supply.task(), Task::Answer { .. }));
+    if is_told && congestion.len() > NAME_BYTES {
+        return Err(usage(format!(
+            "--congestion {congestion}: the end that answers requests can be told {NAME_BYTES} bytes at most"
+        )));
+    }
+    Ok(())
 }
 
 fn positive(name: &str, span: Option<Duration>) -> Result<Option<Duration>, Error> {
@@ -253,6 +267,9 @@ mod tests {
                 .contains("on, off, ect0 or ect1")
         );
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --load x").contains("unknown load `x`"));
+        let long = "udp send 127.0.0.1 5001 --congestion copa:delta=1,mode=default,slow_start=false --load";
+        assert!(message(&format!("{long} requests:request=1B,response=1kB")).contains("40 bytes at most"));
+        assert!(read(&format!("{long} bulk")).is_ok());
         assert!(message("udp send nowhere.invalid 5001 --congestion cubic").contains("no address"));
         assert!(message("tcp send ::1 5 --congestion cubic --congestion reno").contains("twice"));
     }
