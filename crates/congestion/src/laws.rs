@@ -21,6 +21,7 @@ register! {
     prague::Prague in Prague,
     allegro::Allegro in Box<Allegro>,
     vivace::Vivace in Box<Vivace>,
+    bbr3::Bbr3 in Box<Bbr3>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

@@ -162,7 +162,7 @@ impl Monitor {
 
     /// The oldest interval, once it is over and all its packets are reported.
     pub(crate) fn take(&mut self) -> Option<Interval> {
-        self.intervals.pop_front_if(|interval| interval.is_complete())
+        if self.intervals.front()?.is_complete() { self.intervals.pop_front() } else { None }
     }
 
     /// Forgets all: nothing will be reported of what is in flight.

@@ -21,6 +21,18 @@ pub enum Phase {
     RenoFriendly,
     /// A loss is being repaired; nothing grows (RFC 6582).
     Recovery,
+    /// BBR empties the queue that its start has filled (draft-ietf-ccwg-bbr, section "Drain").
+    Drain,
+    /// BBR sends less than it has measured, so that queues empty ("ProbeBW_DOWN").
+    ProbeDown,
+    /// BBR sends what it has measured ("ProbeBW_CRUISE").
+    ProbeCruise,
+    /// The same, before a probe ("ProbeBW_REFILL").
+    ProbeRefill,
+    /// BBR sends more than it has measured ("ProbeBW_UP").
+    ProbeUp,
+    /// BBR has little in flight, to see the round-trip time of an empty path ("ProbeRTT").
+    ProbeRtt,
     /// Copa between flows that keep the queue short (NSDI 2018, section 2.1).
     Default,
     /// Copa beside flows that fill the queue (NSDI 2018, section 2.2).
@@ -36,6 +48,12 @@ impl fmt::Display for Phase {
             Self::CongestionAvoidance => "congestion avoidance",
             Self::RenoFriendly => "Reno-friendly",
             Self::Recovery => "recovery",
+            Self::Drain => "drain",
+            Self::ProbeDown => "probe down",
+            Self::ProbeCruise => "cruise",
+            Self::ProbeRefill => "refill",
+            Self::ProbeUp => "probe up",
+            Self::ProbeRtt => "probe RTT",
             Self::Default => "default mode",
             Self::Competitive => "competitive mode",
         })

@@ -65,7 +65,7 @@ impl Decision {
     fn next(&mut self, bench: &mut Bench) -> (Option<u32>, f64) {
         let Some(trial) = self.trials.get_mut(self.begun) else { return (None, self.rate) };
         *trial = bench.trial();
-        let is_higher = self.higher_first[self.begun / 2] == (self.begun % 2 == 0);
+        let is_higher = self.higher_first[self.begun / 2] == self.begun.is_multiple_of(2);
         let trial = *trial;
         self.begun += 1;
         let factor = if is_higher { 1.0 + self.step() } else { 1.0 - self.step() };
@@ -129,7 +129,7 @@ impl AllegroLaw {
         }
         let rate = decision.rate * (1.0 + direction * decision.step());
         let of_direction = (0..4).filter(|place| {
-            let is_higher = decision.higher_first[place / 2] == (place % 2 == 0);
+            let is_higher = decision.higher_first[place / 2] == place.is_multiple_of(2);
             is_higher == (direction > 0.0)
         });
         let utilities = of_direction.filter_map(|place| decision.utilities[place]);

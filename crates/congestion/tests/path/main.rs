@@ -1,6 +1,7 @@
 //! Controllers over a deterministic emulated path: real packets of nothing, acknowledged one by one.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bbr;
 mod flow;
 mod learning;
 mod loss;

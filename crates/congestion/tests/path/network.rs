@@ -151,7 +151,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Arrival> {
+    pub(crate) fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Arrival> {
         let (from, to) = (Time::from_milliseconds(1000 * from), Time::from_milliseconds(1000 * to));
         self.arrivals.iter().filter(move |arrival| arrival.time >= from && arrival.time < to)
     }
