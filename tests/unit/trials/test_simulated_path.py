@@ -228,7 +228,7 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(
         kind_of(found).check(found, [{}])
     assert said in f"{refusal.value} {refusal.value.hint}"
     if scheme == "cubic":
-        simulated = [path.stem for path in sorted(SHIPPED.glob("udp-*.toml"))]
+        simulated = sorted(path.stem for path in SHIPPED.glob("udp-*.toml"))
         assert len(simulated) > 10
         assert ", ".join(simulated) in str(refusal.value.hint)
 

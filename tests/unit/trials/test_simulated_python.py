@@ -87,7 +87,7 @@ def test_what_the_class_raises_ends_the_trial_with_its_traceback(tmp_path: Path)
     assert raised.traceback[-1].path == tmp_path / "wrong.py"
     with pytest.raises(LookupError, match="nothing there"):
         run(trial("python:wrong:Unmade"), tmp_path)
-    with pytest.raises(TypeError, match='feedback must be "marks", "timestamps" or "telemetry"'):
+    with pytest.raises(TypeError, match='feedback must be "marks", "timestamps", "telemetry" or "packets"'):
         run(trial("python:wrong:Loud"), tmp_path)
     with pytest.raises(PlanError, match="takes no parameters"):
         run(trial("python:wrong:Raises", controller=(("gain", "1"),)), tmp_path)
