@@ -97,6 +97,14 @@ macro_rules! register {
                 }
             }
 
+            /// A setting as name and text, in the spelling of now where former versions had another one.
+            pub fn respelt<'a>(&self, name: &'a str, text: &'a str) -> (&'a str, &'a str) {
+                let found = match self {
+                    $($(#[$attribute])* Self::$name(_) => $name::respelt(name, text)),*
+                };
+                found.unwrap_or((name, text))
+            }
+
             /// Gives a setting a value of the kind that [`Self::settings`] names; what is unknown changes nothing.
             pub fn set(&mut self, name: &str, value: Value) {
                 match self {

@@ -149,6 +149,11 @@ pub trait Declared: Controller + Sized + 'static {
     /// Something is not known that it needs, or a setting is out of its range.
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError>;
 
+    /// How a setting that was written otherwise in former versions is written now: its name and value; None for any other.
+    fn respelt(_name: &str, _text: &str) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// The settings in this fidelity; most have only one.
     fn with_fidelity(settings: Self::Settings, _fidelity: Fidelity) -> Self::Settings {
         settings

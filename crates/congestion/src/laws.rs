@@ -62,6 +62,7 @@ impl Algorithm {
     /// The algorithm with this value of a setting.
     fn with_setting(mut self, key: &str, text: &str) -> Result<Self, BuildError> {
         let (controller, settings) = (self.law(), self.settings());
+        let (key, text) = self.respelt(key, text);
         let Some((setting, quantity)) = settings.iter().find(|(name, _)| *name == key) else {
             let known = settings.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             return Err(BuildError::NoSetting { controller, setting: key.to_owned(), known });

@@ -233,6 +233,14 @@ impl Declared for Copa {
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
         Self::new(settings, context)
     }
+
+    fn respelt(name: &str, text: &str) -> Option<(&'static str, &'static str)> {
+        match (name, text) {
+            ("competitive", "true") => Some(("mode", "switch")),
+            ("competitive", "false") => Some(("mode", "default")),
+            _ => None,
+        }
+    }
 }
 
 impl Controller for Copa {

@@ -9,6 +9,7 @@ use super::{ParameterError, wrong};
 /// The names are those of the fields of the controller's settings. Fidelity is none of them: it goes with the
 /// mode of the network.
 pub fn set_controller(algorithm: &mut Algorithm, key: &str, text: &str) -> Result<(), ParameterError> {
+    let (key, text) = algorithm.respelt(key, text);
     let settings = algorithm.settings();
     let Some((_, quantity)) = settings.iter().find(|(name, _)| *name == key) else {
         let known = controller_parameters(algorithm);
@@ -51,6 +52,14 @@ mod tests {
             assert_eq!(known, controller_parameters(&Algorithm::named(name, LINE).unwrap()));
             assert!(!known.is_empty() && known.iter().all(|key| !key.contains(' ')), "{refusal}");
         }
+    }
+
+    #[test]
+    fn a_file_of_a_former_version_sets_what_it_set_then() {
+        for (was, is) in [("true", "switch"), ("false", "default")] {
+            assert_eq!(algorithm("copa", "competitive", was), algorithm("copa", "mode", is));
+        }
+        assert!(algorithm("copa", "competitive", "perhaps").unwrap_err().contains("no parameter"));
     }
 
     #[test]
