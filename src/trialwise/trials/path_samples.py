@@ -53,7 +53,10 @@ def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
 
 
 def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samples]:
-    """Compute the samples of an experiment's metrics, by source key; those of a flow that does not run in this trial are left out.
+    """Compute the samples of an experiment's metrics, by source key.
+
+    Samples of a flow are left out if it does not run in this trial, or if it got nothing while others did: that is a result, which
+    its throughput tells, and no failure.
 
     Raises
     ------
@@ -67,8 +70,23 @@ def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samp
             try:
                 samples[source.key] = samples_for(source, record)
             except TrialError as error:
+                if isinstance(error, NothingDeliveredError) and _is_starved(source, record):
+                    continue
                 raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
     return samples
+
+
+class NothingDeliveredError(TrialError):
+    """A metric of packets that arrive, of which there are none."""
+
+    def __init__(self) -> None:
+        super().__init__("no packet was delivered")
+
+
+def _is_starved(source: PathSource, record: PathRecord) -> bool:
+    """Return True if a source is of one flow and another one got something."""
+    others = record.packets.where(record.packets.flow != source.flow) if source.flow else None
+    return others is not None and bool(others.delivered.any())
 
 
 def kept_packets(request: TrialRequest, packets: Packets) -> tuple[Literal["packets"], Path] | None:
@@ -139,7 +157,7 @@ class _Window:
         """Return the delay of every packet that arrived, ms, by the time of its arrival."""
         arrived = self.all.where(self.all.delivered)
         if not len(arrived):
-            raise TrialError("no packet was delivered")
+            raise NothingDeliveredError
         values = arrived.delay * 1e3
         if less_propagation:
             ways = np.array([describe(self.record.settings, way).base_delay * 1e3 for way in DIRECTIONS])
@@ -198,7 +216,7 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
 
 def _single(value: float) -> Samples:
     if np.isnan(value):
-        raise TrialError("no packet was delivered")
+        raise NothingDeliveredError
     return Samples(np.array([value]))
 
 

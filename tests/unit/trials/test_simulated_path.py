@@ -343,6 +343,22 @@ def test_a_trial_in_which_no_flow_runs_is_refused(tmp_path: Path) -> None:
         execute(tmp_path, BESIDE.format(first="none", second="none"))
 
 
+def test_a_flow_that_gets_nothing_beside_another_is_a_result(tmp_path: Path) -> None:
+    """Its delay has no value; the trial was failed, so that the throughput of 0 was lost too."""
+    metrics = "\n".join(
+        f'[metrics.{name}]\nquantity = "{quantity}"\nflow = 2\nbetter = "higher"\nmeasure = "mean"'
+        for name, quantity in [("late", "delay"), ("lost", "loss"), ("got", "throughput"), ("part", "share")]
+    )
+    flows = 'flows = [{ scheme = "udp-cubic" }, { scheme = "udp-cubic", start = "4.99s" }]'
+    starved = execute(tmp_path, flows, metrics)
+    assert (starved.status, starved.reason) == ("finished", None)
+    assert {"path:delay|flow:2", "path:loss|flow:2"}.isdisjoint(starved.samples)
+    assert starved.samples["path:throughput|flow:2|bin:0.1"].values == [0]
+    assert starved.samples["path:share|flow:2"].values == [0]
+    alone = execute(tmp_path, flows.replace("udp-cubic", "none", 1), metrics)
+    assert (alone.status, alone.reason) == ("failed", "metric late: no packet was delivered")
+
+
 def test_a_share_is_of_one_flow(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="share is of one flow"):
         experiment(tmp_path, 'scheme = "udp-cubic"', "[metrics.share]")
