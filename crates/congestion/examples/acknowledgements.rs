@@ -8,7 +8,8 @@ use std::fs;
 use std::time::Instant;
 
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, BuildError, Context, Controller, Factory, Sent,
+    Acknowledgement, Algorithm, AnyController, BuildError, Context, Controller, Factory, Loss, PacketOutcome,
+    PacketReport, RateSample, Sent,
 };
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
@@ -16,13 +17,39 @@ const PACKETS: u64 = 2_000_000;
 const SEGMENT: Bytes = Bytes::new(1440);
 const RTT: Duration = Duration::from_milliseconds(20);
 
-/// A packet of each kind that comes up in a steady flow: sent, and acknowledged by itself; one in forty is marked.
+const IN_FLIGHT: u64 = 200;
+const GAP: Duration = Duration::from_microseconds(100);
+
+/// A packet of each kind that comes up in a steady flow: sent, and reported by itself; one in forty is marked, and one in a
+/// thousand is lost.
 fn feed(controller: &mut AnyController) {
-    let gap = Duration::from_microseconds(100);
-    let mut now = Time::ZERO + RTT;
-    for number in 1..=PACKETS {
-        now += gap;
-        let (cumulative, in_flight) = (number * SEGMENT.get(), Bytes::new(200 * SEGMENT.get()));
+    let in_flight = Bytes::new(IN_FLIGHT * SEGMENT.get());
+    let sent = |number: u64| Sent {
+        now: Time::ZERO + GAP * number,
+        number,
+        bytes: SEGMENT,
+        in_flight,
+        retransmission: false,
+    };
+    (0..IN_FLIGHT).for_each(|number| controller.on_sent(&sent(number)));
+    for number in IN_FLIGHT..PACKETS {
+        let now = Time::ZERO + GAP * number;
+        let oldest = sent(number - IN_FLIGHT);
+        let report =
+            |outcome| [PacketReport { number: oldest.number, sent: oldest.now, bytes: SEGMENT, outcome }];
+        let cumulative = number * SEGMENT.get();
+        if number % 1000 == 0 {
+            controller.on_loss(&Loss {
+                now,
+                bytes: SEGMENT,
+                new_episode: true,
+                in_flight,
+                next_sequence: cumulative,
+                reports: &report(PacketOutcome::Lost),
+            });
+            controller.on_sent(&sent(number));
+            continue;
+        }
         let is_marked = number % 40 == 0;
         controller.on_acknowledgement(&Acknowledgement {
             now,
@@ -37,12 +64,19 @@ fn feed(controller: &mut AnyController) {
             marked_packets: u32::from(is_marked),
             ect0_packets: 0,
             ect1_packets: u32::from(!is_marked),
-            rate_sample: None,
+            rate_sample: Some(RateSample {
+                delivered: Bytes::new(cumulative),
+                prior_delivered: Bytes::new(cumulative - in_flight.get()),
+                interval: RTT,
+                lost: Bytes::ZERO,
+                in_flight_when_sent: in_flight,
+                application_limited: false,
+            }),
             application_limited: false,
             hops: &[],
-            reports: &[],
+            reports: &report(PacketOutcome::Arrived(Some(now - RTT / 2))),
         });
-        controller.on_sent(&Sent { now, number, bytes: SEGMENT, in_flight, retransmission: false });
+        controller.on_sent(&sent(number));
         std::hint::black_box((controller.window(), controller.pacing_rate()));
     }
 }
