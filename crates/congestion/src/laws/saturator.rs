@@ -98,8 +98,10 @@ impl Saturator {
         if low <= round.smallest && round.largest <= high {
             return;
         }
-        let wanted = (low + high).as_seconds() / (round.smallest + round.largest).as_seconds();
-        let factor = wanted.clamp(REDUCTION, GROWTH);
+        // Rates vary by factors: the middle is that of the logarithms.
+        let wanted = low.as_seconds() * high.as_seconds();
+        let found = round.smallest.as_seconds() * round.largest.as_seconds();
+        let factor = (wanted / found).sqrt().clamp(REDUCTION, GROWTH);
         self.window.set((self.window.segments() * factor).min(self.most()));
     }
 
@@ -125,7 +127,8 @@ impl Declared for Saturator {
         Named { name: CELLULAR, settings: |_| SaturatorSettings::band(CELLULAR, 750, 3000) },
     ];
     const WORDS: &'static str = "Keeps the round-trip time in a band, so that the queue never empties and a trace can be recorded (Winstein et al., NSDI 2013).";
-    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, spreads_window: true, ..Needs::NOTHING };
+    /// A window that is spread fills a round trip or two after it has grown, and would grow once more in between.
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {low: Interval, high: Interval, maximum_window: Positive};
 
