@@ -227,6 +227,10 @@ macro_rules! register {
                 each!(self, inner => inner.forgoes_ecn())
             }
 
+            fn lateness(&self) -> Option<Duration> {
+                each!(self, inner => inner.lateness())
+            }
+
             fn state(&self) -> State {
                 each!(self, inner => inner.state())
             }

@@ -183,6 +183,12 @@ pub trait Controller: Send {
         false
     }
 
+    /// How much later than the rate has it a packet may leave, so that the next ones make up for it; none for what suits the driver.
+    /// What is made up for leaves in a burst, which a short queue marks.
+    fn lateness(&self) -> Option<Duration> {
+        None
+    }
+
     /// What there is to see of it, for logs and debugging.
     fn state(&self) -> State {
         State { window: self.window(), pacing_rate: self.pacing_rate(), ..State::default() }
@@ -248,6 +254,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn forgoes_ecn(&self) -> bool {
         (**self).forgoes_ecn()
+    }
+
+    fn lateness(&self) -> Option<Duration> {
+        (**self).lateness()
     }
 
     fn state(&self) -> State {

@@ -357,7 +357,8 @@ impl Sender {
         let rate = self.controller.pacing_rate();
         if let Some(rate) = rate {
             self.pacer.set_together(self.controller.burst().map(|burst| rate.transmission_time(burst)));
-            return self.pacer.on_sent(now, rate.transmission_time(bytes), MAX_LATE);
+            let most_late = self.controller.lateness().unwrap_or(MAX_LATE);
+            return self.pacer.on_sent(now, rate.transmission_time(bytes), most_late);
         }
         let gap = self.window_rate().map_or(Duration::ZERO, |rate| rate.transmission_time(bytes));
         self.pacer.on_sent(now, gap, BURST_TIME.max(gap * BURST));

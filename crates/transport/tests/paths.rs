@@ -25,6 +25,7 @@ const LOSSY: Pairs =
 const NEAR: Pairs = &[("rate", "12Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=300")];
 const NEAR_LOSSY: Pairs =
     &[("rate", "30Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=60"), ("loss", "1%")];
+const L4S_FAST: Pairs = &[("rate", "40Mbit/s"), ("delay", "10ms"), ("queue", "dualpi2")];
 const L4S: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "dualpi2")];
 const MARKING: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "codel:ecn=yes")];
 
@@ -188,6 +189,16 @@ fn losses_and_marks() {
             check: share_dualpi2,
         },
         Case {
+            name: "prague alone fills a link and keeps its queue short",
+            pairs: L4S_FAST,
+            flows: vec![flow("udp", "prague")],
+            check: |outcome| {
+                // Simulated 39.6 and more: threads that wake late and answers that are read together make marks come in bursts.
+                within("throughput", outcome.throughput(0, 3.0, END), 0.7 * 40.0..=40.2)?;
+                within("95th percentile of delay", outcome.delay(0, 3.0, END, 0.95), 10.0..=13.0)
+            },
+        },
+        Case {
             name: "packets with ECT(1) stay so, and are marked",
             pairs: MARKING,
             flows: vec![Flow { ecn: Some("ect1"), ..flow("udp", "cubic") }],
@@ -204,7 +215,8 @@ fn share_dualpi2(outcome: &Outcome) -> Result<(), String> {
     let [low, classic] = [0, 1].map(|flow| outcome.delay(flow, 3.0, END, 0.5) - 11.0);
     within("milliseconds in the low-latency queue", low, 0.0..=3.0)?;
     within("milliseconds in the classic queue", classic, 10.0..=20.0)?;
-    let fields = [0, 1].map(|flow| outcome.ecn_fields(flow, 0.0, f64::INFINITY));
+    // What says that the session has ended says nothing of marks.
+    let fields = [0, 1].map(|flow| outcome.ecn_fields(flow, 0.0, END));
     within("packets of Prague without ECT(1) or a mark", (fields[0][0] + fields[0][2]) as f64, 0.0..=0.0)?;
     within("packets of CUBIC with ECT(1)", fields[1][1] as f64, 0.0..=0.0)?;
     within("marks of Prague", fields[0][3] as f64, 20.0..=3000.0)
@@ -212,13 +224,15 @@ fn share_dualpi2(outcome: &Outcome) -> Result<(), String> {
 
 /// All that arrives has this ECN field or is marked, some of it each, and the sender is told of as many marks.
 fn carries_nothing_but(outcome: &Outcome, ecn: Ecn) -> Result<(), String> {
-    let counts = outcome.ecn_fields(0, 0.0, f64::INFINITY);
+    // What says that the session has ended says nothing of marks.
+    let counts = outcome.ecn_fields(0, 0.0, END);
+    let all = outcome.ecn_fields(0, 0.0, f64::INFINITY)[usize::from(Ecn::CongestionExperienced.bits())];
     let [own, marked] = [ecn, Ecn::CongestionExperienced].map(|field| counts[usize::from(field.bits())]);
     let told = outcome.summary(0)["marked"].as_u64().unwrap() as f64;
     within("packets with another field", (counts.iter().sum::<usize>() - own - marked) as f64, 0.0..=0.0)?;
     within("packets with the field", own as f64, 100.0..=1e6)?;
     // What arrives last is not acknowledged any more.
-    within("marks that the sender knows of", told, marked as f64 - 3.0..=marked as f64)
+    within("marks that the sender knows of", told, all as f64 - 3.0..=all as f64)
 }
 
 /// Random loss holds both below the link: what they get is what the rule of the window gives.

@@ -29,6 +29,8 @@ const QUIET_RATE: f64 = 1.92e6;
 const FASTER: f64 = 1e-3;
 /// By so much the rate is higher in the first half of a virtual round trip, and lower in the second.
 const RIPPLE: f64 = 0.03;
+/// So much of the rate may leave at once, and no more is made up for (250 us in udp_prague).
+const BURST: Duration = Duration::from_microseconds(250);
 /// No rate is lower or higher.
 const MINIMUM_RATE: f64 = 100e3;
 const MAXIMUM_RATE: f64 = 100e9;
@@ -320,6 +322,10 @@ impl Controller for Prague {
         let ripple = if is_first_half { 1.0 + RIPPLE } else { 1.0 / (1.0 + RIPPLE) };
         let faster = if self.is_in_slow_start() { SLOW_START_PACING } else { 1.0 };
         Some(Rate::from_bits_per_second((self.rate() * ripple * faster) as u64))
+    }
+
+    fn lateness(&self) -> Option<Duration> {
+        Some(BURST)
     }
 
     fn forgoes_ecn(&self) -> bool {
