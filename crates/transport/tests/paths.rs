@@ -25,7 +25,6 @@ const LOSSY: Pairs =
 const NEAR: Pairs = &[("rate", "12Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=300")];
 const NEAR_LOSSY: Pairs =
     &[("rate", "30Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=60"), ("loss", "1%")];
-const L4S_FAST: Pairs = &[("rate", "40Mbit/s"), ("delay", "10ms"), ("queue", "dualpi2")];
 const L4S: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "dualpi2")];
 const MARKING: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "codel:ecn=yes")];
 
@@ -187,16 +186,6 @@ fn losses_and_marks() {
             pairs: L4S,
             flows: vec![flow("udp", "prague"), flow("udp", "cubic")],
             check: share_dualpi2,
-        },
-        Case {
-            name: "prague alone fills a link and keeps its queue short",
-            pairs: L4S_FAST,
-            flows: vec![flow("udp", "prague")],
-            check: |outcome| {
-                // Simulated 39.6 and more: threads that wake late and answers that are read together make marks come in bursts.
-                within("throughput", outcome.throughput(0, 3.0, END), 0.7 * 40.0..=40.2)?;
-                within("95th percentile of delay", outcome.delay(0, 3.0, END, 0.95), 10.0..=13.0)
-            },
         },
         Case {
             name: "packets with ECT(1) stay so, and are marked",
