@@ -203,13 +203,19 @@ impl<L: Law> Controller for Learner<L> {
         self.law.restart(self.rate);
     }
 
+    /// Two segments until a round trip is known: the lowest rate, whatever the path.
     fn window(&self) -> Option<Bytes> {
+        if self.bench.round_trip.smoothed().is_none() {
+            return Some(Bytes::new((MINIMUM_PER_ROUND_TRIP * self.bench.segment.get() as f64) as u64));
+        }
         let bytes = self.rate / 8.0 * self.bench.round_trip().as_seconds() * ROUND_TRIPS_IN_FLIGHT;
         let spare = SEGMENTS_IN_FLIGHT * self.bench.segment.get() as f64;
         Some(Bytes::new((bytes + spare).min(MAXIMUM_WINDOW) as u64))
     }
 
+    /// None until a round trip is known: a rate that suits a guess of it would hold back a first packet that was lost.
     fn pacing_rate(&self) -> Option<Rate> {
+        self.bench.round_trip.smoothed()?;
         Some(Rate::from_bits_per_second(self.rate.max(1.0) as u64))
     }
 

@@ -270,7 +270,7 @@ mod tests {
         let long = "udp send 127.0.0.1 5001 --congestion copa:delta=1,mode=default,slow_start=false --load";
         assert!(message(&format!("{long} requests:request=1B,response=1kB")).contains("40 bytes at most"));
         assert!(read(&format!("{long} bulk")).is_ok());
-        assert!(message("udp send nowhere.invalid 5001 --congestion cubic").contains("no address"));
+        assert!(message("udp send nowhere.invalid 5001 --congestion cubic").contains("not a valid address"));
         assert!(message("tcp send ::1 5 --congestion cubic --congestion reno").contains("twice"));
     }
 }
