@@ -8,7 +8,13 @@ import pytest
 from trialwise import statistics as st
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
-from trialwise.experiment.ab_experiment import either, margin_of, metric_of, two_versions, worktree_command
+from trialwise.experiment.ab_experiment import (
+    margin_of,
+    metric_of,
+    switch_command,
+    two_versions,
+    worktree_command,
+)
 from trialwise.experiment.model import Extent, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.reading import parse_experiment
@@ -121,7 +127,7 @@ def test_commands_are_run_as_they_are_written(base, head):
     experiment = two_versions(
         "ab", Path("/nowhere"), worktree_command("x", ""), [TIME], rounds=5, warmup=1, seed=1
     )
-    words = either(base, head)
+    words = switch_command(base, head)
     for version in ("base", "head"):
         text = fill(words[2], {"version": version})
         assert f"case {version} in" in text
