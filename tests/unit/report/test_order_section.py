@@ -267,7 +267,9 @@ def test_metrics_without_carry_over_share_a_sentence_and_a_table(tmp_path: Path)
     assert titles[0].startswith("Carry-over of time (6 pairs right after")
     assert titles[1] == "Carry-over of the others"
     notes = [plain(block.text) for block in told.evidence if isinstance(block, Note)]
-    assert any(note.startswith("noise, size: no pair stands out (6 pairs right after") for note in notes)
+    assert any(
+        note.startswith("noise, size: no pair stands out (each: 6 pairs right after") for note in notes
+    )
     (trends,) = (table for table in told.tables if table.key == "order-trends")
     assert [plain(row[0]) for row in trends.rows] == ["time"] * 3 + ["noise"] * 3 + ["size"] * 3
     document = json.loads(json.dumps(order_document(found)))

@@ -278,12 +278,15 @@ def _groups(found: OrderAnalysis) -> Iterator[Block]:
 
 
 def _quiet(groups: Sequence[GroupCarryOver]) -> str:
-    """Say in which groups no pair stands out, and how many pairs were tested in each."""
-    said: dict[str, list[str]] = {}
+    """Say in which groups no pair stands out, and how many pairs were tested in each; levels hold for each group by itself."""
+    said: dict[tuple[str, str], list[str]] = {}
     for group in groups:
-        told = f"{no_pair(group)} ({_tested(group)})" if group.tested else no_pair(group)
-        said.setdefault(told, []).append(where(group.metric, group.group))
-    return "; ".join(f"{', '.join(names)}: {told}" for told, names in said.items())
+        found = no_pair(group), _tested(group) if group.tested else ""
+        said.setdefault(found, []).append(where(group.metric, group.group))
+    return "; ".join(
+        f"{', '.join(names)}: {told}" + (f" ({'each: ' if len(names) > 1 else ''}{tested})" if tested else "")
+        for (told, tested), names in said.items()
+    )
 
 
 def stands_out(group: GroupCarryOver) -> bool:
