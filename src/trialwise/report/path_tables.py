@@ -150,10 +150,12 @@ def _shares(path: PathAnalysis) -> Table:
         for place, flow in enumerate(found.flows)
         if flow.share is not None
     )
+    shares = [flow.share for found in path.treatments for flow in found.flows if flow.share is not None]
+    too_few = all(share.low is None and share.high is None for share in shares)
     return table_of(
         key="shares",
         caption="What each flow got of its fair share of what all flows of its direction got while it ran (1 is fair): "
-        "median over the trials and its two-sided 95 % interval (exact binomial ranks). Then the trials in which it "
+        "median over the trials and, of six or more, its two-sided 95 % interval (exact binomial ranks). Then the trials in which it "
         "converged, and after how long: seconds from the last start of a flow until five seconds in a row lie within 25 % "
         "of the fair share; the other trials count as longer",
         titles=(
@@ -170,6 +172,7 @@ def _shares(path: PathAnalysis) -> Table:
         ),
         rows=rows,
         numeric=range(2, 10),
+        optional={4, 5, 8, 9} if too_few else (),
     )
 
 

@@ -237,3 +237,13 @@ def test_tables_have_their_numbers_in_html_latex_and_text_alike(asked: Analysis)
         "paths",
     ]
     assert LATE not in latex_files(asked)["tables.tex"]
+
+
+@pytest.mark.parametrize(("rounds", "are_shown"), [(5, False), (6, True)])
+def test_intervals_that_trials_are_too_few_for_are_no_columns(
+    tmp_path: Path, rounds: int, are_shown: bool
+) -> None:
+    """The two-sided 95 % interval of a median takes 6 values: 1 - 2/2^6 = 0.969, and of 5 there are 1 - 2/2^5 = 0.938."""
+    found = analyse_paths(write_paths(tmp_path / "few", flows=2, rounds=rounds, kpi=False))
+    (shares,) = (table for table in path_tables(found) if table.key == "shares")
+    assert [column.title for column in shares.columns].count("low") == (2 if are_shown else 0)
