@@ -215,6 +215,10 @@ macro_rules! register {
                 each!(self, inner => inner.pacing_rate())
             }
 
+            fn target_rate(&self) -> Option<Rate> {
+                each!(self, inner => inner.target_rate())
+            }
+
             fn burst(&self) -> Option<Bytes> {
                 each!(self, inner => inner.burst())
             }

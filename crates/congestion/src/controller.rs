@@ -171,6 +171,12 @@ pub trait Controller: Send {
         None
     }
 
+    /// How fast a source that can adapt, such as a video encoder, should produce payload (the target bitrate of RFC 8298, section 4.1.3, and
+    /// of draft-ietf-rmcat-gcc, section 5.5); `None` where the controller has no opinion and the source follows the pacing rate.
+    fn target_rate(&self) -> Option<Rate> {
+        None
+    }
+
     /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
     /// turn; most let it go at the time that the old rate gave it.
     fn repaces_waiting_packet(&self) -> bool {
@@ -246,6 +252,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn burst(&self) -> Option<Bytes> {
         (**self).burst()
+    }
+
+    fn target_rate(&self) -> Option<Rate> {
+        (**self).target_rate()
     }
 
     fn repaces_waiting_packet(&self) -> bool {
