@@ -43,7 +43,9 @@ def main() -> int:
     if os.getpid() == process:  # a fork that came back from the function has nothing to say
         Path(result_file).write_text(json.dumps(document), encoding="utf-8")
         for loaded_file in sys.argv[4:]:
-            Path(loaded_file).write_text(json.dumps(_loaded()), encoding="utf-8")
+            part = Path(f"{loaded_file}.part")  # a trial may be killed while it writes
+            part.write_text(json.dumps(_loaded()), encoding="utf-8")
+            part.replace(loaded_file)
     return 0
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from trialwise.errors import WorkerError
-from trialwise.execution.tasks.over_ssh import _Started
+from trialwise.execution.tasks.over_ssh import _address_in, _Started
 
 Start = Callable[[str], _Started]
 
@@ -48,3 +48,18 @@ def test_one_that_ends_before_is_told_with_its_last_words(start: Start):
 def test_one_that_ends_without_a_word_is_told_too(start: Start):
     with pytest.raises(WorkerError, match="node1 could not be started: it said nothing"):
         start("exit 1").await_text("Registered to")
+
+
+def test_a_scheduler_that_creates_its_file_before_it_writes_it_is_waited_for(start: Start, tmp_path: Path):
+    file = tmp_path / "scheduler.json"
+    script = f"""
+        : > {file}; sleep 0.2; printf '{{"address": "tls:' > {file}; sleep 0.2
+        printf '//10.0.0.1:8786"}}' >> {file}; exec sleep 60
+    """
+    assert _address_in(start(script), file) == "tls://10.0.0.1:8786"
+
+
+def test_a_scheduler_that_ends_half_way_through_its_file_is_an_error(start: Start, tmp_path: Path):
+    file = tmp_path / "scheduler.json"
+    with pytest.raises(WorkerError, match="node1 could not be started: disk full"):
+        _address_in(start(f"printf '{{' > {file}; echo disk full; exit 1"), file)

@@ -145,11 +145,18 @@ def _python() -> str:
 
 
 def _address_in(scheduler: _Started, file: Path) -> str:
+    """Wait until the scheduler has written its file whole, which it creates empty; return the address in it."""
     deadline = time.monotonic() + START_SECONDS
-    while not file.exists():
+    while (address := _address_so_far(file)) is None:
         scheduler.require_life(deadline)
         time.sleep(0.05)
-    return str(json.loads(file.read_text())["address"])
+    return address
+
+
+def _address_so_far(file: Path) -> str | None:
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+        return str(json.loads(file.read_text())["address"])
+    return None
 
 
 def _own_address(nodes: Sequence[Address]) -> str:
