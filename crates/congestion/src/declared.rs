@@ -22,6 +22,9 @@ pub struct Needs {
     pub rate: bool,
     /// Whether switches mark every packet beyond one length of their queues, rather than more and more of them.
     pub step_marking: bool,
+    /// How often receivers answer over UDP, with the arrival of each packet since the last answer (RFC 8888), in whole milliseconds;
+    /// zero for an answer as soon as they have read, which tells one arrival.
+    pub pace: Duration,
     /// Whether acknowledgements wait with data whose class is paused.
     pub acknowledgements_wait: bool,
 }
@@ -35,6 +38,7 @@ impl Needs {
         spreads_window: false,
         rate: false,
         step_marking: false,
+        pace: Duration::ZERO,
         acknowledgements_wait: false,
     };
 }

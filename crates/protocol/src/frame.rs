@@ -1,14 +1,18 @@
 //! What stands in a datagram. All numbers are big-endian.
 //!
 //! ```text
-//! every frame   kind u8 · way u8 · count u16 · flow u32 · session u64                      (16 bytes)
-//! data          number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
-//! answer        largest u64 · its arrival u64 (ns) · held u64 (ns)
-//!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · count × (from u32 · length u32)
+//! every frame   kind u8 · way u8 · two of u8 or one of u16 · flow u32 · session u64        (16 bytes)
+//! data          [pace u16 (ms)] number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
+//! answer        [arrivals u8 · ranges u8] largest u64 · its arrival u64 (ns) · held u64 (ns)
+//!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · ranges × (from u32 · length u32)
+//!               arrivals × (from u16 · length u16 · age u32 (us))
 //! close         nothing more: the session has ended
 //! ```
 //! `way` is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
 //! Packets are counted modulo 2^32, those of each ECN field apart as in RFC 9000, section 19.3.2. A range of an answer starts `from` below the largest number and goes down for `length` numbers.
+//!
+//! Data whose pace is not 0 ask for an answer each so many milliseconds, and for the arrival of each packet since the last answer (as
+//! RFC 8888 has it): packets of consecutive numbers that arrived at once, from `from` below the largest number upwards, and how long before the answer.
 
 use std::ops::Range;
 
@@ -20,8 +24,14 @@ use crate::opening::{OPENING_BYTES, Opening};
 pub const DATA_HEADER: usize = COMMON + 16;
 /// An answer has no more ranges than this; older ones are left out.
 pub const MAX_RANGES: usize = 32;
+/// Nor more runs of arrivals.
+pub const MAX_ARRIVALS: usize = 128;
 /// The longest answer.
-pub const MAX_ANSWER: usize = COMMON + ANSWER_FACTS + RANGE * MAX_RANGES;
+pub const MAX_ANSWER: usize = MAX_ANSWER_WITHOUT_ARRIVALS + ARRIVAL * MAX_ARRIVALS;
+/// The longest where no arrivals are listed.
+pub const MAX_ANSWER_WITHOUT_ARRIVALS: usize = COMMON + ANSWER_FACTS + RANGE * MAX_RANGES;
+/// A run of arrivals.
+pub const ARRIVAL: usize = 8;
 
 const COMMON: usize = 16;
 /// What an answer says beside ranges, and a range.
@@ -58,6 +68,8 @@ pub struct Data {
     pub offset: u64,
     /// Payload.
     pub length: u64,
+    /// Milliseconds between answers, which then list arrivals; 0 for an answer as soon as the receiver has read.
+    pub pace: u16,
     /// What the first packet says to the other end.
     pub opening: Option<Opening>,
 }
@@ -99,6 +111,15 @@ impl PacketCounts {
     }
 }
 
+/// Packets that arrived at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Their numbers.
+    pub numbers: Range<u64>,
+    /// Microseconds from then to the answer.
+    pub age: u32,
+}
+
 /// What has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -112,12 +133,15 @@ pub struct Answer {
     pub packets: PacketCounts,
     /// Numbers that have arrived, highest range first.
     pub ranges: Vec<Range<u64>>,
+    /// When each packet since the last answer arrived, in that order, where data ask for it.
+    pub arrivals: Vec<Arrival>,
 }
 
 impl Answer {
     /// Bytes of its frame.
     pub fn frame_length(&self) -> usize {
-        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MAX_RANGES)
+        let arrivals = self.arrivals.len().min(MAX_ARRIVALS);
+        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MAX_RANGES) + ARRIVAL * arrivals
     }
 }
 
@@ -138,11 +162,11 @@ impl Frame {
         let mut reader = Reader(bytes);
         let [kind, way] = reader.take()?;
         let way = if way == 0 { Way::Out } else { Way::Back };
-        let count = u16::from_be_bytes(reader.take()?);
+        let [first, second] = reader.take()?;
         let name = Name { flow: u32::from_be_bytes(reader.take()?), session: reader.word()? };
         let frame = match kind {
-            DATA => Self::Data(way, reader.data(way)?),
-            ANSWER => Self::Answer(way, reader.answer(usize::from(count))?),
+            DATA => Self::Data(way, reader.data(way, u16::from_be_bytes([first, second]))?),
+            ANSWER => Self::Answer(way, reader.answer(usize::from(first), usize::from(second))?),
             CLOSE => Self::Close,
             _ => return None,
         };
@@ -152,7 +176,7 @@ impl Frame {
 
 /// Writes the header of a data frame at the front of `buffer`, and gives the length of the whole frame.
 pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
-    let mut writer = Writer::begin(buffer, DATA, way, 0, name);
+    let mut writer = Writer::begin(buffer, DATA, way, data.pace.to_be_bytes(), name);
     writer.put(&data.number.to_be_bytes());
     writer.put(&data.offset.to_be_bytes());
     if let Some(opening) = &data.opening {
@@ -164,7 +188,9 @@ pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize
 /// Writes an answer, and gives its length.
 pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
     let ranges = &answer.ranges[..answer.ranges.len().min(MAX_RANGES)];
-    let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
+    let arrivals = &answer.arrivals[..answer.arrivals.len().min(MAX_ARRIVALS)];
+    let counts = [arrivals.len() as u8, ranges.len() as u8];
+    let mut writer = Writer::begin(buffer, ANSWER, way, counts, name);
     for word in [answer.largest, answer.arrival, answer.held] {
         writer.put(&word.to_be_bytes());
     }
@@ -178,12 +204,20 @@ pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) ->
         writer.put(&clamp(below).to_be_bytes());
         writer.put(&clamp(range.end - range.start).to_be_bytes());
     }
+    for Arrival { numbers, age } in arrivals {
+        // What is too far away for its number to be written is not told of.
+        let below = u16::try_from(answer.largest - numbers.start);
+        let length = below.map_or(0, |_| u16::try_from(numbers.end - numbers.start).unwrap_or(u16::MAX));
+        writer.put(&below.unwrap_or(u16::MAX).to_be_bytes());
+        writer.put(&length.to_be_bytes());
+        writer.put(&age.to_be_bytes());
+    }
     writer.length
 }
 
 /// Writes the end of a session, and gives its length.
 pub fn write_close(buffer: &mut [u8], name: Name) -> usize {
-    Writer::begin(buffer, CLOSE, Way::Out, 0, name).length
+    Writer::begin(buffer, CLOSE, Way::Out, [0; 2], name).length
 }
 
 struct Writer<'a> {
@@ -192,10 +226,10 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn begin(buffer: &'a mut [u8], kind: u8, way: Way, count: u16, name: Name) -> Self {
+    fn begin(buffer: &'a mut [u8], kind: u8, way: Way, counts: [u8; 2], name: Name) -> Self {
         let mut writer = Self { buffer, length: 0 };
         writer.put(&[kind, way as u8]);
-        writer.put(&count.to_be_bytes());
+        writer.put(&counts);
         writer.put(&name.flow.to_be_bytes());
         writer.put(&name.session.to_be_bytes());
         writer
@@ -220,20 +254,24 @@ impl Reader<'_> {
         self.take().map(u64::from_be_bytes)
     }
 
+    fn quarter(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
     fn half(&mut self) -> Option<u32> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn data(&mut self, way: Way) -> Option<Data> {
+    fn data(&mut self, way: Way, pace: u16) -> Option<Data> {
         let (number, offset) = (self.word()?, self.word()?);
         let opens = way == Way::Out && offset == 0;
         let opening = if opens { Some(Opening::from_bytes(&self.take::<OPENING_BYTES>()?)?) } else { None };
         let length = self.0.len() as u64;
         offset.checked_add(length)?;
-        (number < u64::MAX).then_some(Data { number, offset, length, opening })
+        (number < u64::MAX).then_some(Data { number, offset, length, pace, opening })
     }
 
-    fn answer(&mut self, count: usize) -> Option<Answer> {
+    fn answer(&mut self, arrivals: usize, ranges: usize) -> Option<Answer> {
         let mut answer = Answer {
             largest: self.word()?,
             arrival: self.word()?,
@@ -244,13 +282,19 @@ impl Reader<'_> {
                 ect1: self.half()?,
                 marked: self.half()?,
             },
-            ranges: Vec::with_capacity(count.min(MAX_RANGES)),
+            ranges: Vec::with_capacity(ranges),
+            arrivals: Vec::with_capacity(arrivals),
         };
-        for _ in 0..count {
+        for _ in 0..ranges {
             let below = u64::from(self.half()?);
             let length = u64::from(self.half()?);
             let end = answer.largest.checked_add(1)?.checked_sub(below)?;
             answer.ranges.push(end.checked_sub(length)?..end);
+        }
+        for _ in 0..arrivals {
+            let start = answer.largest.checked_sub(u64::from(self.quarter()?))?;
+            let numbers = start..start.checked_add(u64::from(self.quarter()?))?;
+            answer.arrivals.push(Arrival { numbers, age: self.half()? });
         }
         Some(answer)
     }
@@ -275,17 +319,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, back: bool) {
+        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool) {
             let way = if back { Way::Back } else { Way::Out };
             let opening = (offset == 0 && !back).then(opening);
-            let data = Data { number, offset, length, opening };
+            let data = Data { number, offset, length, pace, opening };
             let mut buffer = [0; 1500];
             let written = write_data(&mut buffer, NAME, way, &data);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Data(way, data))));
         }
 
         #[test]
-        fn answers_are_read_as_written(words: [u32; 6], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40)) {
+        fn answers_are_read_as_written(words: [u32; 6], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40), ages in prop::collection::vec((1_u64..9, any::<u32>()), 0..140)) {
             let mut end = 10_000;
             let mut ranges = Vec::new();
             for (gap, length) in steps {
@@ -295,11 +339,13 @@ mod tests {
             let [held, arrival, ..] = words.map(u64::from);
             let [.., all, ect0, ect1, marked] = words;
             let packets = PacketCounts { all, ect0, ect1, marked };
-            let mut answer = Answer { largest: 9_999, arrival, held, packets, ranges };
+            let arrivals = ages.into_iter().map(|(length, age)| Arrival { numbers: 9_000..9_000 + length, age }).collect();
+            let mut answer = Answer { largest: 9_999, arrival, held, packets, ranges, arrivals };
             let mut buffer = [0; MAX_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
             prop_assert_eq!(written, answer.frame_length());
             answer.ranges.truncate(MAX_RANGES);
+            answer.arrivals.truncate(MAX_ARRIVALS);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Answer(Way::Back, answer))));
         }
 
@@ -334,7 +380,7 @@ mod tests {
     #[test]
     fn the_first_data_carry_the_opening() {
         let mut buffer = [0; 200];
-        let data = Data { number: 0, offset: 0, length: 5, opening: Some(opening()) };
+        let data = Data { number: 0, offset: 0, length: 5, pace: 0, opening: Some(opening()) };
         let written = write_data(&mut buffer, NAME, Way::Out, &data);
         assert_eq!(written, DATA_HEADER + OPENING_BYTES + 5);
         assert_eq!(Frame::read(&buffer[..DATA_HEADER + 10]), None);

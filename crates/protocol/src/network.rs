@@ -12,7 +12,7 @@ use trialwise_congestion::{
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
-use crate::frame::{Answer, Data, Frame, Name, PacketCounts, Way, write_answer, write_data};
+use crate::frame::{Answer, Arrival, Frame, MAX_ANSWER, Name, PacketCounts, Way, write_answer, write_data};
 use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
 
@@ -87,7 +87,8 @@ impl Network {
         let rate = Rate::from_megabits_per_second(10);
         let algorithm = Algorithm::named(algorithm, rate).unwrap();
         let controller = algorithm.build(&context).unwrap();
-        let sender = Sender::new(controller, Segments { full: SEGMENT, first: SEGMENT - 64 }, Time::ZERO);
+        let segments = Segments { full: SEGMENT, first: SEGMENT - 64 };
+        let sender = Sender::new(controller, segments, Time::ZERO).answered_every(algorithm.needs().pace);
         Self {
             now: Time::ZERO,
             weather,
@@ -132,16 +133,11 @@ impl Network {
             if self.doomed.contains(&departure.number) {
                 continue;
             }
-            let data = Data {
-                number: departure.number,
-                offset: departure.offset,
-                length: departure.length,
-                opening: (departure.offset == 0).then(|| crate::opening::Opening {
-                    task: crate::opening::Task::Take,
-                    mtu: 1500,
-                    congestion: "x".into(),
-                }),
-            };
+            let data = departure.data((departure.offset == 0).then(|| crate::opening::Opening {
+                task: crate::opening::Task::Take,
+                mtu: 1500,
+                congestion: "x".into(),
+            }));
             let mut bytes = vec![0; 1500];
             let length = write_data(&mut bytes, NAME, Way::Out, &data);
             bytes.truncate(length);
@@ -156,8 +152,7 @@ impl Network {
                 Some((NAME, Frame::Data(Way::Out, data))) => {
                     let ecn = if is_marked { Ecn::CongestionExperienced } else { Ecn::Capable0 };
                     self.receiver.on_data(self.now.nanoseconds(), &data, ecn);
-                    let answer = self.receiver.answer(self.now.nanoseconds()).unwrap();
-                    self.answer(&answer);
+                    self.answer();
                 }
                 Some((NAME, Frame::Answer(Way::Out, answer))) => {
                     self.sender.on_answer(self.now, self.now, &answer);
@@ -167,9 +162,10 @@ impl Network {
         }
     }
 
-    fn answer(&mut self, answer: &Answer) {
-        let mut bytes = vec![0; 400];
-        let length = write_answer(&mut bytes, NAME, Way::Out, answer);
+    fn answer(&mut self) {
+        let Some(answer) = self.receiver.answer(self.now.nanoseconds()) else { return };
+        let mut bytes = vec![0; MAX_ANSWER];
+        let length = write_answer(&mut bytes, NAME, Way::Out, &answer);
         bytes.truncate(length);
         self.throw(&bytes, false);
     }
@@ -179,12 +175,15 @@ impl Network {
         loop {
             self.events += 1;
             self.deliver();
+            self.answer();
             if self.sender.next_timer().is_some_and(|time| time <= self.now) {
                 self.sender.on_timer(self.now);
             }
             self.transmit();
             let arrival = self.flying.peek().map(|Reverse((arrival, ..))| *arrival);
-            let Some(next) = [arrival, self.sender.next_event()].into_iter().flatten().min() else { return };
+            let answer = self.receiver.next_answer().map(Time::from_nanoseconds);
+            let events = [arrival, answer, self.sender.next_event()];
+            let Some(next) = events.into_iter().flatten().min() else { return };
             if next > end {
                 self.now = end;
                 return;
@@ -367,7 +366,7 @@ fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     let before = network.sender.state().window.unwrap();
     network.transmit();
     let answer =
-        |from| Answer { largest: 9, arrival: 0, held: 0, packets: of_plain(10), ranges: ranges(from..10) };
+        |from| Answer { largest: 9, packets: of_plain(10), ranges: ranges(from..10), ..Answer::default() };
     let now = Time::from_milliseconds(40);
     network.sender.on_answer(now, now, &answer(1));
     assert_eq!(network.sender.counters().lost, 1);
@@ -471,7 +470,7 @@ fn an_answer_to_what_was_never_sent_changes_nothing() {
     let mut network = Network::new("cubic", CALM, 1);
     network.sender.write(SEGMENT);
     network.transmit();
-    let answer = Answer { largest: 99, arrival: 0, held: 0, packets: of_plain(1), ranges: ranges(0..100) };
+    let answer = Answer { largest: 99, packets: of_plain(1), ranges: ranges(0..100), ..Answer::default() };
     network.sender.on_answer(Time::from_milliseconds(1), Time::from_milliseconds(1), &answer);
     assert_eq!(network.sender.acknowledged(), 0);
 }
@@ -618,6 +617,23 @@ fn what_a_receiver_cannot_know_is_not_passed_on() {
             [PacketOutcome::Arrived(None)]
         );
     }
+    // Of those that came meanwhile, some before they were sent, after their answer, or never sent; then times are as from a clock
+    // that was set, and so forth.
+    let runs = [(13, 478), (14, 480), (15, 640), (16, 642), (99, 641)]
+        .map(|(number, told)| Arrival { numbers: number..number + 1, age: 1000 * (650 - told) as u32 });
+    let found = answer(
+        85,
+        Answer {
+            largest: 16,
+            arrival: arrival(642),
+            held: arrival(8),
+            ranges: ranges(13..17),
+            arrivals: runs.to_vec(),
+            ..Answer::default()
+        },
+    );
+    let is_dated = found.iter().map(|report| matches!(report.outcome, PacketOutcome::Arrived(Some(_))));
+    assert_eq!(is_dated.collect::<Vec<_>>(), [false, true, false, true]);
     // Held for longer than it was away.
     let before = network.sender.round_trip().latest();
     let now = Time::from_milliseconds(85);
@@ -630,6 +646,28 @@ fn what_a_receiver_cannot_know_is_not_passed_on() {
     };
     network.sender.on_answer(now, now, &held);
     assert_eq!(network.sender.round_trip().latest(), before);
+}
+
+#[test]
+fn answers_at_a_pace_tell_each_arrival_and_are_waited_for() {
+    let (network, told) = listening(CALM, 1);
+    let mut network = Network { sender: network.sender.answered_every(MILLISECOND * 50), ..network };
+    network.sender.write(100 * SEGMENT);
+    network.run_until(Time::from_milliseconds(2_000));
+    let told = told.lock().unwrap();
+    let delays: Vec<Duration> = told
+        .arrived
+        .iter()
+        .map(|report| match report.outcome {
+            PacketOutcome::Arrived(Some(time)) => time - report.sent,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(delays.len(), network.departures.len());
+    assert!(delays.iter().all(|delay| *delay == delays[0]), "all took 20 ms: {delays:?}");
+    assert_eq!(network.sender.round_trip().minimum(), Some(MILLISECOND * 40), "less the time of waiting");
+    let counters = network.sender.counters();
+    assert_eq!((counters.retransmits, counters.probes, counters.timeouts), (0, 0, 0));
 }
 
 #[test]

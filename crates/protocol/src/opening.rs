@@ -5,7 +5,7 @@ use std::fmt;
 /// The length of an opening. Over TCP it comes before the first byte of the load, over UDP in the packet of the first byte.
 pub const OPENING_BYTES: usize = 64;
 
-const MAGIC: [u8; 4] = *b"TWF2";
+const MAGIC: [u8; 4] = *b"TWF3";
 /// The longest name of a congestion control that an opening can say.
 pub const NAME_BYTES: usize = 40;
 /// A stream without an end; well below the range of offsets.

@@ -1,12 +1,21 @@
 //! The receiving end of one way.
 
+use std::ops::Range;
+
 use trialwise_units::Ecn;
 
-use crate::frame::{Answer, Data, MAX_RANGES, PacketCounts};
+use crate::frame::{
+    ARRIVAL, Answer, Arrival, DATA_HEADER, Data, MAX_ANSWER_WITHOUT_ARRIVALS, MAX_ARRIVALS, MAX_RANGES,
+    PacketCounts,
+};
 use crate::ranges::RangeSet;
 
-/// What has arrived. Every call of [`Self::answer`] after data gives an answer: whoever reads the socket asks when it has
-/// read a batch, so that at low rates each packet is acknowledged at once, and at high ones many together.
+/// No answer waits for longer, in milliseconds.
+const SLOWEST: u16 = 1000;
+
+/// What has arrived. Whoever reads the socket asks for an answer when it has read a batch, so that at low rates each packet is
+/// acknowledged at once, and at high ones many together; and when [`Self::next_answer`] says so, where data ask for answers at
+/// a pace of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     numbers: RangeSet,
@@ -14,6 +23,14 @@ pub struct Receiver {
     largest: Option<(u64, u64)>,
     packets: PacketCounts,
     is_due: bool,
+    /// Nanoseconds between answers; 0 for an answer to whatever has been read.
+    pace: u64,
+    /// When the last answer was given, by our clock.
+    answered: Option<u64>,
+    /// Numbers that arrived at once, and when: those that no answer has listed.
+    arrivals: Vec<(Range<u64>, u64)>,
+    /// The longest payload: the path carries answers of that length.
+    longest: u64,
 }
 
 impl Receiver {
@@ -22,19 +39,56 @@ impl Receiver {
         self.packets.add(ecn);
         self.is_due = true;
         self.stream.insert(data.offset..data.offset + data.length);
-        self.numbers.insert(data.number..data.number + 1);
+        if self.numbers.insert(data.number..data.number + 1) > 0 {
+            self.list(arrival, data);
+        }
         self.numbers.keep(MAX_RANGES);
         if self.largest.is_none_or(|(largest, _)| data.number > largest) {
             self.largest = Some((data.number, arrival));
         }
     }
 
-    /// What to tell the sender at this nanosecond of our clock, if anything has arrived since the last answer.
+    fn list(&mut self, arrival: u64, data: &Data) {
+        self.pace = u64::from(data.pace.min(SLOWEST)) * 1_000_000;
+        self.longest = self.longest.max(data.length);
+        if self.pace == 0 {
+            return;
+        }
+        let last =
+            self.arrivals.last_mut().filter(|(numbers, then)| *then == arrival && numbers.end == data.number);
+        if let Some((numbers, _)) = last {
+            numbers.end += 1;
+        } else if !self.is_full() {
+            self.arrivals.push((data.number..data.number + 1, arrival));
+        }
+    }
+
+    /// Whether an answer that the path carries lists no more arrivals.
+    fn is_full(&self) -> bool {
+        let room =
+            (self.longest as usize + DATA_HEADER).saturating_sub(MAX_ANSWER_WITHOUT_ARRIVALS) / ARRIVAL;
+        self.arrivals.len() >= room.min(MAX_ARRIVALS)
+    }
+
+    /// When to ask for an answer, in nanoseconds of our clock; none where nothing has arrived since the last.
+    pub fn next_answer(&self) -> Option<u64> {
+        let waits = self.pace > 0 && !self.is_full();
+        self.is_due
+            .then(|| self.answered.filter(|_| waits).map_or(0, |answered| answered.saturating_add(self.pace)))
+    }
+
+    /// What to tell the sender at this nanosecond of our clock, if it is time and anything has arrived since the last answer.
     pub fn answer(&mut self, now: u64) -> Option<Answer> {
-        let (largest, arrival) = self.largest.filter(|_| std::mem::take(&mut self.is_due))?;
+        self.next_answer().filter(|time| *time <= now)?;
+        let (largest, arrival) = self.largest?;
+        self.is_due = false;
+        self.answered = Some(now);
         let ranges = self.numbers.descending().collect();
         let held = now.saturating_sub(arrival);
-        Some(Answer { largest, arrival, held, packets: self.packets, ranges })
+        let age = |then| u32::try_from((arrival + held).saturating_sub(then) / 1000).unwrap_or(u32::MAX);
+        let listed = self.arrivals.drain(..);
+        let arrivals = listed.map(|(numbers, then)| Arrival { numbers, age: age(then) }).collect();
+        Some(Answer { largest, arrival, held, packets: self.packets, ranges, arrivals })
     }
 
     /// The bytes that have arrived without a gap.
@@ -48,7 +102,12 @@ mod tests {
     use super::*;
 
     fn data(number: u64, offset: u64) -> Data {
-        Data { number, offset, length: 100, opening: None }
+        Data { number, offset, length: 100, pace: 0, opening: None }
+    }
+
+    /// A full packet that asks for an answer each 50 ms.
+    fn paced(number: u64) -> Data {
+        Data { length: 1440, pace: 50, ..data(number, 1440 * number) }
     }
 
     #[test]
@@ -72,12 +131,53 @@ mod tests {
             held: 3,
             packets: PacketCounts { all: 5, ect0: 1, ect1: 2, marked: 1 },
             ranges,
+            arrivals: Vec::new(),
         };
         assert_eq!(receiver.answer(15), Some(answer));
         assert_eq!(receiver.answer(16), None);
         assert_eq!(receiver.received(), 200);
         receiver.on_data(14, &data(5, 200), Ecn::NotCapable);
         assert_eq!(receiver.received(), 500);
+    }
+
+    #[test]
+    fn answers_at_a_pace_list_arrivals() {
+        let at = |milliseconds: u64| milliseconds * 1_000_000;
+        let mut receiver = Receiver::default();
+        receiver.on_data(at(1000), &paced(0), Ecn::NotCapable);
+        let first = receiver.answer(at(1000)).unwrap();
+        assert_eq!(first.arrivals, [Arrival { numbers: 0..1, age: 0 }]);
+        // Two at once, one that was overtaken, a copy.
+        for (milliseconds, number) in [(1010, 1), (1010, 2), (1020, 4), (1030, 3), (1040, 4)] {
+            receiver.on_data(at(milliseconds), &paced(number), Ecn::NotCapable);
+            assert_eq!((receiver.answer(at(milliseconds)), receiver.next_answer()), (None, Some(at(1050))));
+        }
+        let arrivals = [(1..3, 40), (4..5, 30), (3..4, 20)]
+            .map(|(numbers, milliseconds)| Arrival { numbers, age: 1000 * milliseconds });
+        let second = receiver.answer(at(1050)).unwrap();
+        assert_eq!((second.largest, second.held, second.arrivals), (4, at(30), arrivals.to_vec()));
+        assert_eq!((receiver.next_answer(), receiver.answer(at(1200))), (None, None));
+        receiver.on_data(at(1300), &paced(5), Ecn::NotCapable);
+        assert!(receiver.answer(at(1300)).is_some(), "nothing waits after a pause");
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_data_or_waits_for_more_than_a_second() {
+        for (length, runs) in [(1440, 128), (520, 30), (100, 0)] {
+            let mut receiver = Receiver::default();
+            receiver.on_data(0, &Data { length, pace: u16::MAX, ..paced(0) }, Ecn::NotCapable);
+            receiver.answer(0).unwrap();
+            for number in 1_u64.. {
+                let data = Data { length, pace: u16::MAX, ..paced(2 * number) };
+                receiver.on_data(1000 * number, &data, Ecn::NotCapable);
+                let next = receiver.next_answer().unwrap();
+                assert!(next == 0 || next == 1_000_000_000);
+                if let Some(answer) = receiver.answer(1000 * number) {
+                    assert_eq!(answer.arrivals.len(), runs);
+                    break;
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a controller is told of each packet.
 
+use std::ops::Range;
+
 use trialwise_congestion::{PacketOutcome, PacketReport};
 use trialwise_units::{Bytes, Time};
 
@@ -42,14 +44,17 @@ impl Reports {
         }
     }
 
-    /// Puts arrivals in the order of their numbers, and says when this one came.
-    pub(crate) fn settle(&mut self, known: Option<(u64, Time)>) {
+    /// Puts arrivals in the order of their numbers.
+    pub(crate) fn sort(&mut self) {
         self.arrivals.sort_unstable_by_key(|report| report.number);
-        if let Some((number, time)) = known
-            && let Ok(place) = self.arrivals.binary_search_by_key(&number, |report| report.number)
-            && self.arrivals[place].outcome == PacketOutcome::Arrived(None)
-        {
-            self.arrivals[place].outcome = PacketOutcome::Arrived(Some(time));
+    }
+
+    /// Says when those of these numbers came of which it is not known, from when they were sent.
+    pub(crate) fn date(&mut self, numbers: Range<u64>, mut time: impl FnMut(Time) -> Option<Time>) {
+        let first = self.arrivals.partition_point(|report| report.number < numbers.start);
+        let found = self.arrivals[first..].iter_mut().take_while(|report| report.number < numbers.end);
+        for report in found.filter(|report| report.outcome == PacketOutcome::Arrived(None)) {
+            report.outcome = PacketOutcome::Arrived(time(report.sent));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trialwise_congestion::{Algorithm, AnyController, BuildError, Context, Factory, Feedback};
-use trialwise_units::{Bytes, Ecn, Seed, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Seed, Time};
 
 use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
@@ -45,6 +45,8 @@ pub struct Manner {
     pub ecn: Ecn,
     /// Whether windows are spread over their round trips ([`Sender::spreading_windows`]).
     pub spreads_window: bool,
+    /// How often packets ask to be answered ([`Sender::answered_every`]); zero for at once.
+    pub pace: Duration,
 }
 
 /// Which ECN field packets with data have.
@@ -89,7 +91,8 @@ impl Scheme {
         let segment = u64::from(mtu) - overhead(version);
         let algorithm = algorithm(name, segment as f64 / f64::from(mtu))?;
         let needs = algorithm.needs();
-        let manner = Manner { ecn: marking.field(needs.ecn), spreads_window: needs.spreads_window };
+        let manner =
+            Manner { ecn: marking.field(needs.ecn), spreads_window: needs.spreads_window, pace: needs.pace };
         Self::new(Arc::new(algorithm), mtu, version, manner)
     }
 
@@ -115,7 +118,7 @@ impl Scheme {
     pub fn sender(&self, now: Time, carries_opening: bool, seed: Seed) -> Result<Sender, SchemeError> {
         let first = self.segment - if carries_opening { OPENING_BYTES as u64 } else { 0 };
         let segments = Segments { full: self.segment, first };
-        let sender = Sender::new(self.controller(now, seed)?, segments, now);
+        let sender = Sender::new(self.controller(now, seed)?, segments, now).answered_every(self.manner.pace);
         let sender =
             if self.factory.feedback() == Feedback::Packets { sender.reporting_packets() } else { sender };
         Ok(if self.manner.spreads_window { sender.spreading_windows() } else { sender })

@@ -10,7 +10,8 @@ use trialwise_congestion::{
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::episode::{Episodes, Lost, Outcome};
-use crate::frame::{Answer, PacketCounts};
+use crate::frame::{Answer, Data, PacketCounts};
+use crate::opening::Opening;
 use crate::origin::{Origin, round_trip};
 use crate::pacer::Pacer;
 use crate::ranges::RangeSet;
@@ -52,6 +53,16 @@ pub struct Departure {
     pub offset: u64,
     /// Payload.
     pub length: u64,
+    /// See [`Data::pace`].
+    pub pace: u16,
+}
+
+impl Departure {
+    /// As it stands in a frame.
+    pub const fn data(&self, opening: Option<Opening>) -> Data {
+        let Self { number, offset, length, pace } = *self;
+        Data { number, offset, length, pace, opening }
+    }
 }
 
 /// What a sender has done.
@@ -128,6 +139,8 @@ pub struct Sender {
     packet_threshold: u64,
     pacer: Pacer,
     spreads_window: bool,
+    /// How long an answer may wait for others.
+    pace: Duration,
     reports: Reports,
     delivery: Delivery,
     episodes: Episodes,
@@ -165,6 +178,7 @@ impl Sender {
             packet_threshold: PACKET_THRESHOLD,
             pacer,
             spreads_window: false,
+            pace: Duration::ZERO,
             reports: Reports::default(),
             delivery: Delivery::default(),
             episodes: Episodes::default(),
@@ -186,6 +200,12 @@ impl Sender {
     #[must_use]
     pub fn spreading_windows(self) -> Self {
         Self { spreads_window: true, ..self }
+    }
+
+    /// Asks for answers at this pace, in whole milliseconds, each with the arrivals of packets.
+    #[must_use]
+    pub fn answered_every(self, pace: Duration) -> Self {
+        Self { pace, ..self }
     }
 
     /// Tells the controller of each packet by itself.
@@ -341,7 +361,8 @@ impl Sender {
         let offset = payload.start;
         let is_application_limited = self.note_application_limit();
         self.packets.push_back(Packet { payload, departed, is_application_limited, is_gone: false });
-        Departure { number, offset, length }
+        let pace = u16::try_from(self.pace.milliseconds()).unwrap_or(u16::MAX);
+        Departure { number, offset, length, pace }
     }
 
     /// Whether the application holds the flow back, which what is delivered from now on shows.
@@ -401,10 +422,25 @@ impl Sender {
             self.rtt_totals.add(rtt);
         }
         self.detect_losses(now);
-        self.reports.settle(newest.zip(one_way_delay).map(|((number, sent), delay)| (number, sent + delay)));
+        self.reports.sort();
+        if let Some(((number, _), delay)) = newest.zip(one_way_delay) {
+            self.reports.date(number..number + 1, |sent| Some(sent + delay));
+        }
+        self.date(arrival, answer);
         self.report(now, &arrived, rtt, one_way_delay, counted);
         if self.in_flight == 0 && !self.has_payload() {
             self.idle_since = Some(now);
+        }
+    }
+
+    /// Says when each packet came that this answer is the first to acknowledge, as far as it can be so.
+    fn date(&mut self, arrival: Time, answer: &Answer) {
+        let answered = answer.arrival.saturating_add(answer.held);
+        for run in &answer.arrivals {
+            let came = answered.saturating_sub(u64::from(run.age) * 1000);
+            let origin = &mut self.origin;
+            let time = |sent| origin.delay(sent, arrival, came).map(|delay| sent + delay);
+            self.reports.date(run.numbers.clone(), time);
         }
     }
 
@@ -561,15 +597,14 @@ impl Sender {
         Some((packet.payload, opens))
     }
 
-    /// `PTO = smoothed_rtt + max(4 rttvar, kGranularity)` (section 6.2.1), doubled at each expiry; acknowledgements are
-    /// never delayed.
+    /// `PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay` (section 6.2.1), doubled at each expiry.
     fn timeout_time(&self) -> Option<Time> {
         if self.in_flight == 0 {
             return None;
         }
         let initial = INITIAL_RTT + INITIAL_RTT * 2;
         let base = self.round_trip.timeout(TIMEOUT_GRANULARITY, Duration::ZERO).unwrap_or(initial);
-        let span = base * (1 << self.expiries.min(MAX_DOUBLINGS));
+        let span = (base + self.pace) * (1 << self.expiries.min(MAX_DOUBLINGS));
         let floor = if self.expiries == 0 { Duration::ZERO } else { MINIMUM_TIMEOUT };
         Some(self.last_sent + span.max(floor))
     }

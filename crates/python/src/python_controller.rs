@@ -157,7 +157,7 @@ impl PythonFactory {
     pub(crate) fn manner(&self, python: Python<'_>) -> PyResult<Manner> {
         let class = self.class.bind(python);
         let says = |name: &str| class.getattr_opt(name)?.map_or(Ok(false), |value| value.is_truthy());
-        Ok(Manner { ecn: ecn_of(class)?, spreads_window: says("spreads_window")? })
+        Ok(Manner { ecn: ecn_of(class)?, spreads_window: says("spreads_window")?, pace: Duration::ZERO })
     }
 }
 

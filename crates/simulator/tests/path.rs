@@ -159,7 +159,7 @@ fn a_controller_of_ones_own_takes_part() {
     }
     let theirs = flow("newreno", "bulk", 5);
     let factory = Arc::new(Mine(AtomicU32::new(0)));
-    let manner = Manner { ecn: Ecn::Capable0, spreads_window: true };
+    let manner = Manner { ecn: Ecn::Capable0, spreads_window: true, pace: Duration::ZERO };
     let mine = PathFlow {
         scheme: Scheme::new(factory.clone(), 1500, IpVersion::Four, manner).unwrap(),
         ..theirs.clone()

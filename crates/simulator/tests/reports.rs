@@ -13,7 +13,7 @@ use trialwise_protocol::load::Load;
 use trialwise_protocol::scheme::{IpVersion, Manner, Scheme};
 use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
 use trialwise_simulator::{Fabric, FlowSpecification, NodeId, Settings, simulate};
-use trialwise_units::{Bytes, Ecn, Rate, Seed, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
 const LINE: Rate = Rate::from_megabits_per_second(100_000);
 
@@ -91,8 +91,13 @@ fn in_fabric(feedback: Feedback, loss: f64, seed: u64) -> Told {
     std::mem::take(&mut told.lock().unwrap())
 }
 
-/// A flow of 2 MB over a path.
+/// A flow of 2 MB over a path, each packet answered by itself.
 fn over_path(loss: &str, seed: u64) -> Told {
+    over_path_at_pace(Duration::ZERO, loss, seed)
+}
+
+/// The same, answered at this pace.
+fn over_path_at_pace(pace: Duration, loss: &str, seed: u64) -> Told {
     let told = Arc::new(Mutex::new(Told::default()));
     let factory = Arc::new(Listeners(Arc::clone(&told), Feedback::Packets));
     let none = |path: &str| Err(format!("{path} is not read"));
@@ -106,7 +111,7 @@ fn over_path(loss: &str, seed: u64) -> Told {
             factory,
             1500,
             IpVersion::Four,
-            Manner { ecn: Ecn::NotCapable, spreads_window: false },
+            Manner { ecn: Ecn::NotCapable, spreads_window: false, pace },
         )
         .unwrap(),
         congestion: "listener".to_owned(),
@@ -167,6 +172,22 @@ fn over_a_path() {
     assert_faithful(&lossy);
     assert_eq!(lossy.lost.len() + lossy.arrived.len(), lossy.sent.len());
     assert!((5..40).contains(&lossy.lost.len()), "{}", lossy.lost.len());
+}
+
+#[test]
+fn answers_at_a_pace_tell_each_arrival() {
+    let pace = Duration::from_milliseconds(50);
+    for (loss, most) in [("0%", 0), ("1%", 2)] {
+        let mut told = over_path_at_pace(pace, loss, 1);
+        // An arrival is not known where the answer that listed it was lost, which this path does to none.
+        assert_faithful(&told);
+        let returned = told.arrived.iter().filter(|report| report.outcome == PacketOutcome::Returned).count();
+        assert!(returned <= most, "{returned}");
+        told.acknowledged.dedup();
+        // Answers leave at the pace or later; longer ones take longer on the way back.
+        let closest = told.acknowledged.windows(2).map(|pair| pair[1] - pair[0]).min();
+        assert!(closest.is_some_and(|gap| gap + Duration::from_milliseconds(1) > pace), "{closest:?}");
+    }
 }
 
 #[test]

@@ -52,6 +52,11 @@ impl Clock {
         }
     }
 
+    /// The time at this nanosecond of `CLOCK_MONOTONIC`.
+    pub(crate) const fn time(self, nanoseconds: u64) -> Time {
+        Time::from_nanoseconds(nanoseconds.saturating_sub(self.origin))
+    }
+
     /// Nanoseconds of `CLOCK_MONOTONIC` at this time.
     pub(crate) const fn nanoseconds(self, time: Time) -> u64 {
         self.origin + time.nanoseconds()

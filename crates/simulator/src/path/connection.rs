@@ -125,13 +125,7 @@ impl Connection {
         let sender = self.sender(way)?;
         let departure = sender.poll(now)?;
         let ecn = sender.ecn(declared);
-        let data = Data {
-            number: departure.number,
-            offset: departure.offset,
-            length: departure.length,
-            opening: None,
-        };
-        Some((Frame::Data(way, data), self.size_of(way, &departure), ecn))
+        Some((Frame::Data(way, departure.data(None)), self.size_of(way, &departure), ecn))
     }
 
     /// Of the packets of a connection the first from the opener has an opening, which needs no telling here.
@@ -141,6 +135,17 @@ impl Connection {
         (self.scheme.overhead() + opening + departure.length) as u16
     }
 
+    /// The next answer that is due to data of one way.
+    pub(super) fn poll_answer(&mut self, way: Way, now: Time) -> Option<Leaving> {
+        answer(self.receiver(way)?, way, now)
+    }
+
+    /// Who takes what is sent this way, while there is a connection.
+    fn receiver(&mut self, way: Way) -> Option<&mut Receiver> {
+        let receiver = if way == Way::Out { &mut self.arrived } else { &mut self.returned };
+        Some(receiver).filter(|_| !self.is_over)
+    }
+
     /// When something is to be done at either end.
     pub(super) fn next_event(&self, now: Time) -> Option<Time> {
         let back = self.answerer.as_ref().and_then(Sender::next_event);
@@ -148,7 +153,9 @@ impl Connection {
             return back;
         }
         let write = self.application.next_write(now);
-        [back, self.opener.next_event(), write].into_iter().flatten().min()
+        let answers = [&self.arrived, &self.returned]
+            .map(|receiver| receiver.next_answer().map(Time::from_nanoseconds));
+        [back, self.opener.next_event(), write].into_iter().chain(answers).flatten().min()
     }
 }
 
@@ -160,6 +167,10 @@ fn expire(sender: &mut Sender, now: Time) {
 
 fn acknowledge(receiver: &mut Receiver, way: Way, now: Time, data: &Data, ecn: Ecn) -> Option<Leaving> {
     receiver.on_data(now.nanoseconds(), data, ecn);
+    answer(receiver, way, now)
+}
+
+fn answer(receiver: &mut Receiver, way: Way, now: Time) -> Option<Leaving> {
     let answer: Answer = receiver.answer(now.nanoseconds())?;
     let size = IpVersion::Four.header() + UDP_HEADER + answer.frame_length() as u64;
     Some((Frame::Answer(way, answer), size as u16, Ecn::NotCapable))

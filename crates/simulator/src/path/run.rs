@@ -238,15 +238,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sends what may leave one way of a connection.
+    /// Sends the answer to data of one way that is due, and what may leave that way of a connection.
     fn transmit(&mut self, place: u32, way: Way) {
+        if let Some(answer) = self.connections[place as usize].poll_answer(way, self.now) {
+            self.send(place, self.direction(place, way).reverse(), answer);
+        }
         while self.traffic.has_room()
             && let Some(leaving) = self.connections[place as usize].poll(way, self.now)
         {
-            let flow = usize::from(self.connections[place as usize].flow);
-            let out = self.flows[flow].flow.direction;
-            self.send(place, if way == Way::Out { out } else { out.reverse() }, leaving);
+            self.send(place, self.direction(place, way), leaving);
         }
+    }
+
+    /// Where data of a connection go.
+    fn direction(&self, place: u32, way: Way) -> Direction {
+        let out = self.flows[usize::from(self.connections[place as usize].flow)].flow.direction;
+        if way == Way::Out { out } else { out.reverse() }
     }
 
     fn send(&mut self, connection: u32, direction: Direction, (frame, size, ecn): Leaving) {

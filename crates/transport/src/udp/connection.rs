@@ -8,7 +8,7 @@ use trialwise_units::Time;
 use crate::clock::Clock;
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Arrived, EcnField, Socket};
-use trialwise_protocol::frame::{DATA_HEADER, Data, Frame, MAX_ANSWER, Name, Way, write_answer, write_data};
+use trialwise_protocol::frame::{DATA_HEADER, Frame, MAX_ANSWER, Name, Way, write_answer, write_data};
 use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::sender::Sender;
@@ -86,7 +86,12 @@ impl Connection {
         self.outgoing.as_ref().is_some_and(|outgoing| outgoing.sender.is_clocked_by_answers())
     }
 
-    /// Acknowledges what has come since the last time. An answer that the socket does not take is lost, as on the path.
+    /// When an answer is owed.
+    pub(super) fn next_answer(&self, clock: Clock) -> Option<Time> {
+        self.receiver.next_answer().map(|nanoseconds| clock.time(nanoseconds))
+    }
+
+    /// Acknowledges what has come since the last time, where that is due. An answer that the socket does not take is lost, as on the path.
     pub(super) fn answer(&mut self, clock: Clock, socket: &Socket) -> io::Result<()> {
         let Some(answer) = self.receiver.answer(clock.nanoseconds(clock.now())) else { return Ok(()) };
         let way = if self.way == Way::Out { Way::Back } else { Way::Out };
@@ -119,12 +124,7 @@ impl Connection {
         outbox.address(self.to, Some(outgoing.field.of_sender(&outgoing.sender)));
         while let Some(slot) = outbox.slot(outgoing.frame) {
             let Some(departure) = outgoing.sender.poll(now) else { return };
-            let data = Data {
-                number: departure.number,
-                offset: departure.offset,
-                length: departure.length,
-                opening: outgoing.opening.filter(|_| departure.offset == 0),
-            };
+            let data = departure.data(outgoing.opening.filter(|_| departure.offset == 0));
             let length = write_data(slot, self.name, self.way, &data);
             outbox.push(length);
         }

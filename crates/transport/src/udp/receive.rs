@@ -42,6 +42,8 @@ struct Receiver {
     peers: HashMap<Key, Peer>,
     /// Those that send back.
     answering: HashSet<Key>,
+    /// Those that are owed an answer at a time of their own.
+    owed: HashSet<Key>,
     next_sweep: Time,
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn receive(settings: &ReceiveSettings) -> Result<(), Error> {
         clock: Clock::start(),
         peers: HashMap::new(),
         answering: HashSet::new(),
+        owed: HashSet::new(),
         next_sweep: Time::ZERO + SWEEP,
     };
     say_ready()?;
@@ -84,7 +87,7 @@ impl Receiver {
                 return Ok(());
             }
             self.take().map_err(Error::from_io("receiving"))?;
-            self.send().map_err(Error::from_io("sending"))?;
+            self.answer().and_then(|()| self.send()).map_err(Error::from_io("sending"))?;
             self.sweep();
         }
     }
@@ -95,13 +98,14 @@ impl Receiver {
         let events = senders.filter_map(|outgoing| {
             if self.is_blocked { outgoing.sender.next_timer() } else { outgoing.sender.next_event() }
         });
-        events.fold(self.next_sweep, Time::min)
+        let owed = self.owed.iter().filter_map(|key| self.peers.get(key)?.connection.next_answer(self.clock));
+        events.chain(owed).fold(self.next_sweep, Time::min)
     }
 
     /// Takes what has come and acknowledges it.
     fn take(&mut self) -> std::io::Result<()> {
         for _ in 0..TURN {
-            let Self { socket, inbox, outbox, peers, answering, clock, is_blocked, .. } = self;
+            let Self { socket, inbox, outbox, peers, answering, owed, clock, is_blocked, .. } = self;
             let (mut result, mut joined) = (Ok(()), Vec::new());
             let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
@@ -125,11 +129,17 @@ impl Receiver {
                     let ends = (&*socket, &mut *outbox);
                     result = peer.connection.respond(&frame, arrived.is_last, *clock, ends, is_blocked);
                 }
+                if arrived.is_last && peer.connection.next_answer(*clock).is_some() {
+                    owed.insert(key);
+                }
             })?;
             // Where packets of several flows came joined, only the last one's has been answered.
             for key in joined {
                 if let Some(peer) = peers.get_mut(&key) {
                     result = result.and_then(|()| peer.connection.answer(*clock, socket));
+                    if peer.connection.next_answer(*clock).is_some() {
+                        owed.insert(key);
+                    }
                 }
             }
             result?;
@@ -138,6 +148,17 @@ impl Receiver {
             }
         }
         Ok(())
+    }
+
+    /// Gives the answers that are due.
+    fn answer(&mut self) -> std::io::Result<()> {
+        let (mut result, Self { socket, peers, owed, clock, .. }) = (Ok(()), self);
+        owed.retain(|key| {
+            let Some(peer) = peers.get_mut(key).filter(|_| result.is_ok()) else { return false };
+            result = peer.connection.answer(*clock, socket);
+            peer.connection.next_answer(*clock).is_some()
+        });
+        result
     }
 
     /// Sends what may leave of the responses.

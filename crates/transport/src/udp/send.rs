@@ -214,6 +214,8 @@ impl Sender<'_> {
         if now - flow.heard > self.settings.timeout {
             return Err(Error::NoAnswer { peer: self.settings.peer, span: self.settings.timeout });
         }
+        flow.connection.answer(self.clock, &self.socket).map_err(|error| self.failure(error))?;
+        let flow = &mut self.flows[place];
         if !self.is_blocked {
             let sent = flow.connection.transmit(self.clock, &self.socket, &mut self.outbox);
             self.is_blocked = !sent.map_err(|error| self.failure(error))?;
@@ -264,7 +266,8 @@ impl Sender<'_> {
         let event = if self.is_blocked { sender.next_timer() } else { sender.next_event() };
         let write = flow.application.next_write(now);
         let silence = flow.heard + self.settings.timeout + Duration::from_microseconds(1);
-        [event, write, Some(silence)].into_iter().flatten().min()
+        let answer = flow.connection.next_answer(self.clock);
+        [event, write, answer, Some(silence)].into_iter().flatten().min()
     }
 
     fn failure(&self, error: io::Error) -> Error {
