@@ -109,6 +109,10 @@ def compared_rows() -> Iterator[str]:
         "| CSV or Parquet ([dialects](../reference/tables.md)) | each row, or with `--trial` each group of rows | "
         "columns `host`, `boot`, `build`, `process` |"
     )
+    yield (
+        "| CSV or Parquet with columns `n`, `mean` and `sd` (or `population_sd`, with n in the denominator) | none: the numbers "
+        "that a paper prints, one row for each treatment and `metric`; all other columns but `unit` and `better` name treatments | |"
+    )
 
 
 _CONTROLLERS = re.compile(r"(<!-- controllers -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -2,9 +2,9 @@
 
 In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
 `$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
-`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` stands there
-as in the repository. Commands that only compute run in the process of the test. Trials that this machine was too busy for are
-tried again, as the run that calls them invalid says.
+`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` and `examples/`
+stand there as in the repository. Commands that only compute run in the process of the test. Trials that this machine was too busy
+for are tried again, as the run that calls them invalid says.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def ended_unspoilt(command: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("page", MARKED, ids=[str(page.relative_to(DOCS)) for page in PAGES])
 def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
     (tmp_path / "docs").symlink_to(DOCS)
+    (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
     ran = 0
     for language, text in BLOCK.findall(page.read_text()):
         if name := NAMED.match(text):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trialwise.analysis.trial_set import LEVELS, Level
+from trialwise import statistics as st
+from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, summary_of
 from trialwise.arrays import Array
 
 
@@ -22,7 +23,8 @@ class Units:
 
     `paired` is True if sides ran in the same units; then `a` and `b` are from the units that both have, in the same order. `counts`
     holds the numbers of units of both sides at every level. If `refusal` is not empty, it says why there is no inference, and `a`
-    and `b` are the values available.
+    and `b` are the values available. `printed` are the numbers of units if a side is known by a printed summary only; its values are
+    then empty.
     """
 
     level: Level
@@ -31,6 +33,29 @@ class Units:
     paired: bool
     counts: Mapping[Level, tuple[int, int]]
     refusal: str | None = None
+    printed: tuple[int, int] | None = None
+
+    @property
+    def n(self) -> tuple[int, int]:
+        """Number of units on each side."""
+        return self.printed or (len(self.a), len(self.b))
+
+
+def units_with_summaries(
+    a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None
+) -> tuple[Units, st.Summary, st.Summary]:
+    """Find the level of inference where one side, or both, is a printed summary, whose units are taken as those of the other side."""
+    known = [side for side in (a, b) if PRINTED not in side.columns]
+    chosen = level or (highest_that_varies(known[0].select(LEVELS)) if known else "trial")
+    values = [
+        np.array([] if PRINTED in side.columns else list(_means(side, chosen).values()), dtype=np.float64)
+        for side in (a, b)
+    ]
+    first, second = (summary_of(side) or st.Summary.of(own) for side, own in zip((a, b), values, strict=True))
+    n = first.n, second.n
+    refusal = _refusal(chosen, *n, paired=False) if min(n) < 2 else None
+    found = Units(chosen, *values, paired=False, counts=dict.fromkeys(LEVELS, n), refusal=refusal, printed=n)
+    return found, first, second
 
 
 def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units:

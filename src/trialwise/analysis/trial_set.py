@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 import polars as pl
 
+from trialwise import statistics as st
 from trialwise.analysis.conditions.timescales import trial_metrics
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
@@ -23,6 +24,15 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
+
+PRINTED = "printed"
+"""Column of tables that hold printed summaries instead of trials: n, deviation and rounding; `value` is the mean (`summary_of`)."""
+PRINTED_FIELDS = {
+    "n": pl.Int64,
+    "deviation": pl.Float64,
+    "mean_rounding": pl.Float64,
+    "deviation_rounding": pl.Float64,
+}
 
 Level = Literal["host", "boot", "build", "process", "trial"]
 LEVELS: tuple[Level, ...] = ("host", "boot", "build", "process", "trial")
@@ -106,6 +116,15 @@ class TrialSet:
         """Return the trials of one metric, optionally of one treatment."""
         wanted = pl.col("metric") == metric
         return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
+
+
+def summary_of(side: pl.DataFrame) -> st.Summary | None:
+    """Return the printed summary of one metric of one treatment; None if the table holds trials."""
+    if PRINTED not in side.columns:
+        return None
+    mean, printed = side.select("value", PRINTED).row(0)
+    rounding = printed["mean_rounding"], printed["deviation_rounding"]
+    return st.Summary(printed["n"], mean, printed["deviation"], rounding)
 
 
 def read_trial_set(

@@ -91,7 +91,8 @@ def compare(
 ) -> int:
     r"""Compare B with A: two experiments, results of other tools, or two sets of treatments of one experiment.
 
-    A and B are experiment directories, Pantheon folders, JSON of hyperfine or pyperf, or tables (CSV or Parquet). Every
+    A and B are experiment directories, Pantheon folders, JSON of hyperfine or pyperf, or tables (CSV or Parquet), of
+    trials or of printed results (n, mean, sd). Schemes that Pantheon calls otherwise are matched. Every
     treatment and metric that both have ends in a verdict: different, equivalent within the margin, or undecided with the
     number of trials that would decide it. Differences are B minus A.
 
@@ -133,7 +134,7 @@ def compare(
     unpaired
         Compare treatments of a simulation as independent trials, although those of one round met the same flows.
     paper
-        The table of Pantheon's replication walkthrough, without inference.
+        The table of Pantheon's replication walkthrough, and below it what replicates, within 10% unless --margin says otherwise.
     rank
         Also rank the treatments of each side: ranks with confidence, the set that may contain the best, and the Pareto set.
     gate
@@ -158,7 +159,7 @@ def compare(
 
         patience.say(f"comparing {sum(side.table.height for side in sides)} values")
         rankings = tuple(rank_side(side, confidence, level) for side in sides) if rank else ()
-        found = _compared(sides, margin, confidence, level)
+        found = _compared(sides, margin, confidence, level, paper=paper)
         if found is not None and floor is not None:
             found = _floored(found, floor)
     if found is None:
@@ -215,7 +216,7 @@ def _sides(
     paired: bool,
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.comparison_options import read_side, selection, told
+    from trialwise.cli.comparison_options import read_side, selection, told, with_pantheon_names
 
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):
@@ -226,7 +227,8 @@ def _sides(
     sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
     sides = told(sides, columns.better, columns.unit)
     chosen = zip(sides, (first, second), strict=False)
-    return [selected(side, wanted, _name(side, b, wanted)) if wanted else side for side, wanted in chosen]
+    sides = [selected(side, wanted, _name(side, b, wanted)) if wanted else side for side, wanted in chosen]
+    return with_pantheon_names(sides) if len(sides) == 2 else sides
 
 
 def _name(side: TrialSet, b: Path | None, wanted: dict[str, list[str]]) -> str:
@@ -244,16 +246,23 @@ def _table(columns: TableColumnOptions, reading: ReadingOptions) -> TrialColumns
 
 
 def _compared(
-    sides: list[TrialSet], margin: tuple[str, ...], confidence: float, level: Level | None
+    sides: list[TrialSet],
+    margin: tuple[str, ...],
+    confidence: float,
+    level: Level | None,
+    *,
+    paper: bool,
 ) -> Comparison | None:
     """Compare two sides; None if there is one."""
-    from trialwise.analysis.comparison.comparing import CompareOptions, compare
+    from trialwise.analysis.comparison.comparing import PAPER_MARGIN, CompareOptions, compare
     from trialwise.cli.comparison_options import check_named, margins
 
     common, own = margins(margin)
     check_named(own, sides, "--margin")
     if len(sides) < 2:
         return None
+    if paper and common is None:
+        common = PAPER_MARGIN
     return compare(sides[0], sides[1], CompareOptions(confidence, common, own, level))
 
 

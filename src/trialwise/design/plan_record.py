@@ -48,6 +48,7 @@ _LEFT_OUT: Mapping[type, str] = {
     model.Metric: "margin stop estimand convention few_samples",
     model.Kpi: "stop",
     model.Variability: "stop",
+    trials.PathSettings: "shells",
 }
 """Keys that affect no trial. A key in neither list was added later: it counts if it is not at its default."""
 

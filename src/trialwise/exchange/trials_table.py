@@ -20,6 +20,7 @@ from trialwise.analysis.reading.table import Table, read_table
 from trialwise.analysis.reading.text import LINE
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.exchange.printed_table import is_printed, printed_trials
 from trialwise.experiment.model import Measure
 
 _UNITS = ("host", "boot", "build", "process")
@@ -48,6 +49,13 @@ def table_trials(path: Path, columns: TrialColumns, name: str, content: bytes | 
         The file cannot be read, a column is missing, a value is not a number, or there is no value.
     """
     read = read_table(path, columns.dialect, (*columns.values, *columns.groups), content)
+    if (
+        not columns.values
+        and columns.trial is None
+        and "value" not in read.columns
+        and is_printed(read.columns)
+    ):
+        return printed_trials(read, columns.groups, name)
     columns = _filled(read, columns)
     notes = list(read.notes)
     table = read.frame

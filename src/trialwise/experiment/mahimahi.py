@@ -8,12 +8,14 @@ limits with 4 bytes more).
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from shutil import which
 from typing import Literal
 
 from trialwise.errors import PlanError
+from trialwise.experiment.file.sections import WrongValueError
 from trialwise.visible import visible
 
 Direction = Literal["uplink", "downlink"]
@@ -129,6 +131,33 @@ def read_shells(words: Sequence[str]) -> Shells:
         return _read(words)
     except PlanError as error:
         raise PlanError(visible(error.message), hint=error.hint and visible(error.hint)) from error
+
+
+def path_shells(text: str) -> Shells:
+    """Read the nested shells of a path of an experiment file, which runs no command and keeps its own log.
+
+    Raises
+    ------
+    WrongValueError
+        The text is no path, or has a command, a log or a link that ends.
+    """
+    try:
+        shells = read_shells(shlex.split(text))
+    except (PlanError, ValueError) as error:
+        said = error.message if isinstance(error, PlanError) else f"{error}"
+        raise WrongValueError(said, error.hint if isinstance(error, PlanError) else None) from error
+    if shells.command:
+        raise WrongValueError(
+            f"{visible(shells.command[0])}: a command inside the path; the schemes run there",
+            "leave it out, and name what runs in trial.scheme or trial.flows",
+        )
+    if shells.logs:
+        raise WrongValueError(
+            f"--{shells.logs[0].direction}-log: every trial keeps a log of its packets", "leave it out"
+        )
+    if shells.once:
+        raise WrongValueError("--once: a trial ends with its runtime", "leave it out, and set trial.runtime")
+    return shells
 
 
 def _read(words: Sequence[str]) -> Shells:

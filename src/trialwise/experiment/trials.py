@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from trialwise.experiment.file.sections import (
@@ -26,6 +26,7 @@ from trialwise.experiment.file.values import (
     several,
     without_doubles,
 )
+from trialwise.experiment.mahimahi import path_shells
 from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import Source, Traits, Trial
@@ -237,7 +238,7 @@ class PathSettings:
     """An emulated path: what packets meet from the sender to the receiver, and back; `mtu` in bytes.
 
     Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
-    numbers come from.
+    numbers come from, and `shells` mahimahi's words if the path was written in them.
     """
 
     uplink: Groups
@@ -245,6 +246,7 @@ class PathSettings:
     mtu: int = 1500
     folder: str = "."
     source: str = ""
+    shells: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,19 +291,44 @@ class PathTable(LinkTable):
     folder: Text = key(
         ".", "Where files that the links name stand, relative to the experiment file.", "traces"
     )
+    mahimahi: Text | None = key(
+        None,
+        "The path in words of mahimahi's shells, instead of all keys above but mtu and folder.",
+        "mm-delay 28 mm-loss uplink .004 mm-link up.trace down.trace --uplink-queue=droptail --uplink-queue-args=packets=50",
+    )
 
     @property
     def settings(self) -> PathSettings:
-        """Return the path of the table: its own keys in both directions, overridden by those of uplink or downlink."""
+        """Return the path of the table: its own keys in both directions, overridden by those of uplink or downlink.
+
+        Raises
+        ------
+        WrongValueError
+            Mahimahi's words are invalid, or other keys stand beside them.
+        """
+        if self.mahimahi is not None:
+            return self._of_shells(self.mahimahi)
         uplink, downlink = (
             tuple(LinkTable(**(self.pairs | (own.pairs if own else {}))).pairs.items())
             for own in (self.uplink, self.downlink)
         )
         return PathSettings((uplink,), (downlink,), self.mtu, self.folder)
 
+    def _of_shells(self, text: str) -> PathSettings:
+        beside = [*self.pairs, *(way for way in ("uplink", "downlink") if getattr(self, way) is not None)]
+        if beside:
+            raise WrongValueError(
+                f"{beside[0]} stands beside mahimahi, which describes the whole path",
+                "write one of them: mahimahi's words, or keys of the path",
+            )
+        shells = path_shells(text)
+        return PathSettings(shells.uplink, shells.downlink, self.mtu, self.folder, shells=text)
+
 
 def path_table(settings: PathSettings) -> dict[str, Any]:
-    """Return a path as its table: one group of pairs per direction."""
+    """Return a path as its table: mahimahi's words, or one group of pairs per direction."""
+    if settings.shells:
+        return table_of(PathTable(mahimahi=settings.shells, mtu=settings.mtu, folder=settings.folder))
     (uplink,), (downlink,) = settings.uplink, settings.downlink
     ways = [LinkTable(**dict(way)) if way else None for way in (uplink, downlink)]
     return table_of(PathTable(uplink=ways[0], downlink=ways[1], mtu=settings.mtu, folder=settings.folder))

@@ -61,12 +61,24 @@ def counts_of(found: Comparison) -> str:
     return f"{counted(len(found.rows), 'comparison')}: {', '.join(parts)}"
 
 
+def replication_of(found: Comparison) -> str:
+    """Say how many rows of A come out of B within the margin."""
+    counts = found.counts
+    margins = list(dict.fromkeys(margin_of(row) for row in found.rows if row.difference))
+    judged = f" ({margins[0]} of A)" if len(margins) == 1 and margins[0].endswith("%") else ""
+    others = [f"{counts[word]} {word}" for word in ("different", "undecided", "no inference") if counts[word]]
+    said = f": {', '.join(others)}" if others else ""
+    return f"{counts['equivalent']} of {counted(len(found.rows), 'row')} replicate within the margin{judged}{said}"
+
+
 def method_of(found: Comparison) -> str:
     """Describe what the numbers rest on."""
     methods = [row.difference.method for row in found.rows if row.difference]
     told = "; ".join(dict.fromkeys(part for method in methods for part in method.split("; "))) or "no test"
+    shifted = not methods or any(row.difference and row.difference.hodges_lehmann for row in found.rows)
+    shift = "Hodges–Lehmann shift; " if shifted else ""
     return (
-        f"B − A: {told}; Hodges–Lehmann shift; B / A with Fieller's interval. Intervals: {percent(found.confidence)}, "
+        f"B − A: {told}; {shift}B / A with Fieller's interval. Intervals: {percent(found.confidence)}, "
         f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}; "
         "p is small where its claim holds."
         + (f" More: units on each side {CHANCE}." if any(row.more for row in found.rows) else "")
@@ -123,7 +135,7 @@ def margin_in_units(row: ComparisonRow) -> str:
 
 def n_of(row: ComparisonRow) -> str:
     """Write the number of units on each side, and their level."""
-    a, b = len(row.units.a), len(row.units.b)
+    a, b = row.units.n
     if row.units.paired:
         return f"{a} shared {plural(row.units.level) if a != 1 else row.units.level}"
     return f"{a}, {b} {plural(row.units.level)}"

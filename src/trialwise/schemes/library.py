@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError
@@ -57,6 +58,25 @@ def scheme_named(name: str, folders: Iterable[Path] = ()) -> Scheme:
 def read_file(path: Path) -> Scheme:
     """Read a scheme file, or a Pantheon wrapper."""
     return read_scheme(path) if path.suffix == ".toml" else read_wrapper(path)
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A shipped scheme that stands for one of Pantheon's; `is_same` is False if it only comes nearest to one that nobody published."""
+
+    scheme: str
+    is_same: bool
+
+
+def stand_ins() -> Mapping[str, tuple[StandIn, ...]]:
+    """Return, for each name of a scheme of Pantheon, the shipped schemes that stand for it, by name."""
+    found: dict[str, tuple[StandIn, ...]] = {}
+    for path in _in_folder(SHIPPED):
+        scheme = read_file(path)
+        for names, is_same in ((scheme.pantheon, True), (scheme.nearest, False)):
+            for name in names:
+                found[name] = (*found.get(name, ()), StandIn(scheme.name, is_same))
+    return found
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:

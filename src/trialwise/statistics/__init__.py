@@ -4,7 +4,13 @@ Each method of a paper is available as published (`method="paper"`); if a better
 confidences are in percent.
 """
 
-from trialwise.statistics.comparing.difference import Difference, difference, difference_of_averages
+from trialwise.statistics.comparing.difference import (
+    Difference,
+    Summary,
+    difference,
+    difference_of_averages,
+    difference_of_summaries,
+)
 from trialwise.statistics.comparing.difference_family import DifferenceFamily, FamilyMember, difference_family
 from trialwise.statistics.comparing.equivalence import Equivalence, equivalence
 from trialwise.statistics.comparing.equivalence_size import equivalence_size
@@ -16,7 +22,11 @@ from trialwise.statistics.comparing.posthoc import Posthoc, PosthocRow, posthoc
 from trialwise.statistics.comparing.ranking import RankSets, rank_sets
 from trialwise.statistics.comparing.relative_margin import RelativeMarginStop, relative_margin_stop
 from trialwise.statistics.comparing.shift import Shift
-from trialwise.statistics.comparing.summary_difference import SummaryDifference, summary_difference
+from trialwise.statistics.comparing.summary_difference import (
+    SummaryDifference,
+    printed_difference,
+    summary_difference,
+)
 from trialwise.statistics.comparing.verdicts import Verdict
 from trialwise.statistics.comparing.welch import WelchDifference
 from trialwise.statistics.effects.anova import Anova, AnovaRow, anova
@@ -188,6 +198,7 @@ __all__ = [
     "SimpleEffects",
     "Simulate",
     "SizeFit",
+    "Summary",
     "SummaryDifference",
     "SwitchingSampler",
     "TheilSen",
@@ -222,6 +233,7 @@ __all__ = [
     "difference",
     "difference_family",
     "difference_of_averages",
+    "difference_of_summaries",
     "equivalence",
     "equivalence_size",
     "fit_sizes",
@@ -245,6 +257,7 @@ __all__ = [
     "pooled_mean",
     "pooled_quantile",
     "posthoc",
+    "printed_difference",
     "proportion",
     "quantile_refusal",
     "rank_sets",

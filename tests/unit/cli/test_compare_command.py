@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
+from scipy import stats
 
 from comparison_data import hyperfine, pantheon
 from example_directory import write_example
@@ -305,3 +307,43 @@ def test_long_names_are_whole_whatever_the_width(tmp_path, columns):
     assert "…" not in done.stdout
     for name in names:
         assert sum(name.partition("=")[2] in line for line in done.stdout.splitlines()) >= 3
+
+
+def test_schemes_that_pantheon_calls_otherwise_are_matched(tmp_path):
+    """Pantheon's default_tcp is cubic; bbr comes nearest to koho_cc; a side that has both names keeps them."""
+    head = "scheme,metric,n,mean,sd\n"
+    (tmp_path / "theirs.csv").write_text(
+        head + "default_tcp,delay,9,50,1\nkoho_cc,delay,9,70,1\nvegas,delay,9,30,1\n"
+    )
+    (tmp_path / "ours.csv").write_text(head + "cubic,delay,9,51,1\nbbr,delay,9,71,1\nvegas,delay,9,31,1\n")
+    for sides in (("theirs.csv", "ours.csv"), ("ours.csv", "theirs.csv")):
+        done = run(*sides, "--json", cwd=tmp_path)
+        rows = json.loads(done.stdout)["rows"]
+        assert {row["treatment"] for row in rows} == {"scheme=default_tcp", "scheme=koho_cc", "scheme=vegas"}
+    said = run("theirs.csv", "ours.csv", "--paper", cwd=tmp_path).stdout
+    assert "ours.csv: cubic stands for default_tcp" in said
+    assert "ours.csv: bbr is what comes nearest to koho_cc, which nobody published" in said
+    (tmp_path / "both.csv").write_text(head + "default_tcp,delay,9,50,1\ncubic,delay,9,70,1\n")
+    both = run("both.csv", "ours.csv", "--json", cwd=tmp_path)
+    assert [row["treatment"] for row in json.loads(both.stdout)["rows"]] == ["scheme=cubic"]
+
+
+def test_printed_results_against_trials(folder, tmp_path):
+    """A side that is printed and one that has its trials: Welch's test from the numbers of both."""
+    (tmp_path / "printed.csv").write_text(
+        "command,metric,unit,better,n,mean,sd\nx,time,s,lower,20,1.2000,0.0100\n"
+    )
+    done = run(tmp_path / "printed.csv", "base.json", "--margin", "3%", "--json", cwd=folder)
+    row = json.loads(done.stdout)["rows"][0]
+    times = json.loads((folder / "base.json").read_text())["results"][0]["times"]
+    theirs = stats.ttest_ind_from_stats(
+        np.mean(times),
+        np.std(times, ddof=1),
+        20,
+        1.2,
+        np.hypot(0.01005, 0.00005 * (20 / 3) ** 0.5),
+        20,
+        equal_var=False,
+    )
+    assert (row["verdict"], row["n"]) == ("different", [20, 20])
+    assert row["difference"]["p_value"] == pytest.approx(theirs.pvalue)

@@ -14,6 +14,8 @@ from trialwise import _core
 from trialwise.cli.path import _plan
 from trialwise.errors import PlanError
 from trialwise.experiment.mahimahi import LinkLog, Shells, is_shell, read_shells
+from trialwise.experiment.reading import read_experiment
+from trialwise.experiment.trials import PathSettings, PathTrial, path_table
 
 
 def read(text: str) -> Shells:
@@ -291,3 +293,45 @@ def test_words_with_line_ends_and_escapes_are_refused_in_one_line(words: list[st
         read_shells(words)
     assert refused.value.message.startswith(said)
     assert "\n" not in refused.value.message + (refused.value.hint or "")
+
+
+# A path of an experiment
+
+
+def experiment_with(path: str, folder: Path) -> Path:
+    file = folder / "experiment.toml"
+    file.write_text(
+        '[experiment]\nname = "e"\nseed = 1\n[factors]\nscheme = ["udp-cubic"]\n'
+        '[trial]\nkind = "path"\nengine = "simulated"\nscheme = "{scheme}"\nruntime = "5s"\n'
+        f"[trial.path]\n{path}\n[metrics.throughput]\n[design]\nseries = 1\nrounds = 2\n"
+    )
+    return file
+
+
+def test_a_path_in_mahimahis_words_is_what_the_command_makes_of_them(tmp_path: Path):
+    words = WALKTHROUGH.partition(" --uplink-log")[0]
+    experiment = read_experiment(experiment_with(f'mahimahi = "{words}"\nmtu = 1400', tmp_path))
+    assert isinstance(experiment.trial, PathTrial)
+    path = experiment.trial.path
+    assert isinstance(path, PathSettings)
+    found = read(words)
+    assert (path.uplink, path.downlink, path.mtu) == (found.uplink, found.downlink, 1400)
+    assert path_table(path) == {"mahimahi": words, "mtu": 1400}
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ('mahimahi = "mm-delay x"', "`x` is not a whole number of milliseconds"),
+        ('mahimahi = "mm-delay 28 -- ls"', "ls: a command inside the path"),
+        ('mahimahi = "mm-link a b --uplink-log=x"', "--uplink-log: every trial keeps a log"),
+        ('mahimahi = "mm-link a b --once"', "--once: a trial ends with its runtime"),
+        ('mahimahi = "mm-delay \'28"', "No closing quotation"),
+        ('mahimahi = "mm-delay 28"\ndelay = "3ms"', "delay stands beside mahimahi"),
+        ('mahimahi = "mm-delay 28"\nuplink = { loss = "1%" }', "uplink stands beside mahimahi"),
+    ],
+)
+def test_words_that_make_no_path_of_an_experiment(path: str, said: str, tmp_path: Path):
+    with pytest.raises(PlanError, match=said) as found:
+        read_experiment(experiment_with(path, tmp_path))
+    assert "\n" not in found.value.message.strip()

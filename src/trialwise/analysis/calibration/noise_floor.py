@@ -48,7 +48,7 @@ def _floor(row: ComparisonRow, calibration: Calibration) -> Floor | None:
 
 
 def _scaled(of: CalibrationRow, value: float, row: ComparisonRow, source: str) -> Floor:
-    calibrated, here = min(of.n), min(row.units.a.size, row.units.b.size)
+    calibrated, here = min(of.n), min(row.units.n)
     value *= sqrt(max(1.0, calibrated / here))
     mean = abs(row.difference.means[0]) if row.difference else 0.0
     return Floor(

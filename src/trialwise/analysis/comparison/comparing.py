@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -13,9 +14,12 @@ from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.comparison.sides import matched
 from trialwise.analysis.environments import differences
 from trialwise.analysis.equal_trials import equal_notes, repeating, tail_notes
-from trialwise.analysis.nesting import Units, units
-from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.analysis.nesting import Units, units, units_with_summaries
+from trialwise.analysis.trial_set import PRINTED, Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
+
+PAPER_MARGIN = Extent(10.0, relative=True)
+"""The margin within which an experiment replicates another, if none is given: 10 % of its mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,9 @@ def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
     same = [
         pair
         for pair in pairs
-        if np.ptp(pair.units.a) and np.array_equal(np.sort(pair.units.a), np.sort(pair.units.b))
+        if pair.units.a.size
+        and np.ptp(pair.units.a)
+        and np.array_equal(np.sort(pair.units.a), np.sort(pair.units.b))
     ]
     if same:
         yield f"{len(same)} of {len(pairs)} rows have the very values of {a.name}: the same data twice?"
@@ -140,24 +146,29 @@ def pair_of(
 ) -> Pair:
     """Compare two sides (A, then B; neither empty) in one metric alone, or say why there is no difference."""
     metric = facts[0]
-    found = units(*sides, options.level)
-    summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
+    if any(PRINTED in side.columns for side in sides):
+        found, *summaries = units_with_summaries(*sides, options.level)
+        summary = st.printed_difference(*summaries)
+        judge = partial(st.difference_of_summaries, *summaries)
+    else:
+        found = units(*sides, options.level)
+        summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
+        judge = partial(st.paired_difference if found.paired else st.difference, found.a, found.b)
     refusal = found.refusal
     same_unit = not (facts[0].unit and facts[1].unit) or facts[0].unit == facts[1].unit
     if not same_unit:
         refusal = f"one side is in {facts[0].unit}, the other in {facts[1].unit}: bring both to one unit"
-    difference = None if refusal else _difference(found, options, metric)
+    difference = None if refusal else _difference(judge, options, metric)
     reason = refusal or (difference.reason if difference else "")
     seconds = _unit_seconds(sides, found)
     return Pair(treatment, metric, summary, found, difference, seconds, reason, is_described=same_unit)
 
 
-def _difference(found: Units, options: CompareOptions, metric: MetricFacts) -> st.Difference:
+def _difference(
+    judge: Callable[..., st.Difference], options: CompareOptions, metric: MetricFacts
+) -> st.Difference:
     margin = options.margin_of(metric)
-    judge = st.paired_difference if found.paired else st.difference
     return judge(
-        found.a,
-        found.b,
         confidence=options.confidence,
         margin=margin and margin.value,
         relative=margin is not None and margin.relative,

@@ -63,6 +63,49 @@ def with_metrics(trials: TrialSet, wanted: Sequence[str]) -> TrialSet:
     return dataclasses.replace(trials, metrics=metrics, table=table)
 
 
+Aliases = Mapping[str, Mapping[str, str]]
+"""Levels under a name that another source gives them, mapped to our names for them, each with what is said of it."""
+
+
+def under_names_of(side: TrialSet, other: TrialSet, aliases: Aliases) -> TrialSet:
+    """Give levels of a side the names that the other side has for them, where `aliases` knows these; notes say which."""
+    there = _levels_of(side)
+    taken: dict[tuple[str, str], str] = {}
+    notes: list[str] = []
+    for factor, levels in _levels_of(other).items():
+        for level in levels:
+            candidates = [
+                (own, said)
+                for own, said in aliases.get(level, {}).items()
+                if own in there.get(factor, ()) and own not in levels and (factor, own) not in taken
+            ]
+            if level in there.get(factor, ()) or not candidates:
+                continue
+            own, said = candidates[0]
+            taken[factor, own] = level
+            notes.append(said)
+    return _releveled(side, taken, notes) if taken else side
+
+
+def _levels_of(trials: TrialSet) -> dict[str, dict[str, None]]:
+    found: dict[str, dict[str, None]] = {}
+    for levels in trials.treatments.values():
+        for factor, level in levels.items():
+            found.setdefault(factor, {})[level_text(level)] = None
+    return found
+
+
+def _releveled(trials: TrialSet, taken: Mapping[tuple[str, str], str], notes: Sequence[str]) -> TrialSet:
+    names: dict[str, str] = {}
+    treatments: dict[str, Mapping[str, Level]] = {}
+    for name, levels in trials.treatments.items():
+        now = {factor: taken.get((factor, level_text(level)), level) for factor, level in levels.items()}
+        names[name] = treatment_name(now) if now != levels else name
+        treatments[names[name]] = now
+    renamed = _renamed(trials, names)
+    return dataclasses.replace(renamed, treatments=treatments, notes=(*trials.notes, *notes))
+
+
 def text_of(selection: Selection) -> str:
     """Write a selection as on the command line."""
     return " ".join(f"{factor}={','.join(levels)}" for factor, levels in selection.items())

@@ -25,7 +25,7 @@ from trialwise.report.document import (
     Verdict,
     joined,
 )
-from trialwise.report.numbers import ABSENT, Number, counted, decimals, estimate_of, given
+from trialwise.report.numbers import ABSENT, Number, counted, decimals, estimate_of, given, signed
 from trialwise.report.units import Scale, scale
 from trialwise.wording.gate import sentence
 
@@ -315,10 +315,36 @@ PAPER_HEAD = (
 
 
 def paper_document(found: Comparison) -> Document:
-    """Return the table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
+    """Return the table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it, and what replicates.
+
+    The walkthrough infers nothing. The verdicts below its table say which numbers of A come out of B within the margin.
+    """
     note = "Standard deviations have n in the denominator: that of a single run is 0, and its change of −100 % says nothing."
     answer = ("Comparison of: ", Name(found.a), " and ", Name(found.b))
-    return Document("paper", Verdict("plain", answer), (paper_table(found),), (Note((note,)),))
+    replicates = (Heading((words.replication_of(found),)), replication_table(found))
+    return Document(
+        "paper",
+        Verdict("plain", answer),
+        (paper_table(found), *replicates, *_remarks(found)),
+        (Note((note,)), Note((words.method_of(found),))),
+    )
+
+
+def replication_table(found: Comparison) -> Table:
+    """Return the verdict and the change of every metric of each treatment, one row a treatment."""
+    title, names = words.row_names(found)
+    metrics = {row.metric.name: paper_metric(row) for row in found.rows}
+    cells = {(row.treatment, row.metric.name): _verdict_and_change(row) for row in found.rows}
+    rows = tuple(
+        (Name(names[treatment]), *(cells.get((treatment, metric), ABSENT) for metric in metrics))
+        for treatment in dict.fromkeys(row.treatment for row in found.rows)
+    )
+    return Table("replication", (), (Column(title), *map(Column, metrics.values())), rows, most=_MOST)
+
+
+def _verdict_and_change(row: ComparisonRow) -> str:
+    change = row.difference and row.difference.percent
+    return row.verdict if change is None else f"{row.verdict} {signed(change.estimate)} %"
 
 
 def paper_table(found: Comparison) -> Table:

@@ -170,6 +170,96 @@ def difference_of_averages(
     return _judged(_Sides(judged_by, billed_by, n, deviations), None, level, allowed, judged)
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A sample of which only number, mean and standard deviation are known, as tables in papers print them.
+
+    Attributes
+    ----------
+    n
+        Number of values.
+    mean, deviation
+        Mean, and standard deviation with n - 1 in the denominator.
+    rounding
+        The largest error of mean and deviation by rounding, such as 0.005 if they are printed with two decimals.
+    """
+
+    n: int
+    mean: float
+    deviation: float
+    rounding: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that describe no sample.
+
+        Raises
+        ------
+        StatisticsError
+            n is below 1, the deviation or a rounding is negative, or a number is not finite.
+        """
+        if self.n < 1:
+            raise StatisticsError(f"a sample has at least one value, not {self.n}")
+        if not all(map(np.isfinite, (self.mean, self.deviation, *self.rounding))):
+            raise StatisticsError("mean and standard deviation must be finite")
+        if min(self.deviation, *self.rounding) < 0:
+            raise StatisticsError(f"a standard deviation is not negative: {self.deviation}")
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Summary:
+        """Summarise a sample; the deviation of a single value is 0.
+
+        Raises
+        ------
+        StatisticsError
+            There is no value, or one is not finite.
+        """
+        found = as_values(values, "values")
+        return cls(found.size, float(found.mean()), float(found.std(ddof=1)) if found.size > 1 else 0.0)
+
+    @property
+    def cautious_deviation(self) -> float:
+        """The deviation of a sample of the same size whose mean is as uncertain as this one, rounding included.
+
+        The deviation is taken at the upper end of what its last digit leaves open. The mean's rounding error h is uniform, with the
+        variance h² / 3.
+        """
+        open_mean, open_deviation = self.rounding
+        return float(np.hypot(self.deviation + open_deviation, open_mean * (self.n / 3) ** 0.5))
+
+
+def difference_of_summaries(
+    a: Summary,
+    b: Summary,
+    *,
+    confidence: float = 95,
+    margin: float | None = None,
+    relative: bool = False,
+    judged: Judged = "fresh",
+) -> Difference:
+    """Compare two samples of which only number, mean and standard deviation are known, as `difference` does.
+
+    Welch's (1947) test and Fieller's (1954) interval need no more. Where numbers are rounded, `Summary.cautious_deviation` takes the
+    place of the deviation in the test; `standard_deviations` are as given.
+
+    Raises
+    ------
+    StatisticsError
+        A side has fewer than two values, or an option is out of range.
+    """
+    level = as_confidence(confidence)
+    allowed = None if margin is None else as_margin(margin, relative=relative)
+    one_of(judged, "judged", ("fresh", "pooled"))
+    n, means, deviations = (a.n, b.n), (a.mean, b.mean), (a.deviation, b.deviation)
+    if min(n) < 2:
+        raise StatisticsError(
+            f"a difference takes two values or more on each side; there are {n[0]} and {n[1]}"
+        )
+    judged_by = Pair.of_summary(n, means, (a.cautious_deviation, b.cautious_deviation))
+    billed_by = Pair.of_summary(n, means, deviations)
+    found = _judged(_Sides(judged_by, billed_by, n, deviations), None, level, allowed, judged)
+    return replace(found, method=found.method.replace("of averages", "of printed means"))
+
+
 def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
     """Return moments that make Welch's test that of the average, and moments of averages of one trial per cell."""
     of_cells = [Moments.of(cell) for cell in cells]

@@ -10,6 +10,8 @@ from trialwise.statistics.checks import as_values
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from trialwise.statistics.comparing.difference import Summary
+
 
 @dataclass(frozen=True, slots=True)
 class SummaryDifference:
@@ -37,9 +39,23 @@ def summary_difference(a: ArrayLike, b: ArrayLike) -> SummaryDifference:
     first, second = as_values(a, "a"), as_values(b, "b")
     means = float(first.mean()), float(second.mean())
     deviations = float(first.std()), float(second.std())
-    return SummaryDifference(
-        (first.size, second.size), means, _percent(*means), deviations, _percent(*deviations), "paper"
-    )
+    return _side_by_side((first.size, second.size), means, deviations)
+
+
+def printed_difference(a: Summary, b: Summary) -> SummaryDifference:
+    """Return the same for two samples of which only number, mean and standard deviation are known."""
+    deviations = (_population(a), _population(b))
+    return _side_by_side((a.n, b.n), (a.mean, b.mean), deviations)
+
+
+def _population(sample: Summary) -> float:
+    return sample.deviation * ((sample.n - 1) / sample.n) ** 0.5
+
+
+def _side_by_side(
+    n: tuple[int, int], means: tuple[float, float], deviations: tuple[float, float]
+) -> SummaryDifference:
+    return SummaryDifference(n, means, _percent(*means), deviations, _percent(*deviations), "paper")
 
 
 def _percent(first: float, second: float) -> float:
