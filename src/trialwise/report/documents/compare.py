@@ -308,6 +308,7 @@ _PAPER = {
     "pantheon_delay": "95th percentile delay (ms)",
     "pantheon_loss": "% loss rate",
 }
+_SHORT = {"pantheon_throughput": "throughput", "pantheon_delay": "p95 delay", "pantheon_loss": "loss rate"}
 PAPER_HEAD = (
     "scheme", "exp 1 runs", "exp 2 runs", "aggregate metric", "mean 1", "mean 2", "% difference", "std dev 1", "std dev 2",
     "% difference",
@@ -333,7 +334,7 @@ def paper_document(found: Comparison) -> Document:
 def replication_table(found: Comparison) -> Table:
     """Return the verdict and the change of every metric of each treatment, one row a treatment."""
     title, names = words.row_names(found)
-    metrics = {row.metric.name: paper_metric(row) for row in found.rows}
+    metrics = {row.metric.name: _SHORT.get(row.metric.name, row.metric.name) for row in found.rows}
     cells = {(row.treatment, row.metric.name): _verdict_and_change(row) for row in found.rows}
     rows = tuple(
         (Name(names[treatment]), *(cells.get((treatment, metric), ABSENT) for metric in metrics))
