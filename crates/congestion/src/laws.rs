@@ -22,6 +22,7 @@ register! {
     allegro::Allegro in Box<Allegro>,
     vivace::Vivace in Box<Vivace>,
     bbr3::Bbr3 in Box<Bbr3>,
+    c4::C4 in Box<C4>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

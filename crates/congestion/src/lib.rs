@@ -8,7 +8,7 @@
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`] and [`Bbr3`], beside
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`] and [`C4`], beside
 //! [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
 //! [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
@@ -46,6 +46,7 @@ pub use event::{Acknowledgement, HopRecord, Loss, PacketOutcome, PacketReport, R
 pub use fidelity::Fidelity;
 pub use laws::allegro::AllegroSettings;
 pub use laws::bbr3::Bbr3Settings;
+pub use laws::c4::C4Settings;
 pub use laws::copa::{CopaMode, CopaSettings};
 pub use laws::cubic::CubicSettings;
 pub use laws::dcqcn::DcqcnSettings;

@@ -23,13 +23,13 @@ pub enum Phase {
     Recovery,
     /// BBR empties the queue that its start has filled (draft-ietf-ccwg-bbr, section "Drain").
     Drain,
-    /// BBR sends less than it has measured, so that queues empty ("ProbeBW_DOWN").
+    /// BBR ("ProbeBW_DOWN") or C4 ("Recovery") sends less than it has measured, so that queues empty.
     ProbeDown,
-    /// BBR sends what it has measured ("ProbeBW_CRUISE").
+    /// BBR ("ProbeBW_CRUISE") or C4 ("Cruising") sends what it has measured.
     ProbeCruise,
     /// The same, before a probe ("ProbeBW_REFILL").
     ProbeRefill,
-    /// BBR sends more than it has measured ("ProbeBW_UP").
+    /// BBR ("ProbeBW_UP") or C4 ("Probing", "Pushing") sends more than it has measured.
     ProbeUp,
     /// BBR has little in flight, to see the round-trip time of an empty path ("ProbeRTT").
     ProbeRtt,

@@ -116,6 +116,15 @@ fn each_scheme_is_like_itself() {
             },
         },
         Case {
+            name: "c4 leaves a deep queue short",
+            pairs: DEEP,
+            flows: vec![flow("udp", "c4")],
+            check: |outcome| {
+                within("95th percentile of delay", outcome.delay(0, 4.0, END, 0.95), 29.0..=150.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 10.0..=12.06)
+            },
+        },
+        Case {
             name: "ledbat alone takes the link and stays below its target of 100 ms",
             pairs: NEAR,
             flows: vec![flow("udp", "ledbat")],

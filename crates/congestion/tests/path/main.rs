@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bbr;
+mod c4;
 mod flow;
 mod learning;
 mod loss;
