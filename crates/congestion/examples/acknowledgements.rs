@@ -75,6 +75,7 @@ fn feed(controller: &mut AnyController) {
             application_limited: false,
             hops: &[],
             reports: &report(PacketOutcome::Arrived(Some(now - RTT / 2))),
+            note: &[],
         });
         controller.on_sent(&sent(number));
         std::hint::black_box((controller.window(), controller.pacing_rate()));

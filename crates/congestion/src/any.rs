@@ -2,7 +2,7 @@
 
 use trialwise_units::Ecn;
 
-use crate::{AnyController, BuildError, Context};
+use crate::{AnyController, BuildError, Context, ReceiverHalf};
 
 /// What a packet must carry for a controller beside sequence numbers and congestion marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,11 @@ pub trait Factory: Sync {
 
     /// What its packets must carry.
     fn feedback(&self) -> Feedback;
+
+    /// The half of the scheme at the receiver of a flow; none where it has none.
+    fn receiver_half(&self) -> Option<Box<dyn ReceiverHalf>> {
+        None
+    }
 
     /// The ECN field of its packets in a fabric, whose switches mark all data.
     fn ecn(&self) -> Ecn {
@@ -144,6 +149,12 @@ macro_rules! register {
                 self.needs().feedback
             }
 
+            fn receiver_half(&self) -> Option<Box<dyn ReceiverHalf>> {
+                match self {
+                    $($(#[$attribute])* Self::$name(settings) => $name::receiver_half(settings)),*
+                }
+            }
+
             fn ecn(&self) -> Ecn {
                 self.needs().ecn
             }
@@ -221,6 +232,10 @@ macro_rules! register {
 
             fn burst(&self) -> Option<Bytes> {
                 each!(self, inner => inner.burst())
+            }
+
+            fn next_departure(&self) -> Option<Duration> {
+                each!(self, inner => inner.next_departure())
             }
 
             fn repaces_waiting_packet(&self) -> bool {

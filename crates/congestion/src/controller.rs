@@ -177,6 +177,13 @@ pub trait Controller: Send {
         None
     }
 
+    /// In how much time from the packet that was sent last the next one is due, as far as the controller decides that; `None` where it does
+    /// not say. The driver tells the receiver's half of it ([`Received::next`](crate::Received::next)) unless the application has nothing
+    /// more to send.
+    fn next_departure(&self) -> Option<Duration> {
+        None
+    }
+
     /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
     /// turn; most let it go at the time that the old rate gave it.
     fn repaces_waiting_packet(&self) -> bool {
@@ -256,6 +263,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn target_rate(&self) -> Option<Rate> {
         (**self).target_rate()
+    }
+
+    fn next_departure(&self) -> Option<Duration> {
+        (**self).next_departure()
     }
 
     fn repaces_waiting_packet(&self) -> bool {

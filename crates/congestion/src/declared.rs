@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 
 use trialwise_units::{Duration, Ecn, Rate};
 
-use crate::{BuildError, Context, Controller, Feedback, Fidelity};
+use crate::{BuildError, Context, Controller, Feedback, Fidelity, ReceiverHalf};
 
 /// What a controller needs of the network, and how its packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Needs {
     pub ecn: Ecn,
     /// Whether its window is spread over the round trip where packets can be paced (RFC 9002, section 7.7).
     pub spreads_window: bool,
+    /// Whether a half of it runs at the receiver ([`Declared::receiver_half`]), which paths have and hosts of a fabric have not.
+    pub receiver_half: bool,
     /// Whether somebody has to say at which rate it sends: `NAME:RATE`.
     pub rate: bool,
     /// Whether switches mark every packet beyond one length of their queues, rather than more and more of them.
@@ -36,6 +38,7 @@ impl Needs {
         fabric: false,
         ecn: Ecn::NotCapable,
         spreads_window: false,
+        receiver_half: false,
         rate: false,
         step_marking: false,
         pace: Duration::ZERO,
@@ -152,6 +155,11 @@ pub trait Declared: Controller + Sized + 'static {
     /// # Errors
     /// Something is not known that it needs, or a setting is out of its range.
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError>;
+
+    /// Its half at the receiver of a flow, where [`Needs::receiver_half`] says that it has one.
+    fn receiver_half(_settings: &Self::Settings) -> Option<Box<dyn ReceiverHalf>> {
+        None
+    }
 
     /// How a setting that was written otherwise in former versions is written now: its name and value; None for any other.
     fn respelt(_name: &str, _text: &str) -> Option<(&'static str, &'static str)> {

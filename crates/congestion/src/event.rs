@@ -61,6 +61,9 @@ pub struct Acknowledgement<'a> {
     /// Each packet whose arrival this is the first to report, those too that were deemed lost before; empty
     /// where the controller does not ask for it ([`Feedback::Packets`](crate::Feedback::Packets)).
     pub reports: &'a [PacketReport],
+    /// What the receiver's half of the scheme wrote into the answer ([`ReceiverHalf::note`](crate::ReceiverHalf::note)), as it came: any
+    /// bytes, up to 64. Empty where there is no such half.
+    pub note: &'a [u8],
 }
 
 /// What became of a packet. Only of packets that were sent, and never with an arrival that cannot be: the driver

@@ -6,7 +6,8 @@ use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 use crate::any::register;
 use crate::declared::{Declared, Listed, Needs, Quantity, Value};
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Factory, Feedback, Fidelity, Loss, Sent, State, Timeout,
+    Acknowledgement, BuildError, Context, Controller, Factory, Feedback, Fidelity, Loss, ReceiverHalf, Sent,
+    State, Timeout,
 };
 
 register! {
@@ -71,6 +72,12 @@ impl Algorithm {
         let value = quantity.read(text);
         self.set(setting, value.map_err(|problem| BuildError::Value { controller, setting, problem })?);
         Ok(self)
+    }
+
+    /// The names of those that do without a half at the receiver, which hosts of a fabric do not run.
+    pub fn in_fabrics() -> Vec<&'static str> {
+        let all = Self::all().into_iter();
+        all.filter(|(_, needs)| !needs.receiver_half).map(|(name, _)| name).collect()
     }
 
     /// The names of those that do without what only the fabric of a data centre gives, with what they need.

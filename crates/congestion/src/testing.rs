@@ -34,6 +34,7 @@ pub(crate) fn acknowledgement(cumulative: u64, next_sequence: u64) -> Acknowledg
         application_limited: false,
         hops: &[],
         reports: &[],
+        note: &[],
     }
 }
 

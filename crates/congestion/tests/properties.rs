@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, Sent, Timeout,
+    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Loss, NOTE_BYTES, Sent, Timeout,
 };
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
@@ -45,23 +45,27 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 fn acknowledgement() -> impl Strategy<Value = Acknowledgement<'static>> {
     let times = (picoseconds(), prop::option::of(picoseconds()), prop::option::of(picoseconds()));
     let amounts = (bytes(), any::<u64>(), any::<u64>(), bytes(), 0..5_u32);
-    (times, amounts, any::<[bool; 2]>()).prop_map(|((now, rtt, delay), amounts, flags)| Acknowledgement {
-        now: Time::from_picoseconds(now),
-        acknowledged: amounts.0,
-        cumulative: amounts.1,
-        next_sequence: amounts.2,
-        in_flight: amounts.3,
-        in_recovery: flags[0],
-        rtt: rtt.map(Duration::from_picoseconds),
-        one_way_delay: delay.map(Duration::from_picoseconds),
-        packets: 1,
-        marked_packets: amounts.4.saturating_sub(3),
-        ect0_packets: 0,
-        ect1_packets: 0,
-        rate_sample: None,
-        application_limited: flags[1],
-        hops: &[],
-        reports: &[],
+    let note = prop::collection::vec(any::<u8>(), 0..=NOTE_BYTES);
+    (times, amounts, any::<[bool; 2]>(), note).prop_map(|((now, rtt, delay), amounts, flags, note)| {
+        Acknowledgement {
+            now: Time::from_picoseconds(now),
+            acknowledged: amounts.0,
+            cumulative: amounts.1,
+            next_sequence: amounts.2,
+            in_flight: amounts.3,
+            in_recovery: flags[0],
+            rtt: rtt.map(Duration::from_picoseconds),
+            one_way_delay: delay.map(Duration::from_picoseconds),
+            packets: 1,
+            marked_packets: amounts.4.saturating_sub(3),
+            ect0_packets: 0,
+            ect1_packets: 0,
+            rate_sample: None,
+            application_limited: flags[1],
+            hops: &[],
+            reports: &[],
+            note: note.leak(),
+        }
     })
 }
 
@@ -188,6 +192,7 @@ proptest! {
                 application_limited: false,
                 hops: &[],
                 reports: &[],
+                note: &[],
             });
         }
         prop_assert!(controller.window().unwrap() > before, "{}: {:?}", name, controller.state());
@@ -221,6 +226,7 @@ proptest! {
                 application_limited: true,
                 hops: &[],
                 reports: &[],
+                note: &[],
             });
             prop_assert!(controller.window() <= before, "{name}");
         }

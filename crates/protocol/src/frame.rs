@@ -1,22 +1,26 @@
 //! What stands in a datagram. All numbers are big-endian.
 //!
 //! ```text
-//! every frame   kind u8 · way u8 · two of u8 or one of u16 · flow u32 · session u64        (16 bytes)
+//! every frame   kind u8 · way and when the next is due u8 · two of u8 or one of u16 · flow u32 · session u64        (16 bytes)
 //! data          [pace u16 (ms)] number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
 //! answer        [arrivals u8 · ranges u8] largest u64 · its arrival u64 (ns) · held u64 (ns)
 //!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · ranges × (from u32 · length u32)
-//!               arrivals × (from u16 · length u16 · age u32 (us))
+//!               arrivals × (from u16 · length u16 · age u32 (us)) · note, to the end, at most 64 bytes
 //! close         nothing more: the session has ended
 //! ```
-//! `way` is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
+//! The way is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
 //! Packets are counted modulo 2^32, those of each ECN field apart as in RFC 9000, section 19.3.2. A range of an answer starts `from` below the largest number and goes down for `length` numbers.
 //!
 //! Data whose pace is not 0 ask for an answer each so many milliseconds, and for the arrival of each packet since the last answer (as
 //! RFC 8888 has it): packets of consecutive numbers that arrived at once, from `from` below the largest number upwards, and how long before the answer.
+//!
+//! Above the lowest bit, data say when the sender's next packet is due: 1 at once, 1 more for each millisecond, 127 for 126 ms or more, 0 where
+//! it does not say. The note is what the receiver's half of a scheme has written ([`Note`]); most schemes have none.
 
 use std::ops::Range;
 
-use trialwise_units::Ecn;
+use trialwise_congestion::{NOTE_BYTES, Note};
+use trialwise_units::{Duration, Ecn};
 
 use crate::opening::{OPENING_BYTES, Opening};
 
@@ -27,8 +31,8 @@ pub const MAX_RANGES: usize = 32;
 /// Nor more runs of arrivals.
 pub const MAX_ARRIVALS: usize = 128;
 /// The longest answer.
-pub const MAX_ANSWER: usize = MAX_ANSWER_WITHOUT_ARRIVALS + ARRIVAL * MAX_ARRIVALS;
-/// The longest where no arrivals are listed.
+pub const MAX_ANSWER: usize = MAX_ANSWER_WITHOUT_ARRIVALS + ARRIVAL * MAX_ARRIVALS + NOTE_BYTES;
+/// The longest without arrivals and note.
 pub const MAX_ANSWER_WITHOUT_ARRIVALS: usize = COMMON + ANSWER_FACTS + RANGE * MAX_RANGES;
 /// A run of arrivals.
 pub const ARRIVAL: usize = 8;
@@ -37,6 +41,9 @@ const COMMON: usize = 16;
 /// What an answer says beside ranges, and a range.
 const ANSWER_FACTS: usize = 40;
 const RANGE: usize = 8;
+/// The latest time of the next packet that is said, and the unit, in nanoseconds.
+const LATEST_NEXT: u64 = 126;
+const NEXT_UNIT: u64 = 1_000_000;
 const DATA: u8 = 0xd1;
 const ANSWER: u8 = 0xa1;
 const CLOSE: u8 = 0xc1;
@@ -72,6 +79,8 @@ pub struct Data {
     pub pace: u16,
     /// What the first packet says to the other end.
     pub opening: Option<Opening>,
+    /// In how much time the sender's next packet is due, where it says so; on the wire whole milliseconds, rounded up, up to 126.
+    pub next: Option<Duration>,
 }
 
 /// Packets that have arrived, copies too, and those of each ECN field (RFC 9000, section 19.3.2); each modulo 2^32.
@@ -135,13 +144,19 @@ pub struct Answer {
     pub ranges: Vec<Range<u64>>,
     /// When each packet since the last answer arrived, in that order, where data ask for it.
     pub arrivals: Vec<Arrival>,
+    /// What the receiver's half of the scheme says.
+    pub note: Note,
 }
 
 impl Answer {
     /// Bytes of its frame.
     pub fn frame_length(&self) -> usize {
         let arrivals = self.arrivals.len().min(MAX_ARRIVALS);
-        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MAX_RANGES) + ARRIVAL * arrivals
+        COMMON
+            + ANSWER_FACTS
+            + RANGE * self.ranges.len().min(MAX_RANGES)
+            + ARRIVAL * arrivals
+            + self.note.len()
     }
 }
 
@@ -161,11 +176,11 @@ impl Frame {
     pub fn read(bytes: &[u8]) -> Option<(Name, Self)> {
         let mut reader = Reader(bytes);
         let [kind, way] = reader.take()?;
-        let way = if way == 0 { Way::Out } else { Way::Back };
+        let (way, next) = (if way & 1 == 0 { Way::Out } else { Way::Back }, time_until_next(way >> 1));
         let [first, second] = reader.take()?;
         let name = Name { flow: u32::from_be_bytes(reader.take()?), session: reader.word()? };
         let frame = match kind {
-            DATA => Self::Data(way, reader.data(way, u16::from_be_bytes([first, second]))?),
+            DATA => Self::Data(way, Data { next, ..reader.data(way, u16::from_be_bytes([first, second]))? }),
             ANSWER => Self::Answer(way, reader.answer(usize::from(first), usize::from(second))?),
             CLOSE => Self::Close,
             _ => return None,
@@ -176,6 +191,7 @@ impl Frame {
 
 /// Writes the header of a data frame at the front of `buffer`, and gives the length of the whole frame.
 pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
+    let way = way as u8 | next_of(data.next) << 1;
     let mut writer = Writer::begin(buffer, DATA, way, data.pace.to_be_bytes(), name);
     writer.put(&data.number.to_be_bytes());
     writer.put(&data.offset.to_be_bytes());
@@ -190,7 +206,7 @@ pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) ->
     let ranges = &answer.ranges[..answer.ranges.len().min(MAX_RANGES)];
     let arrivals = &answer.arrivals[..answer.arrivals.len().min(MAX_ARRIVALS)];
     let counts = [arrivals.len() as u8, ranges.len() as u8];
-    let mut writer = Writer::begin(buffer, ANSWER, way, counts, name);
+    let mut writer = Writer::begin(buffer, ANSWER, way as u8, counts, name);
     for word in [answer.largest, answer.arrival, answer.held] {
         writer.put(&word.to_be_bytes());
     }
@@ -212,12 +228,21 @@ pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) ->
         writer.put(&length.to_be_bytes());
         writer.put(&age.to_be_bytes());
     }
+    writer.put(&answer.note);
     writer.length
 }
 
 /// Writes the end of a session, and gives its length.
 pub fn write_close(buffer: &mut [u8], name: Name) -> usize {
-    Writer::begin(buffer, CLOSE, Way::Out, [0; 2], name).length
+    Writer::begin(buffer, CLOSE, Way::Out as u8, [0; 2], name).length
+}
+
+fn next_of(next: Option<Duration>) -> u8 {
+    next.map_or(0, |span| span.nanoseconds().div_ceil(NEXT_UNIT).min(LATEST_NEXT) as u8 + 1)
+}
+
+fn time_until_next(said: u8) -> Option<Duration> {
+    Some(Duration::from_nanoseconds(NEXT_UNIT * u64::from(said.checked_sub(1)?)))
 }
 
 struct Writer<'a> {
@@ -226,9 +251,9 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn begin(buffer: &'a mut [u8], kind: u8, way: Way, counts: [u8; 2], name: Name) -> Self {
+    fn begin(buffer: &'a mut [u8], kind: u8, way: u8, counts: [u8; 2], name: Name) -> Self {
         let mut writer = Self { buffer, length: 0 };
-        writer.put(&[kind, way as u8]);
+        writer.put(&[kind, way]);
         writer.put(&counts);
         writer.put(&name.flow.to_be_bytes());
         writer.put(&name.session.to_be_bytes());
@@ -268,7 +293,7 @@ impl Reader<'_> {
         let opening = if opens { Some(Opening::from_bytes(&self.take::<OPENING_BYTES>()?)?) } else { None };
         let length = self.0.len() as u64;
         offset.checked_add(length)?;
-        (number < u64::MAX).then_some(Data { number, offset, length, pace, opening })
+        (number < u64::MAX).then_some(Data { number, offset, length, pace, opening, next: None })
     }
 
     fn answer(&mut self, arrivals: usize, ranges: usize) -> Option<Answer> {
@@ -284,6 +309,7 @@ impl Reader<'_> {
             },
             ranges: Vec::with_capacity(ranges),
             arrivals: Vec::with_capacity(arrivals),
+            note: Note::EMPTY,
         };
         for _ in 0..ranges {
             let below = u64::from(self.half()?);
@@ -296,6 +322,7 @@ impl Reader<'_> {
             let numbers = start..start.checked_add(u64::from(self.quarter()?))?;
             answer.arrivals.push(Arrival { numbers, age: self.half()? });
         }
+        answer.note = Note::new(self.0)?;
         Some(answer)
     }
 }
@@ -319,17 +346,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool) {
+        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool, next in 0_u8..128) {
             let way = if back { Way::Back } else { Way::Out };
             let opening = (offset == 0 && !back).then(opening);
-            let data = Data { number, offset, length, pace, opening };
+            let data = Data { number, offset, length, pace, opening, next: time_until_next(next) };
             let mut buffer = [0; 1500];
             let written = write_data(&mut buffer, NAME, way, &data);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Data(way, data))));
         }
 
         #[test]
-        fn answers_are_read_as_written(words: [u32; 6], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40), ages in prop::collection::vec((1_u64..9, any::<u32>()), 0..140)) {
+        fn answers_are_read_as_written(words: [u32; 6], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40), ages in prop::collection::vec((1_u64..9, any::<u32>()), 0..140), note in prop::collection::vec(any::<u8>(), 0..=NOTE_BYTES)) {
             let mut end = 10_000;
             let mut ranges = Vec::new();
             for (gap, length) in steps {
@@ -340,7 +367,8 @@ mod tests {
             let [.., all, ect0, ect1, marked] = words;
             let packets = PacketCounts { all, ect0, ect1, marked };
             let arrivals = ages.into_iter().map(|(length, age)| Arrival { numbers: 9_000..9_000 + length, age }).collect();
-            let mut answer = Answer { largest: 9_999, arrival, held, packets, ranges, arrivals };
+            let note = Note::new(&note).unwrap();
+            let mut answer = Answer { largest: 9_999, arrival, held, packets, ranges, arrivals, note };
             let mut buffer = [0; MAX_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
             prop_assert_eq!(written, answer.frame_length());
@@ -378,9 +406,29 @@ mod tests {
     }
 
     #[test]
+    fn when_the_next_is_due_is_rounded_up() {
+        let read = |microseconds| time_until_next(next_of(Some(Duration::from_microseconds(microseconds))));
+        for (said, milliseconds) in
+            [(0, 0), (1, 1), (20_000, 20), (20_001, 21), (126_000, 126), (1 << 40, 126)]
+        {
+            assert_eq!(read(said), Some(Duration::from_milliseconds(milliseconds)), "{said}");
+        }
+        assert_eq!(time_until_next(next_of(None)), None);
+    }
+
+    #[test]
+    fn a_note_that_is_too_long_is_none() {
+        let answer = Answer { largest: 3, note: Note::new(&[7; NOTE_BYTES]).unwrap(), ..Answer::default() };
+        let mut buffer = [0; MAX_ANSWER + 1];
+        let written = write_answer(&mut buffer, NAME, Way::Out, &answer);
+        assert!(Frame::read(&buffer[..written]).is_some());
+        assert_eq!(Frame::read(&buffer[..=written]), None);
+    }
+
+    #[test]
     fn the_first_data_carry_the_opening() {
         let mut buffer = [0; 200];
-        let data = Data { number: 0, offset: 0, length: 5, pace: 0, opening: Some(opening()) };
+        let data = Data { number: 0, offset: 0, length: 5, pace: 0, opening: Some(opening()), next: None };
         let written = write_data(&mut buffer, NAME, Way::Out, &data);
         assert_eq!(written, DATA_HEADER + OPENING_BYTES + 5);
         assert_eq!(Frame::read(&buffer[..DATA_HEADER + 10]), None);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Feedback, Loss, PacketOutcome,
-    PacketReport, RateSample, Sent, Timeout,
+    Acknowledgement, Algorithm, AnyController, Context, Controller, Factory, Feedback, Loss, Note,
+    PacketOutcome, PacketReport, RateSample, Received, ReceiverHalf, Sent, Timeout,
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
@@ -98,7 +98,7 @@ impl Network {
             } else {
                 sender
             },
-            receiver: Receiver::default(),
+            receiver: Receiver::new(algorithm.receiver_half()),
             flying: BinaryHeap::new(),
             sent: 0,
             doomed: Vec::new(),
@@ -483,6 +483,10 @@ struct Told {
     lost: Vec<PacketReport>,
     lost_bytes: u64,
     samples: Vec<RateSample>,
+    /// Packets that each acknowledgement reports, and the note with it.
+    notes: Vec<(u32, Vec<u8>)>,
+    /// What its half at the receiver is told.
+    received: Vec<Received>,
 }
 
 /// Lets ten packets be in flight, and notes what it is told.
@@ -501,6 +505,7 @@ impl Controller for Listener {
         let mut told = self.0.lock().unwrap();
         told.arrived.extend_from_slice(acknowledgement.reports);
         told.samples.extend(acknowledgement.rate_sample);
+        told.notes.push((acknowledgement.packets, acknowledgement.note.to_vec()));
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -517,6 +522,40 @@ impl Controller for Listener {
 
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    fn next_departure(&self) -> Option<Duration> {
+        Some(MILLISECOND * 7)
+    }
+}
+
+/// Its half: says what has come and which tick of 15 ms it is, for five ticks.
+#[derive(Debug)]
+struct Counter(Arc<Mutex<Told>>, u8);
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("what was told")
+    }
+}
+
+impl ReceiverHalf for Counter {
+    fn on_data(&mut self, received: &Received) {
+        self.0.lock().unwrap().received.push(*received);
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        (self.1 < 5).then(|| Time::from_milliseconds(15) + MILLISECOND * 15 * u64::from(self.1))
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        assert_eq!(Some(now), self.next_timer());
+        self.1 += 1;
+    }
+
+    fn note(&self, now: Time) -> Note {
+        let count = self.0.lock().unwrap().received.len() as u8;
+        Note::new(&[count, self.1, now.milliseconds() as u8]).unwrap()
     }
 }
 
@@ -562,6 +601,44 @@ proptest! {
             prop_assert!(sample.in_flight_when_sent <= Bytes::new(12 * SEGMENT));
         }
     }
+}
+
+#[test]
+fn the_half_at_the_receiver_is_told_of_packets_and_tells_the_sender_at_its_own_times_too() {
+    let (network, told) = listening(CALM, 1);
+    let receiver = Receiver::new(Some(Box::new(Counter(Arc::clone(&told), 0))));
+    let mut network = Network { receiver, ..network };
+    network.sender.write(2 * SEGMENT - 64);
+    network.run_until(Time::from_milliseconds(1_000));
+    let told = told.lock().unwrap();
+    let received = |number, bytes, next| Received {
+        number,
+        arrival: Time::ZERO,
+        bytes: Bytes::new(bytes),
+        ecn: Ecn::Capable0,
+        next,
+    };
+    // After the last packet the application has nothing more.
+    assert_eq!(told.received, [received(0, SEGMENT - 64, Some(MILLISECOND * 7)), received(1, SEGMENT, None)]);
+    let note = |packets, count, tick, milliseconds| (packets, vec![count, tick, milliseconds]);
+    let ticks = (1..=5).map(|tick| note(0, 2, tick, 15 * tick));
+    assert_eq!(told.notes, [note(1, 1, 0, 0), note(1, 2, 0, 0)].into_iter().chain(ticks).collect::<Vec<_>>());
+    assert_eq!((network.sender.acknowledged(), network.sender.counters().timeouts), (2 * SEGMENT - 64, 0));
+}
+
+#[test]
+fn an_answer_without_news_says_nothing_but_its_note() {
+    let (mut network, told) = listening(CALM, 1);
+    network.sender.write(SEGMENT - 64);
+    network.transmit();
+    let note = Note::new(&[9]).unwrap();
+    let answer = |largest, note| Answer { largest, note, ..Answer::default() };
+    let at = Time::from_milliseconds(30);
+    for (largest, note) in [(0, Note::EMPTY), (0, note), (7, note)] {
+        network.sender.on_answer(at, at, &answer(largest, note));
+    }
+    assert_eq!(told.lock().unwrap().notes, [(0, vec![9])]);
+    assert_eq!((network.sender.in_flight(), network.sender.round_trip().latest()), (SEGMENT - 64, None));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use trialwise_units::Ecn;
+use trialwise_congestion::{NOTE_BYTES, Note, Received, ReceiverHalf};
+use trialwise_units::{Bytes, Ecn, Time};
 
 use crate::frame::{
     ARRIVAL, Answer, Arrival, DATA_HEADER, Data, MAX_ANSWER_WITHOUT_ARRIVALS, MAX_ARRIVALS, MAX_RANGES,
@@ -15,8 +16,8 @@ const SLOWEST: u16 = 1000;
 
 /// What has arrived. Whoever reads the socket asks for an answer when it has read a batch, so that at low rates each packet is
 /// acknowledged at once, and at high ones many together; and when [`Self::next_answer`] says so, where data ask for answers at
-/// a pace of their own.
-#[derive(Clone, Debug, Default)]
+/// a pace of their own, or a timer of the scheme's half is due.
+#[derive(Debug, Default)]
 pub struct Receiver {
     numbers: RangeSet,
     stream: RangeSet,
@@ -31,9 +32,28 @@ pub struct Receiver {
     arrivals: Vec<(Range<u64>, u64)>,
     /// The longest payload: the path carries answers of that length.
     longest: u64,
+    half: Option<Box<dyn ReceiverHalf>>,
+    /// The nanosecond of our clock that is the half's 0.
+    origin: Option<u64>,
 }
 
 impl Receiver {
+    /// The receiver of a scheme with this half, where it has one.
+    pub fn new(half: Option<Box<dyn ReceiverHalf>>) -> Self {
+        Self { half, ..Self::default() }
+    }
+
+    /// The opening has said which scheme it is; packets that came before it are unknown to the half.
+    #[must_use]
+    pub fn with_half_of(self, other: Self) -> Self {
+        Self { half: other.half, ..self }
+    }
+
+    /// Whether it runs the half of a scheme.
+    pub fn has_half(&self) -> bool {
+        self.half.is_some()
+    }
+
     /// A packet has arrived at this nanosecond of our clock, with this ECN field.
     pub fn on_data(&mut self, arrival: u64, data: &Data, ecn: Ecn) {
         self.packets.add(ecn);
@@ -46,6 +66,15 @@ impl Receiver {
         if self.largest.is_none_or(|(largest, _)| data.number > largest) {
             self.largest = Some((data.number, arrival));
         }
+        self.tell_half(arrival, data, ecn);
+    }
+
+    fn tell_half(&mut self, arrival: u64, data: &Data, ecn: Ecn) {
+        let Some(half) = &mut self.half else { return };
+        let origin = *self.origin.get_or_insert(arrival);
+        let arrival = Time::from_nanoseconds(arrival.saturating_sub(origin));
+        let Data { number, length, next, .. } = *data;
+        half.on_data(&Received { number, arrival, bytes: Bytes::new(length), ecn, next });
     }
 
     fn list(&mut self, arrival: u64, data: &Data) {
@@ -65,20 +94,24 @@ impl Receiver {
 
     /// Whether an answer that the path carries lists no more arrivals.
     fn is_full(&self) -> bool {
-        let room =
-            (self.longest as usize + DATA_HEADER).saturating_sub(MAX_ANSWER_WITHOUT_ARRIVALS) / ARRIVAL;
+        let note = if self.has_half() { NOTE_BYTES } else { 0 };
+        let facts = MAX_ANSWER_WITHOUT_ARRIVALS + note;
+        let room = (self.longest as usize + DATA_HEADER).saturating_sub(facts) / ARRIVAL;
         self.arrivals.len() >= room.min(MAX_ARRIVALS)
     }
 
-    /// When to ask for an answer, in nanoseconds of our clock; none where nothing has arrived since the last.
+    /// When to ask for an answer, in nanoseconds of our clock; none where nothing has happened since the last.
     pub fn next_answer(&self) -> Option<u64> {
         let waits = self.pace > 0 && !self.is_full();
-        self.is_due
-            .then(|| self.answered.filter(|_| waits).map_or(0, |answered| answered.saturating_add(self.pace)))
+        let acknowledgement = self.is_due.then(|| {
+            self.answered.filter(|_| waits).map_or(0, |answered| answered.saturating_add(self.pace))
+        });
+        acknowledgement.into_iter().chain(self.next_timer()).min()
     }
 
     /// What to tell the sender at this nanosecond of our clock, if it is time and anything has arrived since the last answer.
     pub fn answer(&mut self, now: u64) -> Option<Answer> {
+        self.run_half(now);
         self.next_answer().filter(|time| *time <= now)?;
         let (largest, arrival) = self.largest?;
         self.is_due = false;
@@ -88,7 +121,28 @@ impl Receiver {
         let age = |then| u32::try_from((arrival + held).saturating_sub(then) / 1000).unwrap_or(u32::MAX);
         let listed = self.arrivals.drain(..);
         let arrivals = listed.map(|(numbers, then)| Arrival { numbers, age: age(then) }).collect();
-        Some(Answer { largest, arrival, held, packets: self.packets, ranges, arrivals })
+        Some(Answer { largest, arrival, held, packets: self.packets, ranges, arrivals, note: self.note(now) })
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        let timer = self.half.as_ref()?.next_timer()?;
+        Some(self.origin?.saturating_add(timer.picoseconds().div_ceil(1000)))
+    }
+
+    /// Does what a timer of the half calls for, which is worth an answer.
+    fn run_half(&mut self, now: u64) {
+        if self.next_timer().is_some_and(|timer| timer <= now)
+            && let (Some(half), Some(origin)) = (&mut self.half, self.origin)
+        {
+            half.on_timer(Time::from_nanoseconds(now - origin));
+            self.is_due = true;
+            self.answered = None;
+        }
+    }
+
+    fn note(&self, now: u64) -> Note {
+        let since = |origin| Time::from_nanoseconds(now.saturating_sub(origin));
+        self.half.as_ref().zip(self.origin).map_or(Note::EMPTY, |(half, origin)| half.note(since(origin)))
     }
 
     /// The bytes that have arrived without a gap.
@@ -102,7 +156,7 @@ mod tests {
     use super::*;
 
     fn data(number: u64, offset: u64) -> Data {
-        Data { number, offset, length: 100, pace: 0, opening: None }
+        Data { number, offset, length: 100, pace: 0, opening: None, next: None }
     }
 
     /// A full packet that asks for an answer each 50 ms.
@@ -132,6 +186,7 @@ mod tests {
             packets: PacketCounts { all: 5, ect0: 1, ect1: 2, marked: 1 },
             ranges,
             arrivals: Vec::new(),
+            note: Note::EMPTY,
         };
         assert_eq!(receiver.answer(15), Some(answer));
         assert_eq!(receiver.answer(16), None);

@@ -7,6 +7,7 @@ use trialwise_units::{Bytes, Duration, Ecn, Seed, Time};
 
 use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
+use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
 
 /// Bytes of a UDP header (RFC 768).
@@ -122,6 +123,11 @@ impl Scheme {
         let sender =
             if self.factory.feedback() == Feedback::Packets { sender.reporting_packets() } else { sender };
         Ok(if self.manner.spreads_window { sender.spreading_windows() } else { sender })
+    }
+
+    /// What acknowledges its packets, with the scheme's half at the receiver.
+    pub fn receiver(&self) -> Receiver {
+        Receiver::new(self.factory.receiver_half())
     }
 
     fn controller(&self, now: Time, seed: Seed) -> Result<AnyController, SchemeError> {

@@ -55,13 +55,15 @@ pub struct Departure {
     pub length: u64,
     /// See [`Data::pace`].
     pub pace: u16,
+    /// In how much time the next one is due, where the controller says so.
+    pub next: Option<Duration>,
 }
 
 impl Departure {
     /// As it stands in a frame.
     pub const fn data(&self, opening: Option<Opening>) -> Data {
-        let Self { number, offset, length, pace } = *self;
-        Data { number, offset, length, pace, opening }
+        let Self { number, offset, length, pace, next } = *self;
+        Data { number, offset, length, pace, opening, next }
     }
 }
 
@@ -362,7 +364,8 @@ impl Sender {
         let is_application_limited = self.note_application_limit();
         self.packets.push_back(Packet { payload, departed, is_application_limited, is_gone: false });
         let pace = u16::try_from(self.pace.milliseconds()).unwrap_or(u16::MAX);
-        Departure { number, offset, length, pace }
+        let next = self.controller.next_departure().filter(|_| self.has_payload());
+        Departure { number, offset, length, pace, next }
     }
 
     /// Whether the application holds the flow back, which what is delivered from now on shows.
@@ -408,6 +411,9 @@ impl Sender {
         let arrived = self.take_arrived(now, answer);
         let counted = self.count(answer.packets);
         if arrived.packets == 0 && counted.marked == 0 {
+            if !answer.note.is_empty() {
+                self.report(now, &arrived, None, None, counted, &answer.note);
+            }
             return;
         }
         self.expiries = 0;
@@ -427,7 +433,7 @@ impl Sender {
             self.reports.date(number..number + 1, |sent| Some(sent + delay));
         }
         self.date(arrival, answer);
-        self.report(now, &arrived, rtt, one_way_delay, counted);
+        self.report(now, &arrived, rtt, one_way_delay, counted, &answer.note);
         if self.in_flight == 0 && !self.has_payload() {
             self.idle_since = Some(now);
         }
@@ -514,6 +520,7 @@ impl Sender {
         rtt: Option<Duration>,
         one_way_delay: Option<Duration>,
         counted: PacketCounts,
+        note: &[u8],
     ) {
         self.delivered += arrived.payload;
         let newest = arrived.newest.as_ref();
@@ -536,6 +543,7 @@ impl Sender {
             application_limited: newest.is_some_and(|(_, packet)| packet.is_application_limited),
             hops: &[],
             reports: self.reports.of_arrivals(),
+            note,
         });
     }
 

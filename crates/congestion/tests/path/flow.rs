@@ -201,6 +201,7 @@ impl Flow {
             application_limited: reply.header.application_limited,
             hops: &[],
             reports: self.log.arrivals(),
+            note: &[],
         });
     }
 

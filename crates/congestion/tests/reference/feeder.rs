@@ -57,6 +57,7 @@ impl Feeder {
             application_limited: false,
             hops: &[],
             reports: &[],
+            note: &[],
         }
     }
 

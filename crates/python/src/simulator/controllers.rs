@@ -22,7 +22,7 @@ fn network_parameters() -> Vec<&'static str> {
 #[entry]
 #[pyfunction]
 fn simulation_controllers() -> Vec<&'static str> {
-    Algorithm::names()
+    Algorithm::in_fabrics()
 }
 
 /// A controller: its names, what it does, and its settings with what each takes.

@@ -223,6 +223,7 @@ impl Network<'_> {
             application_limited: !flow.has_data(),
             hops: self.packets.records(packet),
             reports: transport.log.as_ref().map_or(&[], |log| log.arrivals()),
+            note: &[],
         });
         if newly > 0 {
             transport.repetition = 0;

@@ -49,9 +49,9 @@ impl Connection {
             opener: scheme.sender(now, true, seed.named("opener"))?,
             seed,
             application: Application::new(job.supply, now, scheme.segment()),
+            returned: scheme.receiver(),
+            arrived: scheme.receiver(),
             scheme,
-            returned: Receiver::default(),
-            arrived: Receiver::default(),
             answerer: None,
             is_over: false,
         })

@@ -39,8 +39,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(name: Name, way: Way, to: Option<SocketAddr>, outgoing: Option<Outgoing>) -> Self {
-        Self { name, way, to, outgoing, receiver: Receiver::default() }
+    /// The end that opens it, at a socket with one peer.
+    pub(super) fn opening(name: Name, outgoing: Outgoing, receiver: Receiver) -> Self {
+        Self { name, way: Way::Out, to: None, outgoing: Some(outgoing), receiver }
+    }
+
+    /// The other end, which does not know yet what it is to do.
+    pub(super) fn opened(name: Name, to: SocketAddr) -> Self {
+        Self { name, way: Way::Back, to: Some(to), outgoing: None, receiver: Receiver::default() }
+    }
+
+    /// It is known now whose packets come: those of the scheme with this receiver.
+    pub(super) fn receive_as(&mut self, receiver: Receiver) {
+        self.receiver = std::mem::take(&mut self.receiver).with_half_of(receiver);
     }
 
     /// Bytes that have come without a gap.

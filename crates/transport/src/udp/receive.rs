@@ -115,13 +115,14 @@ impl Receiver {
                     return;
                 }
                 let Some(peer) = find(peers, key, &frame, now) else { return };
-                peer.connection.on_frame(*clock, now, &frame, &arrived);
                 peer.heard = now;
-                if let Frame::Data(_, data) = &frame
-                    && peer.serve(key, data, now)
+                if let Frame::Data(_, Data { opening: Some(opening), .. }) = &frame
+                    && peer.open(opening, key, now)
                 {
                     answering.insert(key);
                 }
+                peer.connection.on_frame(*clock, now, &frame, &arrived);
+                peer.serve();
                 if !arrived.is_last && joined.last() != Some(&key) {
                     joined.push(key);
                 }
@@ -193,38 +194,54 @@ impl Receiver {
 /// The connection of a frame; data make one where there is none.
 fn find<'a>(peers: &'a mut HashMap<Key, Peer>, key: Key, frame: &Frame, now: Time) -> Option<&'a mut Peer> {
     if matches!(frame, Frame::Data(Way::Out, _)) {
-        let make = || Peer {
-            connection: Connection::new(key.1, Way::Back, Some(key.0), None),
-            task: None,
-            heard: now,
-        };
+        let make = || Peer { connection: Connection::opened(key.1, key.0), task: None, heard: now };
         return Some(peers.entry(key).or_insert_with(make));
     }
     peers.get_mut(&key)
 }
 
 impl Peer {
-    /// Does the task of the connection as far as data have come; whether this end sends something back.
-    fn serve(&mut self, key: Key, data: &Data, now: Time) -> bool {
-        if let Some(opening) = data.opening.filter(|_| self.task.is_none()) {
+    /// Takes what the first opening says; whether this end sends something back.
+    fn open(&mut self, opening: &Opening, key: Key, now: Time) -> bool {
+        if self.task.is_none() {
             self.task = Some(opening.task);
-            if matches!(opening.task, Task::Answer { .. }) {
-                match outgoing(&opening, key, now) {
-                    Ok(outgoing) => self.connection.outgoing = Some(outgoing),
-                    Err(error) => complain(&format!("cannot answer {}: {error}", key.0)),
-                }
+            let answers = matches!(opening.task, Task::Answer { .. });
+            // An end that only takes can do without a scheme that it does not know.
+            if let Err(error) = self.take_part(opening, answers, key, now)
+                && answers
+            {
+                complain(&format!("cannot answer {}: {error}", key.0));
             }
         }
+        self.connection.outgoing.is_some()
+    }
+
+    fn take_part(
+        &mut self,
+        opening: &Opening,
+        answers: bool,
+        key: Key,
+        now: Time,
+    ) -> Result<(), SchemeError> {
+        let mtu = opening.mtu.clamp(576, 1500);
+        let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), Marking::Declared)?;
+        self.connection.receive_as(scheme.receiver());
+        if answers {
+            self.connection.outgoing = Some(outgoing(&scheme, key, now)?);
+        }
+        Ok(())
+    }
+
+    /// Does the task of the connection as far as data have come.
+    fn serve(&mut self) {
         let received = self.connection.received();
-        let (Some(task), Some(outgoing)) = (self.task, &mut self.connection.outgoing) else { return false };
-        outgoing.sender.write(task.owed(received));
-        true
+        if let (Some(task), Some(outgoing)) = (self.task, &mut self.connection.outgoing) {
+            outgoing.sender.write(task.owed(received));
+        }
     }
 }
 
-fn outgoing(opening: &Opening, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
-    let mtu = opening.mtu.clamp(576, 1500);
-    let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), Marking::Declared)?;
+fn outgoing(scheme: &Scheme, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let seed = Seed::new(key.1.session).named("answerer").numbered(u64::from(key.1.flow));
     Ok(Outgoing {
         sender: scheme.sender(now, false, seed)?,

@@ -16,9 +16,9 @@ use crate::udp::outbox::Outbox;
 use crate::udp::socket::{EcnField, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 use trialwise_protocol::application::Application;
-use trialwise_protocol::frame::{Frame, Name, Way, write_close};
+use trialwise_protocol::frame::{Frame, Name, write_close};
 use trialwise_protocol::load::Job;
-use trialwise_protocol::opening::Opening;
+use trialwise_protocol::opening::{NAME_BYTES, Opening};
 use trialwise_protocol::report::{Ending, Sample, Totals};
 use trialwise_protocol::scheme::{Scheme, SchemeError};
 
@@ -61,6 +61,7 @@ pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
         Scheme::named(&settings.congestion, settings.mtu, ip_version(&settings.peer), settings.marking)
             .map_err(usage)?;
     scheme.sender(Time::ZERO, true, Seed::new(0)).map_err(usage)?;
+    check_name(&settings.congestion, &scheme)?;
     let clock = Clock::start();
     let jobs = VecDeque::from(settings.load.jobs());
     let totals = Totals::of_udp(jobs.len());
@@ -84,6 +85,16 @@ pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
     };
     let result = sender.run();
     sender.end(result)
+}
+
+/// An end that runs the scheme's half is told which.
+fn check_name(congestion: &str, scheme: &Scheme) -> Result<(), Error> {
+    if scheme.receiver().has_half() && congestion.len() > NAME_BYTES {
+        return Err(Error::Usage(format!(
+            "--congestion {congestion}: the receiver, which takes part in it, can be told {NAME_BYTES} bytes at most"
+        )));
+    }
+    Ok(())
 }
 
 /// A number that no other sender has at the same time from the same address and port.
@@ -139,7 +150,7 @@ impl Sender<'_> {
         let name = Name { session: self.session, flow: job.flow as u32 };
         Ok(Flow {
             index: job.flow,
-            connection: Connection::new(name, Way::Out, None, Some(outgoing)),
+            connection: Connection::opening(name, outgoing, self.scheme.receiver()),
             application: Application::new(job.supply, now, self.scheme.segment()),
             heard: now,
         })
