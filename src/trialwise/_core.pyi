@@ -101,6 +101,7 @@ def simulate_path(
     mtu: int = 1500,
     interval: float = 0.01,
     cancelled: Callable[[], bool] | None = None,
+    flow_delays: Sequence[tuple[int, float]] = ...,
 ) -> PathSimulation: ...
 
 @final

@@ -173,6 +173,7 @@ class Path:
         mtu: int = 1500,
         log: str | os.PathLike[str] | None = None,
         bound: float | None = None,
+        flow_delays: Sequence[tuple[int, float]] = ...,
     ) -> Self: ...
     def prefix(self, end: str) -> list[bytes]: ...
     @staticmethod

@@ -112,6 +112,28 @@ def test_flows_start_one_after_the_other_and_share(bench: Bench):
     assert 0.5 < found["path:fairness"] <= 1
 
 
+def test_a_flow_that_is_further_away_has_a_longer_way_both_ways(bench: Bench):
+    """Of the same path, each packet of the second flow takes 30 ms more, and each of its acknowledgements too."""
+    trial = 'flows = [{ scheme = "plain-cubic" }, { scheme = "plain-cubic", delay = "30ms" }]'
+    metrics = "".join(
+        f'[metrics.{quantity}{flow}]\nquantity = "{quantity}"\nflow = {flow}\n'
+        for quantity in ("delay", "queueing_delay")
+        for flow in (1, 2)
+    )
+    write_path_experiment(
+        bench, trial=trial, metrics=metrics, path='{ rate = "100Mbit/s", delay = "10ms" }'
+    ).run()
+    rows = packets(bench).filter(pl.col("event") == "delivered")
+    for direction in ("uplink", "downlink"):
+        way = rows.filter(pl.col("direction") == direction)
+        near, far = (way.filter(pl.col("flow") == flow)["delay"].min() for flow in (1, 2))
+        assert 0.010 <= near < 0.030
+        assert 0.040 <= far < 0.060
+    found = numbers(bench)
+    assert found["path:delay|flow:2"] - found["path:queueing_delay|flow:2"] == pytest.approx(40)
+    assert found["path:delay|flow:1"] - found["path:queueing_delay|flow:1"] == pytest.approx(10)
+
+
 def test_data_of_a_downlink_flow_come_back_over_the_downlink(bench: Bench):
     trial = 'flows = [{ scheme = "plain-cubic", direction = "downlink" }]'
     path = (

@@ -3,7 +3,7 @@
 use trialwise_link::{Ecn, Packet};
 use trialwise_units::{Bytes, Time};
 
-use crate::headers::{Kind, Shape, VNET, VnetHeader};
+use crate::headers::{Kind, Shape, VNET, VnetHeader, has_port};
 use crate::pool::Pool;
 
 /// One IP packet: a segment of a frame in a buffer of the pool. Whoever takes it out of a link releases it there.
@@ -43,6 +43,11 @@ impl Packet for Datagram {
 
     fn flow(&self) -> u64 {
         self.flow
+    }
+
+    /// Its flows are known by the port of either end.
+    fn is_of(&self, port: u16) -> bool {
+        has_port(self.flow, port)
     }
 }
 

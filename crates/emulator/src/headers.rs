@@ -180,6 +180,12 @@ fn flow(source: &[u8], destination: &[u8], ports: &[u8], protocol: u8) -> u64 {
     addresses << 48 | u64::from(protocol) << 32 | u64::from(higher) << 16 | u64::from(lower)
 }
 
+/// Whether either end of a flow, as [`flow`] has it, is at this port.
+pub(crate) fn has_port(flow: u64, port: u16) -> bool {
+    let port = u64::from(port);
+    flow & 0xffff == port || flow >> 16 & 0xffff == port
+}
+
 /// FNV-1a, mixed once more so that sums of hashes differ.
 fn hash(start: u64, bytes: &[u8]) -> u64 {
     let hash =
@@ -413,6 +419,8 @@ mod tests {
         assert_eq!(flow(&there) & 0xffff, *ports.iter().min().unwrap());
         assert_eq!(flow(&there) >> 16 & 0xffff, *ports.iter().max().unwrap());
         assert_eq!(flow(&there) >> 32 & 0xffff, u64::from(TCP));
+        assert!(ports.iter().all(|port| has_port(flow(&there), u16::try_from(*port).unwrap())));
+        assert!(!has_port(flow(&there), 6));
         let before = flow(&there);
         there[21] ^= 1;
         assert_ne!(before, flow(&there));

@@ -42,6 +42,11 @@ pub trait Packet: Send + 'static {
     fn flow(&self) -> u64 {
         0
     }
+
+    /// Whether the packet belongs to the flow that the path's user knows by this number, such as a port.
+    fn is_of(&self, flow: u16) -> bool {
+        self.flow() == u64::from(flow)
+    }
 }
 
 /// Marks the packet instead of dropping it, when it is ECN-capable: whether it now carries CE. A queue of RFC 3168 takes ECT(0) and

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use trialwise_link::log::{Columns, read_columns};
 use trialwise_link::{ByteConvention, LinkSpec, Packet, RateSpec, Trace};
 use trialwise_python_macros::entry;
-use trialwise_units::{Bytes, Seed, Time};
+use trialwise_units::{Bytes, Duration, Seed, Time};
 
 use crate::border::simulated;
 
@@ -222,6 +222,21 @@ pub(crate) fn link_of(groups: &[Vec<(String, String)>], directory: &Path) -> PyR
         elements.extend(LinkSpec::from_pairs(pairs, &read).map_err(refused)?.elements);
     }
     Ok(LinkSpec { elements })
+}
+
+/// The numbers of flows, each with the seconds by which it is further away, each way.
+pub(crate) type FlowDelays = Vec<(u16, f64)>;
+
+/// Both ways of a path on which some flows are further away than others: their packets meet the delay outside of all else.
+pub(crate) fn further_away(
+    [forward, backward]: [LinkSpec; 2],
+    delays: &FlowDelays,
+) -> PyResult<[LinkSpec; 2]> {
+    let delays: Vec<(u16, Duration)> = delays
+        .iter()
+        .map(|(flow, seconds)| Ok((*flow, simulated("flow_delays", *seconds)?)))
+        .collect::<PyResult<_>>()?;
+    Ok([forward.with_flow_delays(&delays, false), backward.with_flow_delays(&delays, true)])
 }
 
 /// A packet log by columns: the values of each record at one index.

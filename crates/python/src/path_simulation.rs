@@ -18,7 +18,7 @@ use trialwise_simulator::path::{Direction, PathError, PathFlow, PathOutcome, Sim
 use trialwise_units::{Duration, Seed, Time};
 
 use crate::border::simulated;
-use crate::link::{PacketColumns, link_of};
+use crate::link::{FlowDelays, PacketColumns, further_away, link_of};
 use crate::python_controller::{Failure, PythonFactory};
 
 type Groups = Vec<Vec<(String, String)>>;
@@ -68,6 +68,8 @@ struct PathSimulation {
 ///     Seconds between samples of each connection in the reports.
 /// cancelled
 ///     Asked now and then, without arguments, whether to break off.
+/// flow_delays
+///     Of flows that are further away: the place of each, from 0, and its seconds, which are added each way.
 ///
 /// Raises
 /// ------
@@ -79,7 +81,7 @@ struct PathSimulation {
 ///     What a congestion control in Python raised.
 #[entry]
 #[pyfunction]
-#[pyo3(signature = (uplink, downlink, flows, *, directory, seed, mtu=1500, interval=0.01, cancelled=None))]
+#[pyo3(signature = (uplink, downlink, flows, *, directory, seed, mtu=1500, interval=0.01, cancelled=None, flow_delays=Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a path")]
 fn simulate_path(
     python: Python<'_>,
@@ -91,13 +93,17 @@ fn simulate_path(
     mtu: u16,
     interval: f64,
     cancelled: Option<Py<PyAny>>,
+    flow_delays: FlowDelays,
 ) -> PyResult<PathSimulation> {
     let failure = Arc::new(Failure::default());
     let flows: Vec<PathFlow> =
         flows.into_iter().map(|flow| flow_of(flow, mtu, &failure)).collect::<PyResult<_>>()?;
+    let links =
+        || further_away([link_of(&uplink, &directory)?, link_of(&downlink, &directory)?], &flow_delays);
+    let [forward, backward] = links().map_err(|error| refused(&error.value(python)))?;
     let path = SimulatedPath {
-        forward: link_of(&uplink, &directory).map_err(|error| refused(&error.value(python)))?,
-        backward: link_of(&downlink, &directory).map_err(|error| refused(&error.value(python)))?,
+        forward,
+        backward,
         seed: Seed::new(seed),
         interval: Some(simulated("interval", interval)?).filter(|interval| *interval > Duration::ZERO),
     };

@@ -12,6 +12,7 @@ from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import made_of
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import Problems
+from trialwise.experiment.quantity import seconds
 
 _MAX_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:")
@@ -96,5 +97,12 @@ def _check_flows(flows: tuple[trials.PathFlow, ...], runtime: float, problems: P
                 "start it earlier, or make trial.runtime longer",
             )
             break
+    for flow in flows:
+        if not names_in(flow.delay):
+            try:
+                seconds(flow.delay)
+            except ValueError as error:
+                problems.add(("trial", "flows"), f"delay: {error}", 'write a time, as in delay = "20ms"')
+                break
     if len(flows) > _MAX_FLOWS:
         problems.add(("trial", "flows"), f"{len(flows)} flows; at most {_MAX_FLOWS} can be run")

@@ -369,6 +369,13 @@ class PathFlow(Section):
         default="",
         filled=True,
     )
+    delay: Text = key(
+        "0s",
+        "How much further away than the path both its ends are together, each way, so that its round trip is twice that longer.",
+        "20ms",
+        "{delay}",
+        filled=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

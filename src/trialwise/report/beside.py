@@ -21,6 +21,10 @@ class Words:
         self.analysis = analysis
         self.sheets = sheets
 
+    def answer(self) -> str:
+        """Return the answer to what the experiment asks, which every document begins with; empty for none."""
+        return ""
+
     def overview(self, *, full: bool) -> Iterable[Block]:  # noqa: ARG002 for subclasses
         """Return the first blocks of `trialwise analyze`, in brief or in full."""
         return ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trialwise.analysis.path.results import PathAnalysis
+from trialwise.analysis.path.results import Harm, HarmCell, PathAnalysis
 from trialwise.analysis.results import Analysis
 from trialwise.report.numbers import counted
 
@@ -26,6 +26,38 @@ def path_lead(path: PathAnalysis) -> str:
 
 def _way(uplink: str, downlink: str) -> str:
     return uplink if uplink == downlink else f"uplink {uplink}; downlink {downlink}"
+
+
+def harm_lead(harm: Harm) -> str:
+    """Say in one sentence who harms whom, metric by metric."""
+    metrics = dict.fromkeys(cell.metric for cell in harm.cells)
+    return "; ".join(
+        f"{metric}: {_harmed([cell for cell in harm.cells if cell.metric == metric])}" for metric in metrics
+    )
+
+
+def _harmed(cells: Sequence[HarmCell]) -> str:
+    """Group those that harm the same ones, and say what stays open."""
+    harmed: dict[str, list[str]] = {cell.other: [] for cell in cells}
+    for cell in cells:
+        if cell.verdict == "harms":
+            harmed[cell.other].append("itself" if cell.name == cell.other else cell.name)
+    everyone = len(dict.fromkeys(cell.name for cell in cells))
+    by_victims: dict[tuple[str, ...], list[str]] = {}
+    for other, names in harmed.items():
+        victims = ("all",) if len(names) == everyone > 1 else tuple(names)
+        by_victims.setdefault(victims, []).append(other)
+    said = [
+        f"{_listed(others)} {'harms' if len(others) == 1 else 'harm'} {_listed(victims)}"
+        for victims, others in by_victims.items()
+        if victims
+    ] or ["nobody is shown to harm another"]
+    unsure = sum(cell.verdict == "undecided" for cell in cells)
+    return ", ".join(said) + (f" ({unsure} of {len(cells)} undecided)" if unsure else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def invalid_sentences(analysis: Analysis) -> Iterator[str]:

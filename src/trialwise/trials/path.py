@@ -150,7 +150,9 @@ class _Execution:
         with contextlib.ExitStack() as attached:
             for name in sorted({plan.scheme.attach for plan in self.plans if plan.scheme.attach}):
                 attached.enter_context(_attached(name))
-            path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness, self.files)
+            path = open_path(
+                self.settings, self.request.seed, self.log, self.trial.lateness, self.files, self.plans
+            )
             try:
                 clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
             finally:

@@ -14,6 +14,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.quantity import seconds
 from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
@@ -34,13 +35,14 @@ NOWHERE: Mapping[str, Level] = {
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow ready to run: number (from 1), its definition, its scheme, its load, and its stop time (seconds)."""
+    """A flow ready to run: number (from 1), its definition, its scheme, its load, its stop time, and its own delay (seconds)."""
 
     number: int
     flow: PathFlow
     scheme: Scheme
     load: Load
     stop: float
+    delay: float
 
     @property
     def port(self) -> int:
@@ -69,7 +71,12 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
     trial = trial_of(experiment)
     folders = [experiment.folder / folder for folder in trial.scheme_folders]
     filled = (
-        dataclasses.replace(flow, scheme=fill(flow.scheme, values), load=fill(flow.load, values))
+        dataclasses.replace(
+            flow,
+            scheme=fill(flow.scheme, values),
+            load=fill(flow.load, values),
+            delay=fill(flow.delay, values),
+        )
         for flow in trial.flows
     )
     flows = {number: flow for number, flow in enumerate(filled, 1) if flow.scheme != NO_FLOW}
@@ -86,9 +93,19 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
             schemes[flow.scheme],
             parse_load(flow.load, experiment.folder),
             flow.stop or trial.runtime,
+            _delay(number, flow),
         )
         for number, flow in flows.items()
     ]
+
+
+def _delay(number: int, flow: PathFlow) -> float:
+    try:
+        return seconds(flow.delay)
+    except ValueError as error:
+        raise PlanError(
+            f"flow {number}: delay {flow.delay!r}: {error}", hint="write a time, as in 20ms"
+        ) from error
 
 
 def _scheme(name: str, home: Path, folders: Sequence[Path]) -> Scheme:
@@ -110,9 +127,14 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
 
 
 def open_path(
-    settings: PathSettings, seed: int, log: Path | None, lateness: float, files: HeldFiles
+    settings: PathSettings,
+    seed: int,
+    log: Path | None,
+    lateness: float,
+    files: HeldFiles,
+    plans: Sequence[FlowPlan] = (),
 ) -> _linux.Path:
-    """Open a path whose files are those held in `files`.
+    """Open a path whose files are those held in `files`; flows of `plans` with a delay of their own are further away.
 
     Raises
     ------
@@ -128,6 +150,7 @@ def open_path(
             mtu=settings.mtu,
             log=log,
             bound=lateness,
+            flow_delays=[(plan.port, plan.delay) for plan in plans if plan.delay],
         )
     except ValueError as error:
         raise PlanError(f"trial.path: {files.in_own_words(str(error))}") from error

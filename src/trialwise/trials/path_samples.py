@@ -161,7 +161,10 @@ class _Window:
         values = arrived.delay * 1e3
         if less_propagation:
             ways = np.array([describe(self.record.settings, way).base_delay * 1e3 for way in DIRECTIONS])
-            values = values - ways[arrived.direction]
+            own = np.zeros(1 + max(plan.number for plan in self.plans))
+            for plan in self.plans:
+                own[plan.number] = plan.delay * 1e3
+            values = values - ways[arrived.direction] - own[arrived.flow]
         order = np.argsort(arrived.time, kind="stable")
         return Samples(values[order], arrived.time[order])
 

@@ -87,7 +87,8 @@ def _computed(task: Task, cancel: int | None, files: HeldFiles) -> TrialOutcome:
         plans = flow_plans(task.experiment, dict(NOWHERE) | task.places)
         with contextlib.ExitStack() as lists:
             flows = [_flow(plan, settings, task.seed, lists) for plan in plans]
-            done = _simulate(settings, flows, task.seed, files, cancel)
+            delays = [(place, plan.delay) for place, plan in enumerate(plans) if plan.delay]
+            done = _simulate(settings, flows, task.seed, files, cancel, delays)
     except InterruptedError:
         return abandoned()
     except (TrialError, PlanError) as error:
@@ -185,6 +186,7 @@ def _simulate(
     seed: int,
     files: HeldFiles,
     cancel: int | None = None,
+    delays: Sequence[tuple[int, float]] = (),
 ) -> _core.PathSimulation:
     try:
         return _core.simulate_path(
@@ -195,6 +197,7 @@ def _simulate(
             seed=seed,
             mtu=settings.mtu,
             cancelled=None if cancel is None else lambda: readable(cancel, 0),
+            flow_delays=delays,
         )
     except _core.PathSimulationError as error:
         raise PlanError(f"trial.path: {files.in_own_words(str(error))}") from error

@@ -17,6 +17,7 @@ from trialwise.analysis.results import MetricAnalysis, TrialMetric
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.trials import PathTrial
+from trialwise.report.path_sentences import harm_lead
 
 FILE = """
 [experiment]
@@ -245,3 +246,28 @@ def test_the_interval_covers_the_harm(sizes: tuple[int, int], outliers: float) -
         assert found.high is not None
         covered += found.low <= 0.4 <= found.high
     assert covered / 600 > 0.923
+
+
+def judged(name: str, other: str, verdict: str, metric: str = "throughput") -> HarmCell:
+    return HarmCell(metric, name, other, "", "", (9, 9), (1.0, 1.0), 0.5, 0.4, 0.6, 0.01, verdict, 0, "")
+
+
+def lead(*cells: HarmCell) -> str:
+    return harm_lead(Harm("beside", (2,), 95.0, len(cells), "", cells))
+
+
+def test_the_first_sentence_says_who_harms_whom():
+    pairs = [(name, other) for name in "abc" for other in "abc"]
+    verdicts = dict.fromkeys(pairs, "harmless") | {
+        ("a", "b"): "harms",
+        ("a", "c"): "harms",
+        ("c", "c"): "harms",
+    }
+    assert (
+        lead(*(judged(*pair, verdicts[pair]) for pair in pairs))
+        == "throughput: b harms a, c harms a and itself"
+    )
+    assert lead(*(judged(*pair, "harms") for pair in pairs)) == "throughput: a, b and c harm all"
+    verdicts[("a", "b")] = verdicts[("a", "c")] = verdicts[("c", "c")] = "undecided"
+    found = lead(*(judged(*pair, verdicts[pair]) for pair in pairs), judged("a", "b", "harms", "delay"))
+    assert found == "throughput: nobody is shown to harm another (3 of 9 undecided); delay: b harms a"

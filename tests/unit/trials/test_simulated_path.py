@@ -362,3 +362,30 @@ def test_a_flow_that_gets_nothing_beside_another_is_a_result(tmp_path: Path) -> 
 def test_a_share_is_of_one_flow(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="share is of one flow"):
         experiment(tmp_path, 'scheme = "udp-cubic"', "[metrics.share]")
+
+
+def test_a_flow_that_is_further_away_takes_so_much_longer_each_way(tmp_path: Path) -> None:
+    """Packets of 1500 bytes take 1 ms at 12 Mbit/s: 29 ms on the path, and 30 more where that is the flow's own delay."""
+    fixed = 'scheme = "udp-fixed", load = "rate:1Mbit/s"'
+    flows = f'flows = [{{ {fixed} }}, {{ {fixed}, start = "5ms", delay = "OWN" }}]'
+    metrics = "[metrics.delay]\nflow = 2\n[metrics.queueing_delay]\nflow = 2\n"
+    smallest = {}
+    for own in ("0s", "30ms"):
+        outcome = execute(tmp_path, flows.replace("OWN", own), metrics)
+        assert outcome.status == "finished"
+        packets = packets_of(tmp_path, outcome)
+        data = packets.where(packets.delivered & (packets.direction == 0) & (packets.size == 1500))
+        smallest[own] = [round(float(data.where(data.flow == flow).delay.min()) * 1e3, 6) for flow in (1, 2)]
+        delay, queueing = (
+            outcome.samples[f"path:{name}|flow:2"].values for name in ("delay", "queueing_delay")
+        )
+        assert delay - queueing == pytest.approx(28 + (30 if own == "30ms" else 0))
+    assert smallest == {"0s": [29, 29], "30ms": [29, 59]}
+
+
+@pytest.mark.parametrize(
+    ("delay", "said"), [("fast", "delay: "), ("-3ms", "delay: "), ("{nothing}", "nothing")]
+)
+def test_a_delay_that_is_no_time_is_refused(tmp_path: Path, delay: str, said: str) -> None:
+    with pytest.raises(PlanError, match=said):
+        experiment(tmp_path, f'flows = [{{ scheme = "udp-cubic", delay = "{delay}" }}]')

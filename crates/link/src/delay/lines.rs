@@ -76,12 +76,51 @@ impl<P> ReorderingDelay<P> {
     }
 }
 
-impl<P: Packet> Stage<P> for ReorderingDelay<P> {
-    fn push(&mut self, now: Time, packet: P, _drops: &mut Drops<P>) {
-        let release = now + self.delay.at(now);
+impl<P: Packet> ReorderingDelay<P> {
+    fn hold(&mut self, release: Time, packet: P) {
         self.arrivals += 1;
         self.held.add(packet.size());
         self.heap.push(Reverse(Delayed { release, arrival: self.arrivals, packet }));
+    }
+}
+
+/// Delays the packets of some flows, each flow by a time of its own, and lets all others pass at once.
+#[derive(Debug)]
+pub(crate) struct FlowDelay<P> {
+    delays: Vec<(u16, Duration)>,
+    line: ReorderingDelay<P>,
+}
+
+impl<P> FlowDelay<P> {
+    /// An empty line; flows are told apart by [`Packet::is_of`].
+    pub(crate) fn new(delays: Vec<(u16, Duration)>) -> Self {
+        Self { delays, line: ReorderingDelay::new(Delay::fixed(Duration::ZERO)) }
+    }
+}
+
+impl<P: Packet> Stage<P> for FlowDelay<P> {
+    fn push(&mut self, now: Time, packet: P, _drops: &mut Drops<P>) {
+        let own = self.delays.iter().find(|(flow, _)| packet.is_of(*flow));
+        self.line.hold(now + own.map_or(Duration::ZERO, |(_, delay)| *delay), packet);
+    }
+
+    fn pop(&mut self, now: Time, drops: &mut Drops<P>) -> Option<(Time, P)> {
+        self.line.pop(now, drops)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.line.next_event()
+    }
+
+    fn held(&self) -> Tally {
+        self.line.held()
+    }
+}
+
+impl<P: Packet> Stage<P> for ReorderingDelay<P> {
+    fn push(&mut self, now: Time, packet: P, _drops: &mut Drops<P>) {
+        let release = now + self.delay.at(now);
+        self.hold(release, packet);
     }
 
     fn pop(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<(Time, P)> {

@@ -6,6 +6,7 @@ mod register;
 mod source;
 
 pub use batches::{BatchSpec, Batches};
+pub(crate) use lines::FlowDelay;
 pub use lines::{OrderedDelay, ReorderingDelay};
 pub use register::DelaySpec;
 pub use source::{Delay, Distribution};

@@ -3,7 +3,7 @@
 use trialwise_units::element::{ElementError, Kind, ReadFile, unknown};
 use trialwise_units::{Duration, Rate, Seed, Time};
 
-use crate::delay::{BatchSpec, DelaySpec};
+use crate::delay::{BatchSpec, DelaySpec, FlowDelay};
 use crate::error::SpecError;
 use crate::link::Link;
 use crate::loss::LossSpec;
@@ -40,6 +40,8 @@ pub enum ElementSpec {
     Delay(DelaySpec),
     /// Releases in batches.
     Batches(BatchSpec),
+    /// Delays the packets of single flows, each by a time of its own.
+    FlowDelay(Vec<(u16, Duration)>),
 }
 
 /// The elements of a one-way link in the order in which a packet meets them.
@@ -93,6 +95,17 @@ impl LinkSpec {
     #[must_use]
     pub fn reversed(mut self) -> Self {
         self.elements.reverse();
+        self
+    }
+
+    /// The same link with the flows of these numbers ([`Packet::is_of`]) so much further away: they meet the delay where they
+    /// enter, or, if `at_exit`, where they leave.
+    #[must_use]
+    pub fn with_flow_delays(mut self, delays: &[(u16, Duration)], at_exit: bool) -> Self {
+        if !delays.is_empty() {
+            let place = if at_exit { self.elements.len() } else { 0 };
+            self.elements.insert(place, ElementSpec::FlowDelay(delays.to_vec()));
+        }
         self
     }
 
@@ -170,7 +183,7 @@ fn bottleneck(
 }
 
 impl ElementSpec {
-    /// The key under which [`LinkSpec::from_pairs`] has it.
+    /// The key under which [`LinkSpec::from_pairs`] has it, which has no [`Self::FlowDelay`].
     fn name(&self) -> &'static str {
         match self {
             Self::Policer(_) => "policer",
@@ -179,6 +192,7 @@ impl ElementSpec {
             Self::Loss(_) => "loss",
             Self::Delay(_) => "delay",
             Self::Batches(_) => "batches",
+            Self::FlowDelay(_) => "flow-delay",
         }
     }
 
@@ -196,6 +210,7 @@ impl ElementSpec {
             Self::Loss(spec) => link.gate(name, spec.build(start, seed)),
             Self::Delay(spec) => link.stage(name, spec.build(start, seed)),
             Self::Batches(spec) => link.stage(name, spec.build(start)),
+            Self::FlowDelay(delays) => link.stage(name, FlowDelay::new(delays.clone())),
             Self::Bottleneck(rate, queue) => {
                 let server = rate.server(seed)?;
                 let seed = seed.named("queue");

@@ -323,6 +323,42 @@ fn a_link_is_built_in_the_order_of_its_elements() {
     assert_eq!(names, ["rate", "outage", "loss", "delay"]);
 }
 
+/// A packet of a flow.
+struct Of(u16);
+
+impl Packet for Of {
+    fn size(&self) -> Bytes {
+        Bytes::new(1500)
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+#[test]
+fn a_flow_may_be_further_away_than_the_others() {
+    let near = LinkSpec::from_pairs([("delay", "10ms")], &files).unwrap();
+    for at_exit in [false, true] {
+        let delays = [(7, Duration::from_milliseconds(5)), (8, Duration::from_milliseconds(1))];
+        let spec = near.clone().with_flow_delays(&delays, at_exit);
+        assert_eq!(
+            spec.base_delay(),
+            Duration::from_milliseconds(10),
+            "that of flows without one of their own"
+        );
+        let mut link = spec.build(Time::ZERO, Seed::new(1), None).unwrap();
+        for (time, flow) in [(0, 7), (0, 1), (1, 8), (2, 7)] {
+            link.push(Time::from_milliseconds(time), Of(flow));
+        }
+        let exits: Vec<Exit<Of>> = std::iter::from_fn(|| link.pop(Time::from_milliseconds(100))).collect();
+        let left: Vec<(u64, u16)> =
+            exits.iter().map(|exit| (exit.time.milliseconds(), exit.packet.0)).collect();
+        assert_eq!(left, [(10, 1), (12, 8), (15, 7), (17, 7)]);
+    }
+    assert_eq!(near.clone().with_flow_delays(&[], false), near);
+}
+
 /// The texts of a form that sets this key to something that nothing takes.
 fn nonsense(form: &Form, key: &str) -> String {
     let (name, rest) = form.example.split_once(':').unwrap_or(("", form.example));

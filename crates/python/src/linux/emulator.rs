@@ -19,7 +19,7 @@ use trialwise_python_macros::entry;
 use trialwise_units::{Duration, Rate, Seed};
 
 use crate::border::simulated;
-use crate::link::link_of;
+use crate::link::{FlowDelays, further_away, link_of};
 use crate::linux::span;
 
 type Groups = Vec<Vec<(String, String)>>;
@@ -103,7 +103,7 @@ struct Path {
 #[pymethods]
 impl Path {
     #[new]
-    #[pyo3(signature = (uplink, downlink, *, directory, seed, mtu=1500, log=None, bound=None))]
+    #[pyo3(signature = (uplink, downlink, *, directory, seed, mtu=1500, log=None, bound=None, flow_delays=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a path")]
     fn new(
         python: Python<'_>,
@@ -114,9 +114,12 @@ impl Path {
         mtu: u16,
         log: Option<PathBuf>,
         bound: Option<f64>,
+        flow_delays: FlowDelays,
     ) -> PyResult<Self> {
         let bound = lateness_bound(bound)?;
-        let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
+        let mut settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
+        [settings.forward, settings.backward] =
+            further_away([settings.forward, settings.backward], &flow_delays)?;
         let path = opened(python, &settings, log.as_deref(), emulator::Path::open)?;
         Ok(Self { path: Mutex::new(Some(path)), bound })
     }

@@ -77,7 +77,8 @@ def answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
         if counts["descriptive"] or counts["refusal"]
         else "good"
     )
-    text = f"{analysis.name}: {trials_text(analysis)}"
+    own = words_of(analysis).answer()
+    text = f"{analysis.name}: {f'{own}. ' if own else ''}{trials_text(analysis)}"
     return Verdict(outcome, (f"{text}; {', '.join(told)}." if told else f"{text}.",))
 
 

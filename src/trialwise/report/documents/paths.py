@@ -12,7 +12,7 @@ from trialwise.report.figures.path_harm import harm_figures
 from trialwise.report.figures.paths import MAX_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.notes import Note as MethodNote
 from trialwise.report.notes import path_notes
-from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_sentences import harm_lead, invalid_sentences, path_lead
 from trialwise.report.path_tables import harm_tables, path_overview, path_paper_tables, path_tables
 
 
@@ -26,6 +26,10 @@ class PathWords(Words):
     @property
     def _board(self) -> PathBoard:
         return PathBoard(self.analysis, self._path, self.sheets)
+
+    def answer(self) -> str:
+        """Say who harms whom, if flows ran alone and beside others."""
+        return harm_lead(self._path.harm) if self._path.harm else ""
 
     def overview(self, *, full: bool) -> Iterator[Block]:
         """Yield what ran and the medians of each treatment; in full, the results of every flow."""
