@@ -406,7 +406,7 @@ def test_the_lock_is_of_the_directory_and_not_of_its_name(bench: Bench):
 
 
 def test_rounds_start_at_their_times_and_late_ones_at_once(bench: Bench):
-    bench.write("true", rest='span = "2s"', rounds=4)
+    bench.write("true", rest='span = "4s"', rounds=4)
     listener = Listener()
     bench.run(observers=[listener])
     created = float(fact(bench, "created"))

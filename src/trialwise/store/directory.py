@@ -112,6 +112,10 @@ class ExperimentDirectory:
         return f"{status.st_dev:x}.{status.st_ino:x}"
 
 
+_TRIES, _PAUSE = 25, 0.02
+"""Attempts at a lock that is held, and seconds between them."""
+
+
 class DirectoryLock:
     """A lock that keeps a second runner out; the kernel releases it when the process ends, however it ends."""
 
@@ -141,19 +145,20 @@ class DirectoryLock:
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def _acquired(self) -> bool:
-        """Try for half a second, because a process that checks the directory's state holds the lock for an instant."""
+        """Try a number of times, because a process that checks the directory's state holds the lock for an instant.
+
+        Tries are counted, not time: a process that the machine holds up for a second must not take that check for a runner.
+        """
         import fcntl  # absent on Windows, where no experiment runs
 
-        deadline = time.monotonic() + 0.5
-        while True:
+        for _ in range(_TRIES):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() > deadline:
-                    return False
-                time.sleep(0.02)
+                time.sleep(_PAUSE)
             else:
                 return True
+        return False
 
 
 def _open_lock(path: Path, flags: int) -> int:
