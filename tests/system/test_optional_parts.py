@@ -6,11 +6,15 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from trialwise import _core, _linux
+from trialwise.schemes.library import scheme_named
+from trialwise.schemes.reading import Attached
 
 FEATURES = _core.features()
 UTP = [sys.executable, "-m", "trialwise.schemes.utp"]
@@ -25,7 +29,7 @@ def known_to_the_kernel() -> list[str]:
 @pytest.fixture
 def permitted() -> None:
     try:
-        _linux.check_congestion()
+        _linux.check_congestion("vegas")
     except _linux.AttachError as error:
         pytest.skip(str(error))
 
@@ -45,9 +49,26 @@ def test_a_congestion_control_can_be_chosen_while_it_is_held(permitted: None):
     held.close()
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="vegas and dctcp"):
-        _linux.attach_congestion("cubic")
+@pytest.mark.parametrize("call", [_linux.attach_congestion, _linux.check_congestion])
+def test_an_unknown_name_is_refused_with_those_that_schemes_may_attach(call: Callable[[str], object]):
+    with pytest.raises(ValueError, match="there is no kernel congestion control") as raised:
+        call("cubic")
+    known = str(raised.value).partition("there are ")[2].replace(" and ", ", ").split(", ")
+    assert known == list(get_args(Attached))
+
+
+@pytest.mark.parametrize("name", get_args(Attached))
+def test_each_that_schemes_may_attach_has_a_scheme(name: str):
+    scheme = scheme_named(name)
+    assert (scheme.attach, scheme.licence, scheme.needs.root) == (name, "MIT OR GPL-2.0-only", True)
+    assert f"--congestion tw_{name} " in " ".join(scheme.sender.command)
+
+
+@with_bpf
+@pytest.mark.parametrize("name", get_args(Attached))
+def test_the_kernel_takes_each(name: str, permitted: None):
+    with _linux.attach_congestion(name) as held:
+        assert held.name in known_to_the_kernel()
 
 
 @pytest.mark.skipif("bpf" in FEATURES, reason="built with bpf")
@@ -56,7 +77,7 @@ def test_a_build_without_bpf_says_how_to_have_it():
         _linux.attach_congestion("vegas")
     assert raised.value.reason == "not_built"
     with pytest.raises(_linux.AttachError):
-        _linux.check_congestion()
+        _linux.check_congestion("vegas")
 
 
 @pytest.mark.skipif("utp" in FEATURES, reason="built with utp")

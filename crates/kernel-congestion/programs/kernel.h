@@ -16,9 +16,9 @@ typedef int s32;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-// Only ever pointed at; with a field because a type without any is not taken for the kernel's.
 struct sock {
 	int sk_rcvbuf;
+	u32 sk_pacing_status; // PACING_* below
 };
 
 struct ack_sample {
@@ -38,10 +38,13 @@ struct tcp_sock {
 	u32 snd_cwnd_clamp;
 	u32 snd_ssthresh;
 	u32 max_packets_out; // most that were in flight during the last window
+	u32 delivered;       // all that arrived so far
 	u32 snd_nxt;
 	u32 snd_una;
 	u32 rcv_nxt;
-	u8 ecn_flags; // ECN_* below
+	u32 srtt_us;    // eight times the smoothed round trip
+	u64 tcp_mstamp; // of the last packet, microseconds
+	u8 ecn_flags;   // ECN_* below
 };
 
 #pragma clang attribute pop
@@ -61,11 +64,13 @@ struct tcp_congestion_ops {
 };
 
 enum { CONG_NON_RESTRICTED = 1, CONG_NEEDS_ECN = 2 };
-enum { STATE_OPEN = 0, STATE_RECOVERY = 3 };
+enum { STATE_OPEN = 0, STATE_RECOVERY = 3, STATE_LOSS = 4 };
 enum { EVENT_TX_START = 0, EVENT_CWND_RESTART = 1, EVENT_LOSS = 3, EVENT_ECN_NO_CE = 4, EVENT_ECN_IS_CE = 5 };
 enum { ACKNOWLEDGEMENT_HAS_ECE = 4 };
 enum { ECN_NEGOTIATED = 1, ECN_ECHO = 4 };
 enum { ACK_TIMER = 2, ACK_NOW = 16 };
+enum { PACING_NONE = 0, PACING_NEEDED = 1 };
+enum { INFINITE_THRESHOLD = 0x7fffffff };
 
 // Functions of the kernel that congestion controls may call.
 KERNEL_FUNCTION u32 tcp_reno_ssthresh(struct sock *sk);
@@ -74,10 +79,21 @@ KERNEL_FUNCTION u32 tcp_reno_undo_cwnd(struct sock *sk);
 KERNEL_FUNCTION u32 tcp_slow_start(struct tcp_sock *tp, u32 acked);
 static long (*const send_acknowledgement)(void *tp, u32 rcv_nxt) = (void *)116; // bpf_tcp_send_ack
 
-// Arguments come as an array of words.
+// Arguments come as an array of words. The kernel's three structures are one; tests of the laws in user space have three.
+#ifdef __bpf__
 #define SOCKET(arguments) ((struct sock *)(arguments)[0])
 #define TCP(arguments) ((struct tcp_sock *)(arguments)[0])
 #define CONNECTION(arguments) ((struct inet_connection_sock *)(arguments)[0])
+#else
+struct connection {
+	struct sock sock;
+	struct tcp_sock tcp;
+	struct inet_connection_sock connection;
+};
+#define SOCKET(arguments) (&((struct connection *)(arguments)[0])->sock)
+#define TCP(arguments) (&((struct connection *)(arguments)[0])->tcp)
+#define CONNECTION(arguments) (&((struct connection *)(arguments)[0])->connection)
+#endif
 
 // Whether sequence number `a` comes after `b` (RFC 9293 section 3.4).
 ALWAYS_INLINE int is_after(u32 a, u32 b)

@@ -1,4 +1,4 @@
-//! Congestion controls for the kernel's own TCP that the kernel may lack: Vegas and DCTCP, as BPF programs.
+//! Congestion controls for the kernel's own TCP that the kernel may lack, as BPF programs.
 //!
 //! [`attach`] makes one known to the kernel, for every network namespace, until what it gives is dropped or the process ends
 //! by whatever death; connections that use it by then go on with it. A socket chooses it by its name with `TCP_CONGESTION`,
@@ -67,12 +67,12 @@ pub fn attach(algorithm: Algorithm) -> Result<Attached, Reason> {
     Ok(Attached { algorithm, _registration: registration::register(algorithm)? })
 }
 
-/// Whether [`attach`] can work here: has the kernel check every program, and attaches none.
+/// Whether [`attach`] can work here: has the kernel check the program of `algorithm`, and does not attach it.
 ///
 /// # Errors
 /// Any [`Reason`] but [`Reason::NameTaken`].
-pub fn is_available() -> Result<(), Reason> {
-    Algorithm::ALL.into_iter().try_for_each(registration::check)
+pub fn check(algorithm: Algorithm) -> Result<(), Reason> {
+    registration::check(algorithm)
 }
 
 #[cfg(all(test, not(feature = "bpf")))]
@@ -83,6 +83,6 @@ mod tests {
     fn a_build_without_it_says_how_to_build_with_it() {
         let reason = attach(Algorithm::Vegas).unwrap_err();
         assert!(reason.to_string().contains("make setup FEATURES=bpf"));
-        assert!(matches!(is_available(), Err(Reason::NotBuilt)));
+        assert!(matches!(check(Algorithm::Vegas), Err(Reason::NotBuilt)));
     }
 }

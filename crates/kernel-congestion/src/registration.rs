@@ -14,13 +14,6 @@ use crate::{Algorithm, Reason, messages, permission};
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Aligned as libbpf reads the headers inside.
-#[repr(align(8))]
-struct Aligned<T: ?Sized>(T);
-
-static VEGAS: &Aligned<[u8]> = &Aligned(*include_bytes!("../programs/vegas.bpf.o"));
-static DCTCP: &Aligned<[u8]> = &Aligned(*include_bytes!("../programs/dctcp.bpf.o"));
-
 /// A link to the registration: the kernel forgets the name when the last descriptor of the link is closed.
 #[derive(Debug)]
 pub(crate) struct Registration {
@@ -51,11 +44,7 @@ pub(crate) fn check(algorithm: Algorithm) -> Result<(), Reason> {
 
 fn load(algorithm: Algorithm) -> Result<Object, Reason> {
     permission::check()?;
-    let bytes = match algorithm {
-        Algorithm::Vegas => &VEGAS.0,
-        Algorithm::Dctcp => &DCTCP.0,
-    };
-    messages::collect(|| ObjectBuilder::default().open_memory(bytes)?.load())
+    messages::collect(|| ObjectBuilder::default().open_memory(algorithm.program())?.load())
         .map_err(|(error, said)| refusal(algorithm, &error, &said))
 }
 

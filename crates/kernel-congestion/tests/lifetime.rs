@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trialwise_kernel_congestion::{Algorithm, Reason, attach, is_available};
+use trialwise_kernel_congestion::{Algorithm, Reason, attach, check};
 
 /// Set in the environment of tests that others run.
 const INNER: &str = "TRIALWISE_KERNEL_CONGESTION_INNER";
@@ -22,7 +22,8 @@ const NOBODY: u32 = 65534;
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    is_available().inspect_err(|reason| eprintln!("skipped: {reason}")).ok().map(|()| guard)
+    let checked = Algorithm::ALL.into_iter().try_for_each(check);
+    checked.inspect_err(|reason| eprintln!("skipped: {reason}")).ok().map(|()| guard)
 }
 
 fn is_inner() -> bool {
@@ -55,7 +56,7 @@ fn holder() {
     if !is_inner() {
         return;
     }
-    let _both = Algorithm::ALL.map(|algorithm| attach(algorithm).unwrap());
+    let _all = Algorithm::ALL.map(|algorithm| attach(algorithm).unwrap());
     println!("attached");
     thread::sleep(Duration::from_secs(60));
 }
@@ -119,7 +120,7 @@ fn an_ordinary_user_may_choose_but_not_attach() {
     let attached = Algorithm::ALL.map(|algorithm| attach(algorithm).unwrap());
     let as_nobody = thread::spawn(|| {
         become_nobody();
-        assert!(matches!(is_available(), Err(Reason::NotPermitted)));
+        assert!(matches!(check(Algorithm::Vegas), Err(Reason::NotPermitted)));
         assert!(matches!(attach(Algorithm::Vegas), Err(Reason::NotPermitted)));
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         Algorithm::ALL.into_iter().try_for_each(|algorithm| choose(&socket, algorithm.name()))

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use trialwise_kernel_congestion::Algorithm;
+
 /// What compiled the kept ones: other versions make other bytes.
 const COMPILER: &str = "14.0.6";
 
@@ -29,8 +31,9 @@ fn compiling_again_gives_the_same_bytes() {
     let folder = std::env::temp_dir().join(format!("trialwise-programs-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     assert!(Command::new(programs.join("build.sh")).arg(&folder).status().unwrap().success());
-    for name in ["vegas.bpf.o", "dctcp.bpf.o"] {
-        let is_same = fs::read(folder.join(name)).unwrap() == fs::read(programs.join(name)).unwrap();
+    for algorithm in Algorithm::ALL {
+        let name = format!("{}.bpf.o", algorithm.short_name());
+        let is_same = fs::read(folder.join(&name)).unwrap() == fs::read(programs.join(&name)).unwrap();
         assert!(
             is_same,
             "{name} is not what its source makes: run crates/kernel-congestion/programs/build.sh"

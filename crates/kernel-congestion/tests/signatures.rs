@@ -7,17 +7,19 @@
 mod support;
 mod transfer;
 
+use std::ops::RangeInclusive;
 use std::thread;
 
 use support::measuring::{until_undisturbed, within};
 use support::{quantile, settings};
 use transfer::{Reduction, Transfer, transfer};
-use trialwise_kernel_congestion::{Algorithm, Attached, attach, is_available};
+use trialwise_kernel_congestion::{Algorithm, Attached, Reason, attach, check};
 
-/// Attached, or none with the reason printed where this machine or user may not.
+/// Attached, or none with the reason printed where this machine or user may not; a program that the kernel refuses is a fault.
 fn attached(algorithm: Algorithm) -> Option<Attached> {
-    match is_available() {
+    match check(algorithm) {
         Ok(()) => Some(attach(algorithm).unwrap()),
+        Err(reason @ Reason::Refused { .. }) => panic!("{reason}"),
         Err(reason) => {
             eprintln!("skipped: {reason}");
             None
@@ -50,6 +52,83 @@ fn vegas_holds_the_queue_down_where_cubic_fills_it() {
         within("the median queueing delay of vegas in ms", delay, 0.0..6.0)?;
         within("the delay of cubic over that of vegas", beside / delay, 5.0..)
     });
+}
+
+/// Random loss says nothing of the path, and its bandwidth everything.
+#[test]
+fn westwood_goes_on_where_packets_are_lost_at_random() {
+    let Some(_westwood) = attached(Algorithm::Westwood) else { return };
+    until_undisturbed(|| {
+        let path =
+            [("rate", "10Mbit/s"), ("delay", "50ms"), ("loss", "1%"), ("queue", "droptail:packets=300")];
+        let Some([westwood, reno]) = side_by_side(&path, ["tw_westwood", "reno"]) else { return Ok(()) };
+        let [own, beside] = [&westwood, &reno].map(Transfer::megabits_per_second);
+        eprintln!("westwood {own:.2} Mbit/s, reno {beside:.2} Mbit/s");
+        within("the throughput of westwood over that of reno", own / beside, 2.0..)
+    });
+}
+
+/// Delay alone makes CDG fall, and loss without delay hardly does.
+#[test]
+fn cdg_holds_the_queue_down_and_goes_on_where_packets_are_lost_at_random() {
+    let Some(_cdg) = attached(Algorithm::Cdg) else { return };
+    until_undisturbed(|| {
+        let path =
+            [("rate", "10Mbit/s"), ("delay", "20ms"), ("loss", "1%"), ("queue", "droptail:packets=300")];
+        let Some([cdg, reno]) = side_by_side(&path, ["tw_cdg", "reno"]) else { return Ok(()) };
+        let [own, beside] = [&cdg, &reno].map(Transfer::megabits_per_second);
+        let delay = quantile(&mut cdg.queueing_milliseconds(20.0), 0.5);
+        eprintln!("cdg {own:.2} Mbit/s, median queueing {delay:.2} ms; reno {beside:.2} Mbit/s");
+        within("the throughput of cdg over that of reno", own / beside, 1.2..)?;
+        within("the median queueing delay of cdg in ms", delay, 0.0..15.0)
+    });
+}
+
+/// Each with the least share of the link that it fills, and the share of the window that it leaves at a loss (CDG: at a rise of
+/// the delay): of a queue of 50 packets at 20 Mbit/s and 40 ms.
+const KEPT: [(Algorithm, f64, RangeInclusive<f64>); 9] = [
+    (Algorithm::Scalable, 0.8, 0.86..=0.89),
+    (Algorithm::Westwood, 0.8, 0.4..=0.9),
+    (Algorithm::Highspeed, 0.8, 0.5..=0.6),
+    (Algorithm::Hybla, 0.8, 0.48..=0.52),
+    (Algorithm::Bic, 0.8, 0.78..=0.82),
+    (Algorithm::Illinois, 0.8, 0.48..=0.89),
+    (Algorithm::Htcp, 0.8, 0.48..=0.82),
+    (Algorithm::Yeah, 0.8, 0.48..=0.89),
+    (Algorithm::Cdg, 0.25, 0.66..=0.74),
+];
+
+/// So many at a time, each over a path of its own.
+const AT_A_TIME: usize = 3;
+
+#[test]
+fn each_law_fills_a_path_and_leaves_its_own_share_of_the_window_at_a_loss() {
+    for group in KEPT.chunks(AT_A_TIME) {
+        let laws: Vec<_> = group.iter().filter_map(|(algorithm, ..)| attached(*algorithm)).collect();
+        if laws.len() == group.len() {
+            until_undisturbed(|| check_shares(group));
+        }
+    }
+}
+
+fn check_shares(group: &[(Algorithm, f64, RangeInclusive<f64>)]) -> Result<(), String> {
+    let path = [("rate", "20Mbit/s"), ("delay", "20ms"), ("queue", "droptail:packets=50")];
+    let transfers: Vec<_> = thread::scope(|scope| {
+        let one = |name: &'static str| scope.spawn(move || transfer(&settings(&path), name));
+        let running: Vec<_> = group.iter().map(|(algorithm, ..)| one(algorithm.name())).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for ((algorithm, filled, kept), transfer) in group.iter().zip(transfers) {
+        let Some(law) = transfer else { return Ok(()) };
+        let (name, throughput) = (algorithm.name(), law.megabits_per_second());
+        let share = |one: &Reduction| f64::from(one.to) / f64::from(one.from);
+        let mut shares: Vec<_> = law.reductions().iter().map(share).collect();
+        eprintln!("{name}: {throughput:.2} Mbit/s, {} lost, {shares:.2?}", law.dropped);
+        within(format_args!("the throughput of {name} in Mbit/s"), throughput, filled * 20.0..=20.1)?;
+        let middle = quantile(&mut shares, 0.5);
+        within(format_args!("the median share that {name} leaves"), middle, kept.clone())?;
+    }
+    Ok(())
 }
 
 /// Mark ever more of the packets that find more than 20 before them, and each of them.

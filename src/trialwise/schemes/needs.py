@@ -43,7 +43,7 @@ def _missing(scheme: Scheme) -> Iterator[str]:
         yield f"no program {', '.join(programs)}{how}"
     if needs.feature is not None and needs.feature not in _core.features():
         yield f"Trialwise is built without {needs.feature}: make setup FEATURES={needs.feature}"
-    elif scheme.attach is not None and (refusal := _attach_refusal()):
+    elif scheme.attach is not None and (refusal := _attach_refusal(scheme.attach)):
         yield refusal
     if needs.root and os.geteuid() != 0:
         yield "only root may run it"
@@ -51,10 +51,10 @@ def _missing(scheme: Scheme) -> Iterator[str]:
         yield f"the kernel has no congestion control {needs.congestion}: modprobe tcp_{needs.congestion}"
 
 
-def _attach_refusal() -> str | None:
-    """Return why no congestion control can be attached to this kernel."""
+def _attach_refusal(name: str) -> str | None:
+    """Return why this congestion control cannot be attached to this kernel."""
     try:
-        _linux.check_congestion()
+        _linux.check_congestion(name)
     except _linux.AttachError as error:
         return str(error)
     return None

@@ -21,6 +21,20 @@ from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulate
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
 """Single-valued placeholders, which environments and loads may use; there is no {peer} before the start."""
+Attached = Literal[
+    "vegas",
+    "dctcp",
+    "westwood",
+    "scalable",
+    "highspeed",
+    "hybla",
+    "bic",
+    "illinois",
+    "htcp",
+    "yeah",
+    "cdg",
+]
+"""Congestion controls of the core that a scheme may have attached to the kernel."""
 PLACEHOLDERS = (*VALUES, "load", "flow", "utp")
 """Placeholders that the commands of a scheme may use."""
 
@@ -110,7 +124,7 @@ class SchemeDocument(Section):
         None, "Command run before each flow, outside the path.", "truncate -s 1G {directory}/big"
     )
     setup: Text | None = key(None, "Command that installs what the scheme needs.", "make -C src")
-    attach: Literal["vegas", "dctcp"] | None = key(
+    attach: Attached | None = key(
         None, "Our congestion control, attached to the kernel while the scheme runs.", "vegas"
     )
     licence: Text | None = key(

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use trialwise_kernel_congestion::{Algorithm, Attached, Reason, UnknownAlgorithm, attach, is_available};
+use trialwise_kernel_congestion::{Algorithm, Attached, Reason, UnknownAlgorithm, attach, check};
 use trialwise_python_macros::entry;
 
 pyo3::create_exception!(
@@ -62,7 +62,8 @@ impl AttachedCongestion {
 /// Parameters
 /// ----------
 /// name
-///     ``vegas``, or ``dctcp`` (which both ends must choose, the sender before it connects, the receiver before it listens).
+///     One of those that a scheme file may attach, such as ``vegas``. Both ends must choose ``dctcp``, the sender before it
+///     connects, the receiver before it listens.
 ///
 /// Raises
 /// ------
@@ -73,22 +74,33 @@ impl AttachedCongestion {
 #[entry]
 #[pyfunction]
 fn attach_congestion(python: Python<'_>, name: &str) -> PyResult<AttachedCongestion> {
-    let parsed: Result<Algorithm, UnknownAlgorithm> = name.parse();
-    let algorithm = parsed.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let algorithm = algorithm_named(name)?;
     let attached = python.detach(|| attach(algorithm)).map_err(|reason| exception(python, &reason))?;
     Ok(AttachedCongestion { algorithm, attached: Mutex::new(Some(attached)) })
 }
 
 /// Ask whether `attach_congestion` can work here, without attaching anything.
 ///
+/// Parameters
+/// ----------
+/// name
+///     As for `attach_congestion`.
+///
 /// Raises
 /// ------
 /// AttachError
 ///     It cannot: why, and what would help.
+/// ValueError
+///     Another name.
 #[entry]
 #[pyfunction]
-fn check_congestion(python: Python<'_>) -> PyResult<()> {
-    python.detach(is_available).map_err(|reason| exception(python, &reason))
+fn check_congestion(python: Python<'_>, name: &str) -> PyResult<()> {
+    let algorithm = algorithm_named(name)?;
+    python.detach(|| check(algorithm)).map_err(|reason| exception(python, &reason))
+}
+
+fn algorithm_named(name: &str) -> PyResult<Algorithm> {
+    name.parse().map_err(|error: UnknownAlgorithm| PyValueError::new_err(error.to_string()))
 }
 
 fn exception(python: Python<'_>, reason: &Reason) -> PyErr {
