@@ -21,6 +21,8 @@ from trialwise.errors import AnalysisError
 
 _DEVIATIONS = ("sd", "population_sd")
 _NUMBERS = ("n", "mean", *_DEVIATIONS)
+_MOST = 2**53
+"""Of trials; larger numbers are not whole ones of 64 bits."""
 _OF_METRIC = ("metric", "unit", "better")
 _DECIMALS = re.compile(r"[.,](\d+)$")
 _NOTE = "known by printed numbers, means and standard deviations only; what their last digit leaves open counts against a verdict"
@@ -42,6 +44,7 @@ def printed_trials(table: Table, groups: Sequence[str], name: str) -> TrialSet:
     groups = groups or [column for column in table.columns if column not in (*_NUMBERS, *_OF_METRIC)]
     table.check(tuple(groups))
     cells: list[dict[str, object]] = []
+    seen: set[tuple[str, str]] = set()
     metrics: dict[str, MetricFacts] = {}
     treatments: dict[str, Mapping[str, str]] = {}
     for place, row in enumerate(_rows(table)):
@@ -52,11 +55,12 @@ def printed_trials(table: Table, groups: Sequence[str], name: str) -> TrialSet:
             raise AnalysisError(
                 f"{table.at(place)}: {facts.name} has another unit, or another direction, above"
             )
-        if any((treatment, facts.name) == (one["treatment"], one["metric"]) for one in cells):
+        if (treatment, facts.name) in seen:
             raise AnalysisError(
                 f"{table.at(place)}: {facts.name} of {treatment} stands in the table twice",
                 hint="keep one row for each treatment and metric",
             )
+        seen.add((treatment, facts.name))
         treatments[treatment] = levels
         cells.append({"metric": facts.name, "treatment": treatment, **_cell(table, place, row)})
     if not cells:
@@ -88,7 +92,7 @@ def _cell(table: Table, place: int, row: Mapping[str, object]) -> dict[str, obje
         name for name in _DEVIATIONS if (name in row and row[name] is not None) or name == "population_sd"
     )
     n, mean, deviation = row["n"], row["mean"], row.get(name)
-    if not isinstance(n, float) or n < 1 or not n.is_integer():
+    if not isinstance(n, float) or not 1 <= n <= _MOST or not n.is_integer():
         raise AnalysisError(
             f"{table.at(place)}: n is a whole number above 0", hint="write how many trials the mean is of"
         )

@@ -53,6 +53,8 @@ def test_a_column_of_values_makes_it_a_table_of_trials(tmp_path):
     [
         ("cubic,delay,ms,lower,0,1,1", "line 2: n is a whole number above 0"),
         ("cubic,delay,ms,lower,2.5,1,1", "line 2: n is a whole number above 0"),
+        ("cubic,delay,ms,lower,1e300,1,1", "column .n."),
+        ("cubic,delay,ms,lower,1e17,1,1", "line 2: n is a whole number above 0"),
         ("cubic,delay,ms,lower,3,,1", "line 2: mean or standard deviation is missing"),
         ("cubic,delay,ms,lower,3,1,-1", "line 2: a standard deviation is not negative"),
         ("cubic,delay,ms,up,3,1,1", "line 2: better is higher or lower, not 'up'"),
@@ -65,3 +67,8 @@ def test_a_column_of_values_makes_it_a_table_of_trials(tmp_path):
 def test_a_row_that_is_no_summary_is_named(tmp_path, row, said):
     with pytest.raises(AnalysisError, match=said):
         read(tmp_path, HEAD + row + "\n")
+
+
+def test_a_hundred_thousand_rows_are_read(tmp_path):
+    rows = "".join(f"s{place},delay,ms,lower,10,{place}.5,1\n" for place in range(100_000))
+    assert len(read(tmp_path, HEAD + rows).treatments) == 100_000
