@@ -74,6 +74,11 @@ impl Interval {
         Self { lost: self.lost.saturating_sub(1), ..*self }.loss()
     }
 
+    /// The mean round-trip time of its packets, in seconds; none where none was measured.
+    pub(crate) fn round_trip(&self) -> Option<f64> {
+        (self.round_trips.count > 0.0).then(|| self.round_trips.y / self.round_trips.count)
+    }
+
     /// Seconds by which the round-trip time grew in a second, by least squares.
     pub(crate) fn gradient(&self) -> f64 {
         self.round_trips.slope()

@@ -24,19 +24,31 @@ pub struct AllegroSettings {
     pub tolerance: f64,
     /// `alpha`: at least `max(2.2 (n - 1), 100)` for `n` senders, so that they are fair to each other (theorem 1).
     pub steepness: f64,
+    /// Of a second sigmoid, of the round-trip time: 0 for none, as in the paper. The authors' program of 2016, which Pantheon ran, has
+    /// 10: there the utility is `(T S(L - tolerance) R - x L) / rtt` with `R = 1 - 1 / (1 + exp(latency (before / rtt - 1)))` and
+    /// the round-trip times of the last interval and of this one (modong/pcc, cc.h).
+    pub latency: f64,
 }
 
 impl Default for AllegroSettings {
     /// 5 % and 100 (section 2.2).
     fn default() -> Self {
-        Self { tolerance: 0.05, steepness: 100.0 }
+        Self { tolerance: 0.05, steepness: 100.0, latency: 0.0 }
     }
 }
 
 impl AllegroSettings {
-    fn utility(&self, rate: f64, loss: f64) -> f64 {
+    /// The utility of a rate with this share of losses, where a round trip took so many seconds in the interval before, and in this one.
+    fn utility(&self, rate: f64, loss: f64, round_trips: Option<(f64, f64)>) -> f64 {
         let sigmoid = 1.0 / (1.0 + libm::exp(self.steepness * (loss - self.tolerance)));
-        rate * ((1.0 - loss) * sigmoid - loss)
+        let arrives = (1.0 - loss) * sigmoid;
+        match round_trips.filter(|_| self.latency > 0.0) {
+            None => rate * (arrives - loss),
+            Some((before, rtt)) => {
+                let of_delay = 1.0 - 1.0 / (1.0 + libm::exp(self.latency * (before / rtt - 1.0)));
+                rate * (arrives * of_delay - loss) / rtt
+            }
+        }
     }
 }
 
@@ -113,6 +125,8 @@ enum Stage {
 pub struct AllegroLaw {
     settings: AllegroSettings,
     stage: Stage,
+    /// The mean round-trip time of the last interval that was judged, in seconds.
+    before: Option<f64>,
 }
 
 /// The controller: it tries rates, and goes where more arrives and little is lost, whatever the round-trip time.
@@ -170,12 +184,16 @@ impl Law for AllegroLaw {
     }
 
     fn judge(&mut self, interval: &Interval, bench: &mut Bench) {
-        let utility = self.settings.utility(interval.sent_rate(), interval.loss());
+        let rtt = interval.round_trip();
+        let round_trips = self.before.or(rtt).zip(rtt);
+        self.before = rtt.or(self.before);
+        let utility_at = |loss| self.settings.utility(interval.sent_rate(), loss, round_trips);
+        let utility = utility_at(interval.loss());
+        let utility_at_start = utility_at(interval.loss_but_one());
         match &mut self.stage {
             Stage::Starting(starting) => {
                 // Beyond the paper: a packet of ten that was lost by chance ends no start.
-                let utility = self.settings.utility(interval.sent_rate(), interval.loss_but_one());
-                if let Some(rate) = starting.judge(interval, utility) {
+                if let Some(rate) = starting.judge(interval, utility_at_start) {
                     self.decide(rate, 1, bench);
                 }
             }
@@ -219,10 +237,10 @@ impl Declared for Allegro {
     const WORDS: &'static str =
         "Tries rates and goes where more arrives while less than 5 % is lost (PCC; Dong et al., NSDI 2015).";
     const NEEDS: Needs = Needs { feedback: Feedback::Packets, ..Needs::NOTHING };
-    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {tolerance: Weight, steepness: Number};
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {tolerance: Weight, steepness: Number, latency: Number};
 
     fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
-        let law = AllegroLaw { settings: *settings, stage: Stage::Starting(Starting::new(None)) };
+        let law = AllegroLaw { settings: *settings, stage: Stage::Starting(Starting::new(None)), before: None };
         Self::new(law, context, NAME)
     }
 }
@@ -236,14 +254,25 @@ mod tests {
         // u is proportional to the rate: what decides is the sign of (1 - L) S(L - 0.05) - L, zero at 7.4 %.
         let grows = |loss| {
             let settings = AllegroSettings::default();
-            settings.utility(50.0, loss) > settings.utility(49.0, loss)
+            settings.utility(50.0, loss, None) > settings.utility(49.0, loss, None)
         };
         assert!(grows(0.0) && grows(0.01) && grows(0.05) && grows(0.07));
         assert!(!grows(0.08) && !grows(0.2));
         // By hand: 10 (0.99 / (1 + e^-4) - 0.01) and 10 (0.9 / (1 + e^5) - 0.1).
-        let utility = |loss| AllegroSettings::default().utility(10.0, loss);
+        let utility = |loss| AllegroSettings::default().utility(10.0, loss, Some((0.1, 0.2)));
         assert!((utility(0.01) - 9.621_936).abs() < 1e-5, "{}", utility(0.01));
         assert!((utility(0.10) + 0.939_764).abs() < 1e-5, "{}", utility(0.10));
+    }
+
+    #[test]
+    fn a_round_trip_that_grows_takes_the_utility_where_that_is_asked_for() {
+        let settings = AllegroSettings { latency: 10.0, ..AllegroSettings::default() };
+        let utility = |before, rtt| settings.utility(10.0, 0.0, Some((before, rtt)));
+        // By hand: S(-0.05) = 1 / (1 + e^-5) = 0.993307; R = 1/2 at rest, and 1 - 1 / (1 + e^(10 (1/2 - 1))) where it doubled.
+        assert!((utility(0.1, 0.1) - 10.0 * 0.993_307 * 0.5 / 0.1).abs() < 1e-3, "{}", utility(0.1, 0.1));
+        assert!((utility(0.1, 0.2) - 10.0 * 0.993_307 * 0.006_693 / 0.2).abs() < 1e-3, "{}", utility(0.1, 0.2));
+        assert!(utility(0.2, 0.1) > utility(0.1, 0.1));
+        assert!((settings.utility(10.0, 0.0, None) - 9.933_07).abs() < 1e-4);
     }
 
     #[test]

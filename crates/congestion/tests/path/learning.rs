@@ -1,8 +1,9 @@
 //! PCC Allegro and PCC Vivace: what their papers say of them.
 
+use trialwise_congestion::{Algorithm, AllegroSettings};
 use trialwise_units::Seed;
 
-use crate::flow::named;
+use crate::flow::{Plan, named};
 use crate::network::{Losses, Outcome, Path};
 
 fn lossy(path: Path, loss: f64) -> Path {
@@ -36,6 +37,20 @@ fn allegro_fills_a_satellite_link_with_a_short_queue() {
     let outcome = lossy(Path::new(42, 800, 100), 0.0074).run(&[named("allegro")], 150);
     let throughput = outcome.throughput(0, 100, 150);
     assert!(throughput > 0.9 * 42.0, "{throughput}");
+}
+
+#[test]
+fn allegro_that_minds_the_delay_leaves_a_queue_short_that_loses_nothing() {
+    // 10 Mbit/s over 56 ms, as in Pantheon's walkthrough, with a queue of ten seconds: the paper's utility sees no loss and fills it,
+    // that of the authors' program of 2016 sees its own delay.
+    let run = |latency| {
+        let settings = AllegroSettings { latency, ..AllegroSettings::default() };
+        Path::new(10, 56, 8_000).run(&[Plan::new(Algorithm::Allegro(settings))], 60)
+    };
+    let (paper, program) = (run(0.0), run(10.0));
+    let (long, short) = (queueing95(&paper, 60), queueing95(&program, 60));
+    assert!(short < 0.2 * long && long > 5_000.0, "{short} and {long}");
+    assert!(program.throughput(0, 10, 60) > 0.8 * 10.0, "{}", program.throughput(0, 10, 60));
 }
 
 #[test]
