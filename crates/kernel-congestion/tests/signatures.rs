@@ -88,8 +88,9 @@ fn cdg_holds_the_queue_down_and_goes_on_where_packets_are_lost_at_random() {
 /// the delay): of a queue of 50 packets at 20 Mbit/s and 40 ms.
 const KEPT: [(Algorithm, f64, RangeInclusive<f64>); 9] = [
     (Algorithm::Scalable, 0.8, 0.86..=0.89),
-    (Algorithm::Westwood, 0.8, 0.4..=0.9),
-    (Algorithm::Highspeed, 0.8, 0.5..=0.6),
+    // Slow start overshoots the 67 packets that the path holds by at most twice these and the queue.
+    (Algorithm::Westwood, 0.8, 0.25..=0.9),
+    (Algorithm::Highspeed, 0.8, 0.5..=0.65),
     (Algorithm::Hybla, 0.8, 0.48..=0.52),
     (Algorithm::Bic, 0.8, 0.78..=0.82),
     (Algorithm::Illinois, 0.8, 0.48..=0.89),
