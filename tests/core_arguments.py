@@ -542,6 +542,8 @@ def of_parts(function: str, name: str, kind: ast.expr) -> SearchStrategy[Any]:
             return st.one_of(argument(function, name, right), argument(function, name, left))
         case ast.Subscript(value=ast.Name("Sequence"), slice=inner):
             return st.lists(argument(function, name, inner), max_size=3)
+        case ast.Subscript(value=ast.Name("tuple"), slice=ast.Tuple(elts=parts)):
+            return st.tuples(*(argument(function, name, part) for part in parts))
         case ast.Subscript(value=ast.Name("NDArray"), slice=inner):
             return arrays(ast.unparse(inner))
         case ast.Subscript(value=ast.Name("Literal"), slice=words):
