@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import random
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -121,6 +122,31 @@ def test_the_smallest_window_survives_each_loss(law: Callable[[str], Law], name:
     assert [flow.lose() >= 2 for _ in range(40)] == [True] * 40
     assert flow.time_out() >= 2
     assert flow.acknowledge(1, rtt=-1) <= 3
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_law_floods_whatever_it_is_told(law: Callable[[str], Law], name: str):
+    flow = law(name)
+    chance = random.Random(name)
+    trips = (-1, 0, 1, 30, 25_000, 100_000, 30_000_000, INFINITE)
+    for _ in range(60):
+        flow.start(
+            chance.choice((1, 2, 10, 1_000, 10**6)),
+            chance.choice((2, 10**5, INFINITE)),
+            chance.choice(trips[1:]),
+        )
+        for _ in range(60):
+            before, packets = flow.window, chance.choice((1, 2, 50, flow.window + 1))
+            flow.acknowledge(packets, chance.choice(trips), chance.choice((0, 1, 10_000, 10**7, 2**32 - 1)))
+            # Slow start doubles, HighSpeed and BIC grow by their most. Hybla on long paths and H-TCP long after a loss take much in a
+            # round trip, and here up to 50 packets of a window of one arrive in it.
+            most = 2 * before + 2 * packets + (200_000 if name in ("hybla", "htcp") else 75)
+            assert 1 <= flow.window <= before + most, (before, packets)
+            if chance.random() < 0.1:
+                before = flow.window
+                assert 2 <= flow.lose() <= max(before, 2) or name == "cdg"
+            if chance.random() < 0.05:
+                assert flow.time_out() >= 2
 
 
 def test_scalable_recovers_in_the_same_time_whatever_the_window(law: Callable[[str], Law]):
