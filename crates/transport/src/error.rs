@@ -23,6 +23,8 @@ pub(crate) enum Error {
          give a longer --timeout", .span.as_seconds()
     )]
     NoAnswer { peer: SocketAddr, span: Duration },
+    #[error("{peer} answers, but does not take what opens flow {flow}; run `receive` of this version there")]
+    OtherVersion { peer: SocketAddr, flow: usize },
     #[error("{peer} went away in the middle of flow {flow}: {reason}")]
     WentAway { peer: SocketAddr, flow: usize, reason: String },
     #[error(

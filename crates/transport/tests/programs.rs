@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -162,6 +162,45 @@ fn silence_is_an_error_after_the_time_out() {
         let (code, message) = error_of(&sender(protocol, congestion, port, &options).output().unwrap());
         assert_eq!(code, Some(1));
         assert!(message.contains("no answer from 127.0.0.1") && message.contains("for 0.3 s"), "{message}");
+    }
+}
+
+/// A receiver of another version: a relay to this one changes the number of the format in what opens a flow.
+fn other_version() -> (Server, u16) {
+    let (server, behind) = server("udp");
+    let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = relay.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut sender, mut buffer) = (None, [0; 2048]);
+        while let Ok((length, from)) = relay.recv_from(&mut buffer) {
+            let to =
+                if from.port() == behind { sender } else { Some(SocketAddr::from(([127, 0, 0, 1], behind))) };
+            if from.port() != behind {
+                sender = Some(from);
+            }
+            let bytes = &mut buffer[..length];
+            if let Some(place) = bytes.windows(3).position(|three| three == b"TWF") {
+                bytes[place + 3] = b'0';
+            }
+            if to.is_some_and(|to| relay.send_to(bytes, to).is_err()) {
+                return;
+            }
+        }
+    });
+    (server, port)
+}
+
+#[test]
+fn a_receiver_of_another_version_is_an_error() {
+    for congestion in ["newreno", "gcc"] {
+        let (_server, port) = other_version();
+        let options = ["--timeout", "500ms", "--time", "20s"];
+        let (code, message) = error_of(&sender("udp", congestion, port, &options).output().unwrap());
+        assert_eq!(code, Some(1), "{message}");
+        assert!(
+            message.contains("does not take what opens flow 0; run `receive` of this version"),
+            "{message}"
+        );
     }
 }
 

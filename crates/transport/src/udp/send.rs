@@ -32,6 +32,7 @@ struct Flow {
     application: Application,
     /// When something came, or nothing was awaited.
     heard: Time,
+    opened: Time,
 }
 
 struct Sender<'a> {
@@ -153,6 +154,7 @@ impl Sender<'_> {
             connection: Connection::opening(name, outgoing, self.scheme.receiver()),
             application: Application::new(job.supply, now, self.scheme.segment()),
             heard: now,
+            opened: now,
         })
     }
 
@@ -224,6 +226,12 @@ impl Sender<'_> {
         }
         if now - flow.heard > self.settings.timeout {
             return Err(Error::NoAnswer { peer: self.settings.peer, span: self.settings.timeout });
+        }
+        // What opens a flow is sent again and again, as anything that is lost, a few round trips later.
+        let is_opened = sender.acknowledged() > 0 || sender.delivered() == 0;
+        let again = sender.round_trip().smoothed().unwrap_or(Duration::ZERO) * 4;
+        if !is_opened && now - flow.opened > self.settings.timeout + again {
+            return Err(Error::OtherVersion { peer: self.settings.peer, flow: flow.index });
         }
         flow.connection.answer(self.clock, &self.socket).map_err(|error| self.failure(error))?;
         let flow = &mut self.flows[place];
