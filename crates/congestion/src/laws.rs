@@ -24,6 +24,9 @@ register! {
     vivace::Vivace in Box<Vivace>,
     bbr3::Bbr3 in Box<Bbr3>,
     c4::C4 in Box<C4>,
+    gcc::Gcc in Box<Gcc>,
+    scream::Scream in Box<Scream>,
+    scream2::Scream2 in Box<Scream2>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

@@ -8,8 +8,8 @@
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`] and [`C4`], beside
-//! [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`] and [`C4`], and, for
+//! media, [`Gcc`], [`Scream`] and [`Scream2`], beside [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
 //! [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
@@ -17,6 +17,7 @@ mod any;
 mod controller;
 mod copa_delay;
 mod declared;
+mod delay_gradient;
 mod delivery;
 mod episodes;
 mod event;
@@ -25,11 +26,14 @@ mod hystart;
 mod laws;
 mod learner;
 mod ledbat_delay;
+mod media_pace;
 mod monitor;
 mod paced;
 mod packet_log;
+mod received_rate;
 mod receiver_half;
 mod round_trip;
+mod scream_delay;
 mod segments;
 mod sliding;
 mod state;
@@ -53,11 +57,14 @@ pub use laws::cubic::CubicSettings;
 pub use laws::dcqcn::DcqcnSettings;
 pub use laws::dctcp::DctcpSettings;
 pub use laws::fixed_rate::FixedRateSettings;
+pub use laws::gcc::{GccConstants, GccSettings};
 pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;
 pub use laws::prague::PragueSettings;
 pub use laws::saturator::SaturatorSettings;
+pub use laws::scream::ScreamSettings;
+pub use laws::scream2::Scream2Settings;
 pub use laws::timely::{TimelyLaw, TimelySettings};
 pub use laws::vivace::VivaceSettings;
 pub use laws::*;

@@ -125,6 +125,15 @@ fn each_scheme_is_like_itself() {
             },
         },
         Case {
+            name: "gcc leaves a deep queue short",
+            pairs: DEEP,
+            flows: vec![flow("udp", "gcc:start_rate=8Mbit/s")],
+            check: |outcome| {
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 29.0..=120.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 4.0..=12.06)
+            },
+        },
+        Case {
             name: "ledbat alone takes the link and stays below its target of 100 ms",
             pairs: NEAR,
             flows: vec![flow("udp", "ledbat")],
@@ -195,6 +204,28 @@ fn losses_and_marks() {
             pairs: L4S,
             flows: vec![flow("udp", "prague"), flow("udp", "cubic")],
             check: share_dualpi2,
+        },
+        Case {
+            name: "scream leaves a marking queue short",
+            pairs: MARKING,
+            flows: vec![flow("udp", "scream")],
+            check: |outcome| {
+                within("throughput", outcome.throughput(0, 2.0, END), 0.75 * 12.0..=12.06)?;
+                within("median of delay", outcome.delay(0, 2.0, END, 0.5), 11.0..=31.0)?;
+                carries_nothing_but(outcome, Ecn::Capable0)
+            },
+        },
+        Case {
+            name: "scream2 leaves the short queue of dualpi2 short",
+            pairs: L4S,
+            flows: vec![flow("udp", "scream2")],
+            check: |outcome| {
+                within("throughput", outcome.throughput(0, 2.0, END), 5.0..=12.06)?;
+                let waits = outcome.delay(0, 2.0, END, 0.5) - 11.0;
+                within("milliseconds in the low-latency queue", waits, 0.0..=3.0)?;
+                let fields = outcome.ecn_fields(0, 0.0, END);
+                within("packets without ECT(1) or a mark", (fields[0] + fields[2]) as f64, 0.0..=0.0)
+            },
         },
         Case {
             name: "packets with ECT(1) stay so, and are marked",

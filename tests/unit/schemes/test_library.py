@@ -19,7 +19,8 @@ SCHEME = 'title = "Mine"\n[receiver]\ncommand = "true {port}"\n[sender]\ncommand
 NAMES = {
     "bbr", "cubic", "dctcp", "iperf3-bbr", "iperf3-cubic", "iperf3-reno", "libutp-ledbat", "ngtcp2-bbr", "ngtcp2-bbr2",
     "ngtcp2-cubic", "ngtcp2-reno", "reno", "udp-allegro", "udp-bbr3", "udp-c4", "udp-cellular", "udp-copa", "udp-cubic", "udp-fixed",
-    "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-vivace", "udp-vivace-loss", "vegas",
+    "udp-gcc", "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-scream",
+    "udp-scream2", "udp-vivace", "udp-vivace-loss", "vegas",
     "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah",
 }  # fmt: skip
 NORMAL = np.eye(3)

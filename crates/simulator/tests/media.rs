@@ -1,0 +1,203 @@
+//! What schemes for media are known by, over simulated paths with packets of the UDP transport.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::ControlFlow;
+
+use trialwise_link::{Ecn, LinkSpec};
+use trialwise_protocol::load::Load;
+use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
+use trialwise_simulator::path::{Direction, PacketColumns, PathFlow, SimulatedPath};
+use trialwise_units::{Seed, Time};
+
+const DELIVERED: u8 = 0;
+
+/// A path: both ways have its delay, and forward also the rest.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    rate: &'static str,
+    delay: &'static str,
+    queue: &'static str,
+    loss: &'static str,
+    /// Rate of the way back.
+    backward: &'static str,
+}
+
+/// 50 ms there and back, and 100 packets that wait at most.
+const PLAIN: Path =
+    Path { rate: "3Mbit/s", delay: "25ms", queue: "droptail:packets=100", loss: "0%", backward: "100Mbit/s" };
+
+/// All schemes for media, as they are called.
+const SCHEMES: [&str; 4] = ["gcc", "gcc:constants=draft", "scream", "scream2"];
+
+/// Opportunities to send a packet, in milliseconds: one each millisecond for 20 s, and none for 6 s.
+fn outage(path: &str) -> Result<String, String> {
+    match path {
+        "outage" => {
+            let times = (1..=20_000).chain(std::iter::once(26_000));
+            Ok(times.map(|time| time.to_string()).collect::<Vec<_>>().join("\n"))
+        }
+        _ => Err(format!("{path} is not read")),
+    }
+}
+
+/// What arrived.
+struct Outcome(PacketColumns);
+
+impl Path {
+    /// Flows of these schemes and loads for so many seconds.
+    fn run(&self, flows: &[(&str, &str)], seconds: u64) -> Outcome {
+        self.run_marking(flows, seconds, Marking::Declared)
+    }
+
+    /// The same with this marking.
+    fn run_marking(&self, flows: &[(&str, &str)], seconds: u64, marking: Marking) -> Outcome {
+        let forward =
+            [("rate", self.rate), ("delay", self.delay), ("queue", self.queue), ("loss", self.loss)];
+        let backward = [("delay", self.delay), ("rate", self.backward)];
+        let path = SimulatedPath {
+            forward: LinkSpec::from_pairs(forward, &outage).unwrap(),
+            backward: LinkSpec::from_pairs(backward, &outage).unwrap(),
+            seed: Seed::new(1),
+            interval: None,
+        };
+        let flow = |(scheme, load): &(&str, &str)| PathFlow {
+            scheme: Scheme::named(scheme, 1500, IpVersion::Four, marking).unwrap(),
+            congestion: (*scheme).to_owned(),
+            load: Load::read(load, &outage).unwrap(),
+            load_text: (*load).to_owned(),
+            direction: Direction::Forward,
+            start: Time::ZERO,
+            stop: Time::from_milliseconds(1000 * seconds),
+        };
+        let flows: Vec<PathFlow> = flows.iter().map(flow).collect();
+        Outcome(path.simulate(&flows, &mut |_| ControlFlow::Continue(())).unwrap().packets)
+    }
+}
+
+impl Outcome {
+    /// Packets of a flow, from 1 on, that arrived between these seconds.
+    fn delivered(&self, flow: u64, from: f64, to: f64) -> impl Iterator<Item = usize> {
+        let packets = &self.0;
+        (0..packets.time.len()).filter(move |index| {
+            packets.event[*index] == DELIVERED
+                && packets.direction[*index] == Direction::Forward as u8
+                && packets.flow[*index] == flow
+                && (from..to).contains(&(packets.time[*index] as f64 * 1e-9))
+        })
+    }
+
+    /// Mbit/s of IP packets.
+    fn megabits(&self, flow: u64, from: f64, to: f64) -> f64 {
+        let bytes: u64 = self.delivered(flow, from, to).map(|index| u64::from(self.0.size[index])).sum();
+        bytes as f64 * 8e-6 / (to - from)
+    }
+
+    /// Marks of a flow in a second.
+    fn marks(&self, flow: u64, from: f64, to: f64) -> f64 {
+        let ce = Ecn::CongestionExperienced.bits();
+        self.delivered(flow, from, to).filter(|index| self.0.ecn[*index] == ce).count() as f64 / (to - from)
+    }
+
+    /// The one-way delay (ms) from this second on that such a share does not exceed.
+    fn delay(&self, flow: u64, from: f64, share: f64) -> f64 {
+        let delivered = self.delivered(flow, from, 1e9);
+        let mut delays: Vec<f64> = delivered.map(|index| self.0.delay[index] as f64 * 1e-6).collect();
+        delays.sort_by(f64::total_cmp);
+        delays[(delays.len() as f64 * share) as usize]
+    }
+}
+
+#[test]
+fn gcc_fills_a_link_and_leaves_its_queue_short() {
+    // The queue would hold 400 ms.
+    for (scheme, most) in [("gcc", 50.0), ("gcc:constants=draft", 15.0)] {
+        let outcome = PLAIN.run(&[(scheme, "bulk")], 120);
+        let (rate, wait) = (outcome.megabits(1, 60.0, 120.0), outcome.delay(1, 60.0, 0.95) - 25.0 - 4.0);
+        assert!(rate > 0.9 * 3.0 && wait < most, "{scheme}: {rate} Mbit/s, {wait} ms");
+        // 8 % in a second: 0.3 Mbit/s of payload become 1.0 in 15.6 s, after half a second.
+        let (before, after) = (outcome.megabits(1, 14.0, 15.0), outcome.megabits(1, 17.0, 18.0));
+        assert!(before * 1440.0 / 1500.0 < 1.0 && after * 1440.0 / 1500.0 > 1.0, "{before}, {after}");
+    }
+}
+
+#[test]
+fn the_adaptive_threshold_keeps_gcc_from_starving_beside_cubic() {
+    for (rate, megabits) in [("3Mbit/s", 3.0), ("10Mbit/s", 10.0)] {
+        let path = Path { rate, ..PLAIN };
+        let share = |scheme| {
+            path.run(&[(scheme, "bulk"), ("cubic", "bulk")], 180).megabits(1, 60.0, 180.0) / megabits
+        };
+        let (adaptive, constant) =
+            (share("gcc:constants=draft"), share("gcc:constants=draft,adaptive_threshold=false"));
+        assert!(adaptive > 0.1 && constant < 0.05, "{rate}: {adaptive} and {constant}");
+    }
+}
+
+#[test]
+fn gcc_bears_few_losses_and_yields_to_many() {
+    let rate = |loss| Path { loss, ..PLAIN }.run(&[("gcc", "bulk")], 60).megabits(1, 30.0, 60.0);
+    let (few, many) = (rate("1.5%"), rate("12%"));
+    assert!(few > 0.8 * 3.0 && many < 0.1 * 3.0, "{few} and {many}");
+}
+
+#[test]
+fn while_answers_are_lost_media_schemes_all_but_stop_and_then_go_on() {
+    for scheme in SCHEMES {
+        // Answers pass from 0 to 20 s, and from 26 to 46 s.
+        let path = Path { backward: "trace:outage", rate: "100Mbit/s", ..PLAIN };
+        let outcome = path.run(&[(scheme, "bulk")], 46);
+        let sent = |from, to| outcome.delivered(1, from, to).count();
+        let (before, without, after) = (sent(17.0, 20.0), sent(23.0, 26.0), sent(43.0, 46.0));
+        assert!(
+            20 * without < before && 3 * after > before,
+            "{scheme}: {before}, {without}, {after} packets"
+        );
+    }
+}
+
+#[test]
+fn scream_aims_at_a_tenth_of_a_second() {
+    // Without following flows that fill the queue: a source without end makes it take itself for one.
+    let path = Path { delay: "28ms", queue: "droptail:packets=400", ..PLAIN };
+    let outcome = path.run(&[("scream:competing=false", "bulk")], 60);
+    let wait = outcome.delay(1, 20.0, 0.5) - 28.0 - 4.0;
+    assert!((80.0..104.0).contains(&wait), "{wait} ms");
+    assert!(outcome.megabits(1, 20.0, 60.0) > 0.98 * 3.0);
+}
+
+#[test]
+fn screams_queue_is_shorter_than_10_ms_where_codel_marks() {
+    for scheme in ["scream", "scream2"] {
+        for (rate, megabits) in [("10Mbit/s", 10.0), ("20Mbit/s", 20.0)] {
+            let path = Path { rate, delay: "28ms", queue: "codel:ecn=yes", ..PLAIN };
+            let outcome = path.run(&[(scheme, "bulk")], 60);
+            let wait = outcome.delay(1, 20.0, 0.5) - 28.0 - 12.0 / megabits;
+            assert!(wait < 10.0, "{scheme} at {rate}: {wait} ms");
+            assert!(outcome.megabits(1, 20.0, 60.0) > 0.9 * megabits);
+        }
+    }
+}
+
+#[test]
+fn scream2_leaves_the_short_queue_of_dualpi2_short() {
+    for (rate, megabits) in [("10Mbit/s", 10.0), ("20Mbit/s", 20.0)] {
+        let path = Path { rate, delay: "28ms", queue: "dualpi2", ..PLAIN };
+        let outcome = path.run(&[("scream2", "bulk")], 60);
+        let (used, rtt) = (outcome.megabits(1, 20.0, 60.0), 0.058);
+        let marks = outcome.marks(1, 20.0, 60.0) * rtt;
+        let wait = outcome.delay(1, 20.0, 0.99) - 28.0 - 12.0 / megabits;
+        assert!(wait < 2.0 && used > 0.75 * megabits, "{rate}: {wait} ms, {used} Mbit/s");
+        assert!((0.5..4.0).contains(&marks), "{rate}: {marks} marks in a round trip");
+    }
+}
+
+#[test]
+fn where_the_path_takes_ecn_away_scream2_goes_by_delay() {
+    let path = Path { rate: "10Mbit/s", delay: "28ms", queue: "droptail:packets=400", ..PLAIN };
+    let outcome = path.run_marking(&[("scream2", "bulk")], 60, Marking::Field(Ecn::NotCapable));
+    assert!(outcome.0.ecn.iter().all(|field| *field == 0), "nothing says that it can be marked");
+    // Half of the 60 ms that it aims at is where it begins to yield.
+    let wait = outcome.delay(1, 20.0, 0.95) - 28.0 - 1.2;
+    assert!(wait < 60.0 && outcome.megabits(1, 20.0, 60.0) > 9.0, "{wait} ms");
+}
