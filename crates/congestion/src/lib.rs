@@ -30,6 +30,7 @@ mod media_pace;
 mod monitor;
 mod paced;
 mod packet_log;
+mod probe;
 mod received_rate;
 mod receiver_half;
 mod round_trip;

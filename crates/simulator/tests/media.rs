@@ -28,7 +28,7 @@ const PLAIN: Path =
     Path { rate: "3Mbit/s", delay: "25ms", queue: "droptail:packets=100", loss: "0%", backward: "100Mbit/s" };
 
 /// All schemes for media, as they are called.
-const SCHEMES: [&str; 4] = ["gcc", "gcc:constants=draft", "scream", "scream2"];
+const SCHEMES: [&str; 5] = ["gcc", "gcc:probes=false", "gcc:constants=draft", "scream", "scream2"];
 
 /// Opportunities to send a packet, in milliseconds: one each millisecond for 20 s, and none for 6 s.
 fn outage(path: &str) -> Result<String, String> {
@@ -111,13 +111,24 @@ impl Outcome {
 #[test]
 fn gcc_fills_a_link_and_leaves_its_queue_short() {
     // The queue would hold 400 ms.
-    for (scheme, most) in [("gcc", 50.0), ("gcc:constants=draft", 15.0)] {
+    for (scheme, most) in [("gcc:probes=false", 50.0), ("gcc:constants=draft", 15.0)] {
         let outcome = PLAIN.run(&[(scheme, "bulk")], 120);
         let (rate, wait) = (outcome.megabits(1, 60.0, 120.0), outcome.delay(1, 60.0, 0.95) - 25.0 - 4.0);
         assert!(rate > 0.9 * 3.0 && wait < most, "{scheme}: {rate} Mbit/s, {wait} ms");
         // 8 % in a second: 0.3 Mbit/s of payload become 1.0 in 15.6 s, after half a second.
         let (before, after) = (outcome.megabits(1, 14.0, 15.0), outcome.megabits(1, 17.0, 18.0));
         assert!(before * 1440.0 / 1500.0 < 1.0 && after * 1440.0 / 1500.0 > 1.0, "{before}, {after}");
+    }
+}
+
+#[test]
+fn probes_find_the_rate_of_a_link_in_a_second() {
+    for (rate, megabits) in [("3Mbit/s", 3.0), ("10Mbit/s", 10.0), ("50Mbit/s", 50.0)] {
+        let outcome = Path { rate, ..PLAIN }.run(&[("gcc", "bulk")], 30);
+        let (early, later) = (outcome.megabits(1, 1.0, 2.0), outcome.megabits(1, 2.0, 30.0));
+        let wait = outcome.delay(1, 0.0, 0.95) - 25.0 - 12.0 / megabits;
+        let least = 0.8 * megabits;
+        assert!(early > least && later > least && wait < 40.0, "{rate}: {early}, {later} Mbit/s, {wait} ms");
     }
 }
 

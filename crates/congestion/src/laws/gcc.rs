@@ -1,11 +1,12 @@
 //! Google Congestion Control: draft-ietf-rmcat-gcc-02, controlled by the sender, with the constants and the filter of the draft or those of
-//! libwebrtc. Without probes: a rate that is too low grows as fast as the draft lets it, and no faster.
+//! libwebrtc. Probes, which libwebrtc alone has, are data: where the source has no more of them, the rate grows as fast as the draft lets it, and no faster.
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::declared::{choice, settings};
 use crate::delay_gradient::{Detector, Estimator, Filter, Groups, Kalman, Trendline, Usage};
 use crate::media_pace::MediaPace;
+use crate::probe::Probes;
 use crate::received_rate::ReceivedRate;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, PacketOutcome,
@@ -81,6 +82,8 @@ pub struct GccSettings {
     pub minimum_rate: Rate,
     /// Whether the threshold follows the estimate; otherwise a flow beside one that fills the queue starves.
     pub adaptive_threshold: bool,
+    /// Whether a flow looks at its start whether the path carries more, with the constants of libwebrtc.
+    pub probes: bool,
     /// By how much faster than the target packets may leave for a moment.
     pub pacing: f64,
 }
@@ -92,6 +95,7 @@ impl Default for GccSettings {
             start_rate: Rate::from_bits_per_second(300_000),
             minimum_rate: Rate::from_bits_per_second(30_000),
             adaptive_threshold: true,
+            probes: true,
             pacing: 2.5,
         }
     }
@@ -157,6 +161,7 @@ pub struct Gcc {
     delay: DelayHalf,
     loss: LossHalf,
     pace: MediaPace,
+    probes: Probes,
     /// What is left of the target while nothing comes back.
     brake: f64,
 }
@@ -275,6 +280,10 @@ impl Gcc {
             return refuse("pacing", "of 1 or more");
         }
         let delay = DelayHalf::new(settings);
+        let probes = match settings.constants {
+            GccConstants::Libwebrtc if settings.probes => Probes::new(delay.rate, context.segment.get()),
+            GccConstants::Libwebrtc | GccConstants::Draft => Probes::none(),
+        };
         let mut gcc = Self {
             settings: *settings,
             segment: context.segment.get(),
@@ -283,6 +292,7 @@ impl Gcc {
             loss: LossHalf { rate: MOST_OF_RECEIVED * delay.rate, arrived: 0, lost: 0, judged: None },
             delay,
             pace: MediaPace::new(settings.pacing),
+            probes,
             brake: 1.0,
         };
         gcc.bound();
@@ -292,6 +302,15 @@ impl Gcc {
     fn target(&self) -> f64 {
         let least = self.settings.minimum_rate.bits_per_second() as f64;
         (self.brake * self.delay.rate.min(self.loss.rate)).max(least)
+    }
+
+    /// A probe has shown that the path carries so much. What arrived before tells nothing of that rate.
+    fn jump(&mut self, now: Time, shown: f64) {
+        self.delay.rate = shown;
+        self.delay.changed = Some(now);
+        self.loss.rate = self.loss.rate.max(MOST_OF_RECEIVED * shown);
+        self.received = ReceivedRate::default();
+        self.bound();
     }
 
     /// Keeps both rates within their bounds.
@@ -313,6 +332,7 @@ impl Declared for Gcc {
         start_rate: Rate,
         minimum_rate: Rate,
         adaptive_threshold: Switch,
+        probes: Switch,
         pacing: Number,
     };
 
@@ -328,6 +348,7 @@ impl Controller for Gcc {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.pace.on_sent(sent.now, sent.bytes.get(), self.target());
+        self.probes.on_sent(sent.now, sent.number, sent.bytes.get());
     }
 
     fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>) {
@@ -343,11 +364,15 @@ impl Controller for Gcc {
                     self.received.add(arrival, report.bytes.get());
                     if let Some(arrival) = arrival {
                         self.delay.on_arrival(report.sent, arrival);
+                        self.probes.on_arrived(report.number, arrival, report.bytes.get());
                     }
                 }
                 PacketOutcome::Returned => self.loss.lost = self.loss.lost.saturating_sub(1),
                 PacketOutcome::Lost => {}
             }
+        }
+        if let Some(shown) = self.probes.take(now).filter(|shown| *shown > self.target()) {
+            self.jump(now, shown);
         }
         let Some(received) = self.received.rate() else { return };
         let target = self.target();
@@ -363,6 +388,7 @@ impl Controller for Gcc {
 
     /// Nothing comes back: what is sent then is half as much each time, and half as much as before when something does.
     fn on_timeout(&mut self, timeout: &Timeout) {
+        self.probes.end();
         if timeout.repetition > 1 {
             self.brake /= 2.0;
             return;
@@ -381,11 +407,13 @@ impl Controller for Gcc {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.pace.rate(self.target()))
+        let probe = self.probes.rate().filter(|_| self.brake >= 1.0);
+        Some(probe.map_or_else(|| self.pace.rate(self.target()), |rate| Rate::from_bits_per_second(rate as u64)))
     }
 
     fn burst(&self) -> Option<Bytes> {
-        Some(self.pace.burst(self.target()))
+        // Packets of a probe leave one by one.
+        Some(if self.probes.rate().is_some() { Bytes::new(1) } else { self.pace.burst(self.target()) })
     }
 
     fn target_rate(&self) -> Option<Rate> {
@@ -464,7 +492,7 @@ mod tests {
     }
 
     fn settings(constants: GccConstants, start: u64) -> GccSettings {
-        GccSettings { constants, start_rate: Rate::from_bits_per_second(start), ..GccSettings::default() }
+        GccSettings { constants, start_rate: Rate::from_bits_per_second(start), probes: false, ..GccSettings::default() }
     }
 
     #[test]
