@@ -31,8 +31,13 @@ def written(name: str) -> str:
     return f"{name}:2Mbit/s" if PATHS[name] else name
 
 
-def test_those_of_paths_are_registered_too():
-    assert set(PATHS) < set(ALL)
+def test_those_of_paths_are_simulated_too_but_for_halves_at_the_receiver(tmp_path: Path):
+    for name in set(PATHS) - set(ALL):
+        refused = trialwise("simulate", *SHAPE, "--cc", name, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert f"{name} takes part at the receiver too" in refused.stderr
+        assert "simulate a path, or take one of dctcp" in refused.stderr
+    assert {"cubic", "copa", "verus"} < set(ALL) & set(PATHS)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -27,6 +27,8 @@ register! {
     gcc::Gcc in Box<Gcc>,
     scream::Scream in Box<Scream>,
     scream2::Scream2 in Box<Scream2>,
+    sprout::Sprout in Sprout,
+    verus::Verus in Box<Verus>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

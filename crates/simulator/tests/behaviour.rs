@@ -304,7 +304,7 @@ proptest! {
     #[test]
     fn packets_are_conserved(
         shape in topologies(),
-        name in prop::sample::select(Algorithm::names()),
+        name in prop::sample::select(Algorithm::in_fabrics()),
         seed in 0_u64..1000,
         loss in prop::sample::select(vec![0.0, 0.001, 0.02]),
         paused in any::<bool>(),
@@ -409,7 +409,7 @@ fn time_outs_repair_lost_acknowledgements_in_compatible_mode() {
     let fabric = fabric("dumbbell:4x1,100Gbit/s,1us");
     let mut settings = Settings::for_line_rate(LINE).with_mode(Mode::Compatible);
     (settings.loss, settings.recovery.minimum_timeout) = (Some(0.02), Some(Duration::from_microseconds(100)));
-    for name in Algorithm::names() {
+    for name in Algorithm::in_fabrics() {
         let algorithm = algorithm(name).with_fidelity(Mode::Compatible.fidelity());
         let outcome = simulate(&fabric, &settings, &algorithm, &incast(4, 4, 30_000)).unwrap();
         assert_conserved(&outcome);

@@ -116,6 +116,24 @@ fn each_scheme_is_like_itself() {
             },
         },
         Case {
+            name: "sprout leaves a deep queue short",
+            pairs: DEEP,
+            flows: vec![flow("udp", "sprout")],
+            check: |outcome| {
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 29.0..=110.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 4.0..=12.06)
+            },
+        },
+        Case {
+            name: "verus fills the link and not the queue",
+            pairs: DEEP,
+            flows: vec![flow("udp", "verus")],
+            check: |outcome| {
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 29.0..=330.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 8.0..=12.06)
+            },
+        },
+        Case {
             name: "c4 leaves a deep queue short",
             pairs: DEEP,
             flows: vec![flow("udp", "c4")],

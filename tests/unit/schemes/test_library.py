@@ -22,6 +22,7 @@ NAMES = {
     "udp-gcc", "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-scream",
     "udp-scream2", "udp-vivace", "udp-vivace-loss", "vegas",
     "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah",
+    "udp-sprout", "udp-verus",
 }  # fmt: skip
 NORMAL = np.eye(3)
 PROTANOPIA = np.array(

@@ -11,13 +11,18 @@ use trialwise_units::{Ecn, Seed, Time};
 const BUFFER: usize = 1 << 16;
 
 /// Datagrams, each behind its length in a byte: what is read and written again is read as the same, and both ends of a connection
-/// take it.
+/// take it, under a scheme that goes by answers and under one with a half at the receiver.
 pub(crate) fn frames(bytes: &[u8]) {
+    for name in ["cubic", "sprout"] {
+        frames_of(name, bytes);
+    }
+}
+
+fn frames_of(name: &str, bytes: &[u8]) {
     let mut rest = bytes;
-    let scheme =
-        Scheme::named("cubic", 1500, IpVersion::Four, Marking::Declared).expect("a scheme of our own");
+    let scheme = Scheme::named(name, 1500, IpVersion::Four, Marking::Declared).expect("a scheme of our own");
     let mut sender = scheme.sender(Time::ZERO, true, Seed::new(1)).expect("a sender of our own");
-    let (mut receiver, mut task, mut now) = (Receiver::default(), Task::Take, Time::ZERO);
+    let (mut receiver, mut task, mut now): (Receiver, _, _) = (scheme.receiver(), Task::Take, Time::ZERO);
     sender.write(1 << 40);
     while let Some((length, behind)) = rest.split_first() {
         let (datagram, behind) = behind.split_at(usize::from(*length).min(behind.len()));
