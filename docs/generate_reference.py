@@ -127,13 +127,14 @@ def simulation_page(text: str) -> str:
 
 def controller_rows() -> Iterator[str]:
     """The controllers as a Markdown table: as the core's register has them."""
-    rated = dict(_core.path_controllers())
+    rated, in_fabrics = dict(_core.path_controllers()), set(_core.simulation_controllers())
     yield "| controller | parameters | what it does |"
     yield "|---|---|---|"
     for names, words, settings in _core.controllers():
         takes = ", ".join(f"`{name}`{_choices(takes)}" for name, takes in settings)
         rate = f"; also `{names[0]}:RATE`" if rated.get(names[0]) else ""
-        yield f"| {', '.join(f'`{name}`' for name in names)} | {takes}{rate} | {words} |"
+        where = "" if names[0] in in_fabrics else " Over paths only."
+        yield f"| {', '.join(f'`{name}`' for name in names)} | {takes}{rate} | {words}{where} |"
 
 
 def _choices(takes: str) -> str:

@@ -1,4 +1,4 @@
-//! What an acknowledgement costs each controller of the Internet: nanoseconds of one core.
+//! What an acknowledgement costs each controller of the Internet, and a packet and a timer its half at the receiver: nanoseconds of one core.
 //!
 //! `cargo run --release -p trialwise-congestion --example acknowledgements`
 
@@ -8,12 +8,13 @@ use std::fs;
 use std::time::Instant;
 
 use trialwise_congestion::{
-    Acknowledgement, Algorithm, AnyController, BuildError, Context, Controller, Factory, Loss, PacketOutcome,
-    PacketReport, RateSample, Sent,
+    Acknowledgement, Algorithm, AnyController, BuildError, Context, Controller, Factory, Loss, Note,
+    PacketOutcome, PacketReport, RateSample, Received, ReceiverHalf, Sent,
 };
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 const PACKETS: u64 = 2_000_000;
+const TIMERS: u64 = 20_000;
 const SEGMENT: Bytes = Bytes::new(1440);
 const RTT: Duration = Duration::from_milliseconds(20);
 
@@ -22,7 +23,7 @@ const GAP: Duration = Duration::from_microseconds(100);
 
 /// A packet of each kind that comes up in a steady flow: sent, and reported by itself; one in forty is marked, and one in a
 /// thousand is lost.
-fn feed(controller: &mut AnyController) {
+fn feed(controller: &mut AnyController, note: &Note) {
     let in_flight = Bytes::new(IN_FLIGHT * SEGMENT.get());
     let sent = |number: u64| Sent {
         now: Time::ZERO + GAP * number,
@@ -75,11 +76,30 @@ fn feed(controller: &mut AnyController) {
             application_limited: false,
             hops: &[],
             reports: &report(PacketOutcome::Arrived(Some(now - RTT / 2))),
-            note: &[],
+            note,
         });
         controller.on_sent(&sent(number));
         std::hint::black_box((controller.window(), controller.pacing_rate()));
     }
+}
+
+/// Ten packets for each timer of the half; the time of a packet and of a timer, in seconds.
+fn feed_half(half: &mut dyn ReceiverHalf, origin: Instant) -> (f64, f64) {
+    let (mut now, mut of_packets, mut of_timers) = (Time::ZERO, 0.0, 0.0);
+    for _ in 0..TIMERS {
+        let start = processor_seconds(origin);
+        for number in 0..10 {
+            let next = Some(Duration::ZERO);
+            half.on_data(&Received { number, arrival: now, bytes: SEGMENT, ecn: Ecn::NotCapable, next });
+            std::hint::black_box(half.note(now));
+        }
+        let between = processor_seconds(origin);
+        now = half.next_timer().unwrap_or(now);
+        half.on_timer(now);
+        of_packets += between - start;
+        of_timers += processor_seconds(origin) - between;
+    }
+    (of_packets / (10 * TIMERS) as f64, of_timers / TIMERS as f64)
 }
 
 /// Seconds that this thread has been on a processor (Linux), or else that have gone by: other programs must not count.
@@ -100,11 +120,20 @@ fn main() -> Result<(), BuildError> {
     };
     let origin = Instant::now();
     for (name, _) in Algorithm::over_paths() {
-        let mut controller = Algorithm::named(name, Rate::from_megabits_per_second(100))?.build(&context)?;
+        let algorithm = Algorithm::named(name, Rate::from_megabits_per_second(100))?;
+        let (mut controller, mut half) = (algorithm.build(&context)?, algorithm.receiver_half());
+        let costs = half.as_mut().map(|half| feed_half(half.as_mut(), origin));
+        let note = half.map_or(Note::EMPTY, |half| half.note(Time::ZERO));
         let start = processor_seconds(origin);
-        feed(&mut controller);
+        feed(&mut controller, &note);
         let seconds = processor_seconds(origin) - start;
-        println!("{:>6.1} ns: {name}", seconds * 1e9 / PACKETS as f64);
+        print!("{:>6.1} ns: {name}", seconds * 1e9 / PACKETS as f64);
+        match costs {
+            Some((packet, timer)) => {
+                println!(" (at the receiver {:.0} ns, {:.0} ns for a timer)", packet * 1e9, timer * 1e9);
+            }
+            None => println!(),
+        }
     }
     Ok(())
 }
