@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 
 use trialwise_units::{Duration, Ecn, Rate};
 
-use crate::{BuildError, Context, Controller, Feedback, Fidelity, ReceiverHalf};
+use crate::{BuildError, Context, Controller, Feedback, Fidelity, ReceiverHalf, RuleTable};
 
 /// What a controller needs of the network, and how its packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub enum Quantity {
     Positive,
     /// True or false.
     Switch,
+    /// The name of a table of rules that ships, else its file.
+    Table,
     /// One of some words.
     Choice {
         /// The words.
@@ -94,6 +96,8 @@ pub enum Value {
     Count(u32),
     /// Of [`Quantity::Switch`].
     Switch(bool),
+    /// Of [`Quantity::Table`].
+    Table(RuleTable),
     /// Of [`Quantity::Choice`]: the place of the word.
     Choice(usize),
 }
@@ -108,6 +112,7 @@ impl fmt::Display for Quantity {
             Self::Count => f.write_str("a whole number of at least 0"),
             Self::Positive => f.write_str("a whole number above 0"),
             Self::Switch => f.write_str("true or false"),
+            Self::Table => f.write_str("the name of a table that ships, else its file"),
             Self::Choice { words, .. } => f.write_str(&words.join(" or ")),
         }
     }
@@ -193,7 +198,7 @@ macro_rules! fields {
     };
 }
 
-fields!(Rate: Rate, Duration: Interval, f64: Number, u32: Count, bool: Switch);
+fields!(Rate: Rate, Duration: Interval, f64: Number, u32: Count, bool: Switch, RuleTable: Table);
 
 impl Field for usize {
     fn of(value: Value) -> Option<Self> {
@@ -208,7 +213,7 @@ macro_rules! settings {
             name: stringify!($field),
             quantity: {
                 #[allow(unused_imports, reason = "not every controller has all of them")]
-                use $crate::declared::Quantity::{Count, Interval, Number, Positive, Rate, Switch, Weight};
+                use $crate::declared::Quantity::{Count, Interval, Number, Positive, Rate, Switch, Table, Weight};
                 $quantity
             },
             set: |settings, value| {

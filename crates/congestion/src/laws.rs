@@ -29,6 +29,7 @@ register! {
     scream2::Scream2 in Box<Scream2>,
     sprout::Sprout in Sprout,
     verus::Verus in Box<Verus>,
+    remy::Remy in Remy,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

@@ -1,14 +1,14 @@
 //! Congestion controllers behind one sans-IO trait.
 //!
 //! A controller does not know whether its packets are real: the UDP transport, a sender over an emulated path
-//! and the simulator drive the same code. No clock, socket or file is touched here; every call carries `now`,
+//! and the simulator drive the same code. No clock or socket is touched here, nor a file but those that settings name; every call carries `now`,
 //! and no call for an acknowledgement allocates.
 //!
 //! The driver (whoever owns the packets) calls [`Controller::on_acknowledgement`], [`Controller::on_loss`]
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`] and [`C4`], and, for
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`], [`C4`] and [`Remy`], and, for
 //! media, [`Gcc`], [`Scream`] and [`Scream2`], beside [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
 //! [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
@@ -35,6 +35,7 @@ mod quota;
 mod received_rate;
 mod receiver_half;
 mod round_trip;
+mod rule_table;
 mod scream_delay;
 mod segments;
 mod sliding;
@@ -64,6 +65,7 @@ pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;
 pub use laws::prague::PragueSettings;
+pub use laws::remy::RemySettings;
 pub use laws::saturator::SaturatorSettings;
 pub use laws::scream::ScreamSettings;
 pub use laws::scream2::Scream2Settings;
@@ -76,5 +78,6 @@ pub use ledbat_delay::DelayFilter;
 pub use packet_log::PacketLog;
 pub use receiver_half::{NOTE_BYTES, Note, Received, ReceiverHalf};
 pub use round_trip::RoundTrip;
+pub use rule_table::{RuleTable, TableError};
 pub use state::{Phase, State};
 pub use window::WindowRule;

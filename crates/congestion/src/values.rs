@@ -2,7 +2,7 @@
 
 use trialwise_units::{Duration, ParseQuantityError, parse_share};
 
-use crate::{Quantity, Value};
+use crate::{Quantity, RuleTable, TableError, Value};
 
 /// Why a text is no value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,6 +10,9 @@ pub enum ValueError {
     /// No quantity of the kind that is wanted.
     #[error(transparent)]
     Quantity(#[from] ParseQuantityError),
+    /// No table of rules.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// Something else that is not allowed.
     #[error("{text:?} is not allowed: {wanted}")]
     Wanted {
@@ -41,6 +44,7 @@ impl Quantity {
             Self::Count => Value::Count(count(text)?),
             Self::Positive => Value::Count(positive(text)?),
             Self::Switch => Value::Switch(switch(text)?),
+            Self::Table => Value::Table(RuleTable::named(text.trim())?),
             Self::Choice { words, wanted } => {
                 let place = words.iter().position(|word| *word == text.trim());
                 Value::Choice(place.ok_or_else(|| ValueError::wanted(text.trim(), wanted))?)

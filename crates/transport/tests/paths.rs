@@ -152,6 +152,15 @@ fn each_scheme_is_like_itself() {
             },
         },
         Case {
+            name: "remy keeps the queue short",
+            pairs: DEEP,
+            flows: vec![flow("udp", "remy")],
+            check: |outcome| {
+                within("median of delay", outcome.delay(0, 2.0, END, 0.5), 28.0..=80.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 5.0..=12.06)
+            },
+        },
+        Case {
             name: "ledbat alone takes the link and stays below its target of 100 ms",
             pairs: NEAR,
             flows: vec![flow("udp", "ledbat")],

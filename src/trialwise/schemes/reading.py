@@ -90,7 +90,7 @@ class SimulatedSection(Section):
 
     congestion: Text = key(
         ...,
-        f"Controller of the UDP transport: {either(_over_paths())}; {{load}} is filled in.",
+        f"Controller of the UDP transport: {either(_over_paths())}; {{load}} and {{folder}} are filled in.",
         "copa",
         "fixed_rate:{load}",
     )
@@ -205,8 +205,8 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
 def _simulated(section: SimulatedSection | None, path: Path) -> Simulated | None:
     if section is None:
         return None
-    for name in ("congestion", "load"):
-        _require_known(f"simulated.{name}", getattr(section, name), path, ("load",))
+    _require_known("simulated.congestion", section.congestion, path, ("load", "folder"))
+    _require_known("simulated.load", section.load, path, ("load",))
     return Simulated(section.congestion, section.load)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 from trialwise.experiment.elements import element_forms
 
 End = Literal["sender", "receiver"]
+_IN_FOLDER = re.compile(r"\{folder\}/([^,\s]+)")
 LOADS = tuple(element_forms("load"))
 """Kinds of load."""
 
@@ -56,7 +58,8 @@ class Simulated:
     """What replaces a scheme's programs where packets are simulated.
 
     `congestion` is a controller of the UDP transport, or a Python class whose objects are controllers; `load` is passed to the
-    transport's sender. In both, {load} is replaced by the words of `Scheme.loads`.
+    transport's sender. In both, {load} is replaced by the words of `Scheme.loads`, and in `congestion` {folder} by the folder of
+    the scheme's file.
     """
 
     congestion: str | Callable[..., object]
@@ -97,6 +100,13 @@ class Scheme:
     def has_programs(self) -> bool:
         """Whether it can run with real packets."""
         return bool(self.sender.command)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files in the folder of the scheme's own that the controller of simulated packets names."""
+        congestion = self.simulated.congestion if self.simulated else ""
+        names = _IN_FOLDER.findall(congestion) if isinstance(congestion, str) else ()
+        return tuple(self.source.parent / name for name in names)
 
     def side(self, end: End) -> Side:
         """Return the program of one end."""

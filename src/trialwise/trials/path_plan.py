@@ -161,12 +161,13 @@ def open_path(
 def attachments_of(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the files of the schemes, those that loads are read from, and the traces that paths name, as name and path."""
+    """Yield name and path of the files of the schemes, of what they and loads are read from, and of traces that paths name."""
     seen: set[Path] = set()
     for values in factors:
         filled = dict(NOWHERE) | dict(values)
         plans = flow_plans(experiment, filled)
-        schemes = [(f"schemes/{plan.scheme.source.name}", plan.scheme.source) for plan in plans]
+        sources = [path for plan in plans for path in (plan.scheme.source, *plan.scheme.files)]
+        schemes = [(f"schemes/{path.name}", path) for path in sources]
         for name, path in [*schemes, *files_of(settings_of(experiment, filled), plans, experiment.folder)]:
             if path not in seen:
                 seen.add(path)

@@ -161,8 +161,9 @@ def _flow(plan: FlowPlan, settings: PathSettings, seed: int, lists: contextlib.E
     load = listed(plan, settings, seed, lists.enter_context(_file_in_memory()))
     words = {"load": " ".join(load_words(plan.scheme, load, {"seed": seed, "mtu": settings.mtu}))}
     congestion = simulated.congestion
+    folder = {"folder": str(plan.scheme.source.resolve().parent)}
     return (
-        fill(congestion, words) if isinstance(congestion, str) else congestion,
+        fill(congestion, words | folder) if isinstance(congestion, str) else congestion,
         fill(simulated.load, words),
         plan.flow.direction,
         plan.flow.start,

@@ -21,8 +21,8 @@ NAMES = {
     "ngtcp2-cubic", "ngtcp2-reno", "reno", "udp-allegro", "udp-bbr3", "udp-c4", "udp-cellular", "udp-copa", "udp-cubic", "udp-fixed",
     "udp-gcc", "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-scream",
     "udp-scream2", "udp-vivace", "udp-vivace-loss", "vegas",
-    "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah",
     "udp-sprout", "udp-verus",
+    "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah", "udp-remy",
 }  # fmt: skip
 NORMAL = np.eye(3)
 PROTANOPIA = np.array(

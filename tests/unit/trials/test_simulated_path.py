@@ -389,3 +389,37 @@ def test_a_flow_that_is_further_away_takes_so_much_longer_each_way(tmp_path: Pat
 def test_a_delay_that_is_no_time_is_refused(tmp_path: Path, delay: str, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         experiment(tmp_path, f'flows = [{{ scheme = "udp-cubic", delay = "{delay}" }}]')
+
+
+TABLE = Path(__file__).parents[3] / "crates/congestion/tables/trialwise-1x.json"
+SCHEME = """
+title = "Mine"
+[loads]
+bulk = "bulk"
+[receiver]
+command = "{{flow}} udp receive --port {{port}}"
+[sender]
+command = "{{flow}} udp send {{peer}} {{port}} --congestion remy:table={{folder}}/{file}"
+[simulated]
+congestion = "remy:table={{folder}}/{file}"
+"""
+
+
+def test_a_scheme_names_a_table_in_its_own_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "my schemes"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(SCHEME.format(file="mine.json"))
+    (folder / "mine.json").write_text(TABLE.read_text())
+    trial = 'scheme = "mine"'
+    found = experiment(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
+    kind = kind_of(found)
+    assert isinstance(kind, SimulatedPathKind)
+    assert {name for name, _ in kind.attachments(found, [{}])} == {"schemes/mine.toml", "schemes/mine.json"}
+    done = execute(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
+    shipped = execute(tmp_path, 'scheme = "udp-remy"')
+    assert done.status == "finished", done.reason
+    assert np.array_equal(packets_of(folder, done).time, packets_of(tmp_path, shipped).time)
+    (folder / "mine.json").write_text(TABLE.read_text().replace("remy-table", "onnx"))
+    refused = execute(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
+    assert refused.status == "failed"
+    assert 'known is "remy-table" of version 1' in str(refused.reason)
