@@ -41,7 +41,7 @@ SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-_ELEMENTS = re.compile(r"(<!-- elements of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_ELEMENTS = re.compile(r"(<!-- elements of (\w+)(?: (\w+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 _QUANTITIES = re.compile(r"(<!-- quantities of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
     "path": QUANTITIES,
@@ -55,7 +55,10 @@ def page(text: str) -> str:
         lambda found: found.group(1) + "\n".join(quantities(found.group(2))) + "\n" + found.group(3), text
     )
     text = _ELEMENTS.sub(
-        lambda found: found.group(1) + "\n".join(element_rows(found.group(2))) + "\n" + found.group(3), text
+        lambda found: (
+            found.group(1) + "\n".join(element_rows(found.group(2), found.group(3))) + "\n" + found.group(4)
+        ),
+        text,
     )
     return _TABLE.sub(
         lambda found: found.group(1) + "\n".join(table(found.group(2))) + "\n" + found.group(3), text
@@ -70,12 +73,14 @@ def quantities(kind: str) -> Iterator[str]:
         yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
 
 
-def element_rows(kind: str) -> Iterator[str]:
-    """The elements of a kind as a Markdown table from the core's register; settings that elements share are not repeated."""
+def element_rows(kind: str, only: str | None = None) -> Iterator[str]:
+    """The elements of a kind, or the one of a name, as a Markdown table from the core's register; shared settings are not repeated."""
     yield f"| {kind} | key | takes | what it does |"
     yield "|---|---|---|---|"
     told: set[tuple[str, str, str]] = set()
-    for _, example, words, head, keys in _core.elements()[kind]:
+    for name, example, words, head, keys in _core.elements()[kind]:
+        if only not in {None, name}:
+            continue
         yield f"| `{example}` | {', '.join(f'`{key}`' for key, _, _ in keys)} | | {words} |"
         if head:
             yield f"| | {head[0]} first | {head[1]} | {head[2]} |"

@@ -23,6 +23,7 @@ __all__ = [
     "__version__",
     "_panic",
     "check_link",
+    "check_load",
     "check_simulation",
     "controller_parameters",
     "controllers",
@@ -243,6 +244,7 @@ def check_link(
     directory: str | os.PathLike[str],
     round_trip: float | None = None,
 ) -> LinkDescription: ...
+def check_load(load: str, content: str | None = None) -> tuple[int, int] | None: ...
 
 @final
 class PacketColumns:

@@ -230,6 +230,10 @@ macro_rules! register {
                 each!(self, inner => inner.target_rate())
             }
 
+            fn on_backlog(&mut self, now: Time, backlog: &crate::Backlog) {
+                each!(self, inner => inner.on_backlog(now, backlog));
+            }
+
             fn burst(&self) -> Option<Bytes> {
                 each!(self, inner => inner.burst())
             }

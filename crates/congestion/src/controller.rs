@@ -4,7 +4,7 @@ use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate, Seed, Time};
 
 use crate::values::ValueError;
 use crate::window::RateWindow;
-use crate::{Acknowledgement, Loss, Sent, State, Timeout, WindowRule};
+use crate::{Acknowledgement, Backlog, Loss, Sent, State, Timeout, WindowRule};
 
 /// What a driver knows when a flow starts; what it does not know is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +184,9 @@ pub trait Controller: Send {
         None
     }
 
+    /// What waits before the pacer, where a source of media writes: after each of its frames, and before each acknowledgement.
+    fn on_backlog(&mut self, _now: Time, _backlog: &Backlog) {}
+
     /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
     /// turn; most let it go at the time that the old rate gave it.
     fn repaces_waiting_packet(&self) -> bool {
@@ -267,6 +270,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn next_departure(&self) -> Option<Duration> {
         (**self).next_departure()
+    }
+
+    fn on_backlog(&mut self, now: Time, backlog: &Backlog) {
+        (**self).on_backlog(now, backlog);
     }
 
     fn repaces_waiting_packet(&self) -> bool {

@@ -17,6 +17,15 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
+/// What a source has written that has not been sent yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Payload, with what is to be sent again.
+    pub bytes: Bytes,
+    /// Since the source made the oldest of it that was never sent; 0 where all was.
+    pub age: Duration,
+}
+
 /// One acknowledgement that has just arrived. It may acknowledge nothing new and still carry marks or
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

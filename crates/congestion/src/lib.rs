@@ -50,7 +50,9 @@ pub use any::{Factory, Feedback};
 pub use controller::{BuildError, Context, Controller};
 pub use declared::{Declared, Listed, Named, Needs, Quantity, Setting, Value};
 pub use delivery::{Delivery, Departed};
-pub use event::{Acknowledgement, HopRecord, Loss, PacketOutcome, PacketReport, RateSample, Sent, Timeout};
+pub use event::{
+    Acknowledgement, Backlog, HopRecord, Loss, PacketOutcome, PacketReport, RateSample, Sent, Timeout,
+};
 pub use fidelity::Fidelity;
 pub use laws::allegro::AllegroSettings;
 pub use laws::bbr3::Bbr3Settings;

@@ -3,7 +3,10 @@
 use trialwise_units::{Duration, Rate, Time};
 
 use crate::load::{Exchange, Supply};
+use crate::media::Source;
 use crate::opening::ENDLESS;
+use crate::report::Captured;
+use crate::sender::Sender;
 
 /// Something that was to be transferred, and has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Application {
     heard: Time,
     received: u64,
     is_finished: bool,
+    /// Of media.
+    source: Option<Source>,
 }
 
 impl Application {
@@ -41,13 +46,28 @@ impl Application {
     pub fn new(supply: Supply, start: Time, chunk: u64) -> Self {
         let (asked, heard, next_request) = (start, start, Some(start));
         let (requests, received, is_finished) = (0, 0, false);
-        Self { supply, start, chunk, requests, asked, next_request, heard, received, is_finished }
+        let source = if let Supply::Media(media) = &supply { Some(Source::new(media, start)) } else { None };
+        Self { supply, start, chunk, requests, asked, next_request, heard, received, is_finished, source }
     }
 
-    /// Bytes written by now, in all.
+    /// Writes what is due to a sender of ours.
+    pub fn write(&mut self, now: Time, sender: &mut Sender) {
+        match &mut self.source {
+            Some(source) => source.advance(now, sender),
+            None => sender.write(self.written(now)),
+        }
+    }
+
+    /// The next frame of media that has been captured, or left out.
+    pub fn take_captured(&mut self) -> Option<Captured> {
+        self.source.as_mut()?.take_captured()
+    }
+
+    /// Bytes written by now, in all; media write to senders of ours only ([`Self::write`]).
     pub fn written(&mut self, now: Time) -> u64 {
         match self.supply {
             Supply::Endless => ENDLESS,
+            Supply::Media(_) => 0,
             Supply::Rate(rate) => self.chunks(now, rate).saturating_mul(self.chunk),
             Supply::Size(size) => size,
             Supply::Requests(exchange) => {
@@ -67,6 +87,7 @@ impl Application {
         match self.supply {
             Supply::Rate(rate) => Some(self.start + self.gap(rate) * self.chunks(now, rate)),
             Supply::Requests(_) => self.next_request.filter(|_| !self.is_finished),
+            Supply::Media(_) => self.source.as_ref().map(Source::next),
             Supply::Endless | Supply::Size(_) => None,
         }
     }

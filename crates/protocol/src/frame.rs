@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! every frame   kind u8 · way and when the next is due u8 · two of u8 or one of u16 · flow u32 · session u64        (16 bytes)
-//! data          [pace u16 (ms)] number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
+//! data          [pace u16 (ms)] number u64 · offset u64 · [opening, where offset = 0 on the opener's way]
+//!               [of a message: message u32 · within it u32 · its size u32] · payload
 //! answer        [arrivals u8 · ranges u8] largest u64 · its arrival u64 (ns) · held u64 (ns)
 //!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · ranges × (from u32 · length u32)
 //!               arrivals × (from u16 · length u16 · age u32 (us)) · note, to the end, at most 64 bytes
@@ -22,6 +23,7 @@ use std::ops::Range;
 use trialwise_congestion::{NOTE_BYTES, Note};
 use trialwise_units::{Duration, Ecn};
 
+use crate::message::Part;
 use crate::opening::{OPENING_BYTES, Opening};
 
 /// Bytes before the payload of a data frame without an opening.
@@ -45,6 +47,8 @@ const RANGE: usize = 8;
 const LATEST_NEXT: u64 = 126;
 const NEXT_UNIT: u64 = 1_000_000;
 const DATA: u8 = 0xd1;
+/// Data of a message.
+const PART: u8 = 0xd2;
 const ANSWER: u8 = 0xa1;
 const CLOSE: u8 = 0xc1;
 
@@ -81,6 +85,8 @@ pub struct Data {
     pub opening: Option<Opening>,
     /// In how much time the sender's next packet is due, where it says so; on the wire whole milliseconds, rounded up, up to 126.
     pub next: Option<Duration>,
+    /// Of which message the payload is, where it is of one.
+    pub part: Option<Part>,
 }
 
 /// Packets that have arrived, copies too, and those of each ECN field (RFC 9000, section 19.3.2); each modulo 2^32.
@@ -180,7 +186,10 @@ impl Frame {
         let [first, second] = reader.take()?;
         let name = Name { flow: u32::from_be_bytes(reader.take()?), session: reader.word()? };
         let frame = match kind {
-            DATA => Self::Data(way, Data { next, ..reader.data(way, u16::from_be_bytes([first, second]))? }),
+            DATA | PART => {
+                let pace = u16::from_be_bytes([first, second]);
+                Self::Data(way, Data { next, ..reader.data(way, pace, kind == PART)? })
+            }
             ANSWER => Self::Answer(way, reader.answer(usize::from(first), usize::from(second))?),
             CLOSE => Self::Close,
             _ => return None,
@@ -192,11 +201,17 @@ impl Frame {
 /// Writes the header of a data frame at the front of `buffer`, and gives the length of the whole frame.
 pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
     let way = way as u8 | next_of(data.next) << 1;
-    let mut writer = Writer::begin(buffer, DATA, way, data.pace.to_be_bytes(), name);
+    let kind = if data.part.is_some() { PART } else { DATA };
+    let mut writer = Writer::begin(buffer, kind, way, data.pace.to_be_bytes(), name);
     writer.put(&data.number.to_be_bytes());
     writer.put(&data.offset.to_be_bytes());
     if let Some(opening) = &data.opening {
         writer.put(&opening.to_bytes());
+    }
+    if let Some(Part { message, within, size }) = data.part {
+        for word in [message, within, size] {
+            writer.put(&word.to_be_bytes());
+        }
     }
     writer.length + data.length as usize
 }
@@ -287,13 +302,18 @@ impl Reader<'_> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn data(&mut self, way: Way, pace: u16) -> Option<Data> {
+    fn data(&mut self, way: Way, pace: u16, has_part: bool) -> Option<Data> {
         let (number, offset) = (self.word()?, self.word()?);
         let opens = way == Way::Out && offset == 0;
         let opening = if opens { Some(Opening::from_bytes(&self.take::<OPENING_BYTES>()?)?) } else { None };
+        let part = if has_part { Some(self.part()?) } else { None };
         let length = self.0.len() as u64;
         offset.checked_add(length)?;
-        (number < u64::MAX).then_some(Data { number, offset, length, pace, opening, next: None })
+        (number < u64::MAX).then_some(Data { number, offset, length, pace, opening, next: None, part })
+    }
+
+    fn part(&mut self) -> Option<Part> {
+        Some(Part { message: self.half()?, within: self.half()?, size: self.half()? })
     }
 
     fn answer(&mut self, arrivals: usize, ranges: usize) -> Option<Answer> {
@@ -346,10 +366,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool, next in 0_u8..128) {
+        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool, next in 0_u8..128, part: Option<[u32; 3]>) {
             let way = if back { Way::Back } else { Way::Out };
             let opening = (offset == 0 && !back).then(opening);
-            let data = Data { number, offset, length, pace, opening, next: time_until_next(next) };
+            let part = part.map(|[message, within, size]| Part { message, within, size });
+            let data = Data { number, offset, length, pace, opening, next: time_until_next(next), part };
             let mut buffer = [0; 1500];
             let written = write_data(&mut buffer, NAME, way, &data);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Data(way, data))));
@@ -378,7 +399,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), kind in prop::sample::select(vec![DATA, ANSWER, CLOSE])) {
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), kind in prop::sample::select(vec![DATA, PART, ANSWER, CLOSE])) {
             let mut bytes = bytes;
             if let Some(first) = bytes.first_mut() {
                 *first = kind;
@@ -428,7 +449,15 @@ mod tests {
     #[test]
     fn the_first_data_carry_the_opening() {
         let mut buffer = [0; 200];
-        let data = Data { number: 0, offset: 0, length: 5, pace: 0, opening: Some(opening()), next: None };
+        let data = Data {
+            number: 0,
+            offset: 0,
+            length: 5,
+            pace: 0,
+            opening: Some(opening()),
+            next: None,
+            part: None,
+        };
         let written = write_data(&mut buffer, NAME, Way::Out, &data);
         assert_eq!(written, DATA_HEADER + OPENING_BYTES + 5);
         assert_eq!(Frame::read(&buffer[..DATA_HEADER + 10]), None);

@@ -12,6 +12,8 @@
 pub mod application;
 pub mod frame;
 pub mod load;
+pub mod media;
+pub mod message;
 pub mod opening;
 pub mod receiver;
 pub mod report;

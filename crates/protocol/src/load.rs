@@ -5,17 +5,19 @@ use std::num::NonZeroU64;
 use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
 use trialwise_units::{Duration, Rate, elements};
 
+use crate::media::Media;
 use crate::opening::Task;
 
 elements! {
     /// What the application of a sender does.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub enum Load of "load", load! {
         Bulk(Bulk),
         Rate(Steady),
         Bytes(Transfer),
         Requests(Exchange),
         Flows(PlannedFlows),
+        Media(Media),
     }
 }
 
@@ -33,7 +35,7 @@ trait DeclaredLoad: Declared {
 }
 
 /// Where the payload of a connection comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Supply {
     /// As much as passes.
     Endless,
@@ -43,10 +45,12 @@ pub enum Supply {
     Size(u64),
     /// Requests, each of which is answered.
     Requests(Exchange),
+    /// Frames.
+    Media(Media),
 }
 
 /// A connection to open, so long after the start of the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Its place in the load.
     pub flow: usize,
@@ -221,6 +225,12 @@ impl Declared for PlannedFlows {
     }
 }
 
+impl DeclaredLoad for Media {
+    fn jobs(&self) -> Vec<Job> {
+        Job::only(Supply::Media(self.clone()))
+    }
+}
+
 impl DeclaredLoad for PlannedFlows {
     fn jobs(&self) -> Vec<Job> {
         let jobs = self.0.iter().enumerate();
@@ -306,7 +316,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let message = |text: &str| parse(text).unwrap_err();
-        assert!(message("burst").ends_with("known: bulk, rate, bytes, requests, flows"));
+        assert!(message("burst").ends_with("known: bulk, rate, bytes, requests, flows, media"));
         assert_eq!(message("bulk:1"), "load bulk takes nothing, not `1`");
         assert!(message("rate:0bit/s").contains("nothing would ever pass"));
         assert!(message("bytes:ten").contains("does not start with a number"));

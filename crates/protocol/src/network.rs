@@ -13,6 +13,7 @@ use trialwise_congestion::{
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
 use crate::frame::{Answer, Arrival, Frame, MAX_ANSWER, Name, PacketCounts, Way, write_answer, write_data};
+use crate::message::{Message, Whole};
 use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
 
@@ -250,6 +251,36 @@ proptest! {
         prop_assert_eq!(counters.packets, network.departures.len() as u64);
         prop_assert!(network.departures.is_sorted_by_key(|(time, ..)| *time));
         // Each datagram makes a few events: nothing spins.
+        prop_assert!(network.events < 20 * (network.sent + 10), "{} events", network.events);
+    }
+
+    #[test]
+    fn every_message_becomes_whole_once_and_none_that_is_late_holds_others_up(
+        weather in weather(),
+        algorithm in prop::sample::select(over_paths()),
+        sizes in prop::collection::vec(1_u32..20_000, 1..40),
+        deadline in prop::option::of(1_u64..400),
+        seed: u64,
+    ) {
+        let mut network = Network::new(algorithm, weather, seed);
+        for (number, size) in (0..).zip(&sizes) {
+            let captured = Time::ZERO + MILLISECOND * 20 * u64::from(number);
+            network.run_until(captured);
+            let deadline = deadline.map(|span| captured + MILLISECOND * span);
+            network.sender.write_message(network.now, Message { number, size: *size, captured, deadline });
+        }
+        network.run_until(Time::from_milliseconds(3_600_000));
+        let whole: Vec<Whole> = std::iter::from_fn(|| network.receiver.take_whole()).collect();
+        let numbers: std::collections::BTreeSet<u32> = whole.iter().map(|whole| whole.message).collect();
+        prop_assert_eq!(numbers.len(), whole.len(), "one of them twice");
+        prop_assert!(whole.iter().all(|whole| sizes[whole.message as usize] == whole.size));
+        if deadline.is_none() {
+            prop_assert_eq!(whole.len(), sizes.len());
+        }
+        // All is acknowledged or given up, and nothing is kept.
+        let written: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
+        prop_assert_eq!((network.sender.acknowledged(), network.sender.in_flight()), (written, 0));
+        prop_assert_eq!(network.sender.queued_since(), None);
         prop_assert!(network.events < 20 * (network.sent + 10), "{} events", network.events);
     }
 

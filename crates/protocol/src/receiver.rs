@@ -9,6 +9,7 @@ use crate::frame::{
     ARRIVAL, Answer, Arrival, DATA_HEADER, Data, MAX_ANSWER_WITHOUT_ARRIVALS, MAX_ARRIVALS, MAX_RANGES,
     PacketCounts,
 };
+use crate::message::{Arriving, Whole};
 use crate::ranges::RangeSet;
 
 /// No answer waits for longer, in milliseconds.
@@ -23,6 +24,7 @@ pub struct Receiver {
     stream: RangeSet,
     largest: Option<(u64, u64)>,
     packets: PacketCounts,
+    messages: Arriving,
     is_due: bool,
     /// Nanoseconds between answers; 0 for an answer to whatever has been read.
     pace: u64,
@@ -58,7 +60,10 @@ impl Receiver {
     pub fn on_data(&mut self, arrival: u64, data: &Data, ecn: Ecn) {
         self.packets.add(ecn);
         self.is_due = true;
-        self.stream.insert(data.offset..data.offset + data.length);
+        let new = self.stream.insert(data.offset..data.offset + data.length);
+        if let Some(part) = &data.part {
+            self.messages.on_part(part, new, arrival);
+        }
         if self.numbers.insert(data.number..data.number + 1) > 0 {
             self.list(arrival, data);
         }
@@ -145,6 +150,11 @@ impl Receiver {
         self.half.as_ref().zip(self.origin).map_or(Note::EMPTY, |(half, origin)| half.note(since(origin)))
     }
 
+    /// The next message that has become whole.
+    pub fn take_whole(&mut self) -> Option<Whole> {
+        self.messages.take_whole()
+    }
+
     /// The bytes that have arrived without a gap.
     pub fn received(&self) -> u64 {
         self.stream.prefix()
@@ -156,7 +166,7 @@ mod tests {
     use super::*;
 
     fn data(number: u64, offset: u64) -> Data {
-        Data { number, offset, length: 100, pace: 0, opening: None, next: None }
+        Data { number, offset, length: 100, pace: 0, opening: None, next: None, part: None }
     }
 
     /// A full packet that asks for an answer each 50 ms.

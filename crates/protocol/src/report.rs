@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use trialwise_units::{Duration, Rate};
+use trialwise_units::{Duration, Rate, Time};
 
+use crate::message::Whole;
 use crate::sender::Sender;
 
 /// A connection at one instant.
@@ -39,6 +40,41 @@ pub struct Completed {
     pub end_ns: u64,
     /// Payload.
     pub size_bytes: u64,
+}
+
+/// A frame of media that a source has captured, or left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Its number, from 0 on without gaps.
+    pub frame: u32,
+    /// When.
+    pub captured: Time,
+    /// Payload; 0 where it was left out.
+    pub size: u32,
+    /// Whether it needs no frame before it.
+    pub is_key: bool,
+    /// Whether it was left out, because those before it still waited or nothing was heard.
+    pub is_skipped: bool,
+    /// The target that the encoder followed.
+    pub target: Option<Rate>,
+}
+
+/// Its line.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CapturedLine {
+    frame: u32,
+    captured_ns: u64,
+    size_bytes: u32,
+    is_key: bool,
+    is_skipped: bool,
+    target_bps: Option<u64>,
+}
+
+/// The line of a receiver for a frame of which the last missing byte has arrived.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ArrivedLine {
+    frame: u32,
+    arrived_ns: u64,
 }
 
 /// Why a sender ended.
@@ -151,6 +187,21 @@ impl Sample {
             in_flight_bytes: sender.in_flight(),
             pacing_rate_bps: bits_per_second(state.pacing_rate),
         }
+    }
+}
+
+impl Captured {
+    /// As a report has it, captured at this nanosecond of the sender's clock.
+    pub fn line(&self, captured_ns: u64) -> CapturedLine {
+        let Self { frame, size, is_key, is_skipped, target, .. } = *self;
+        let target_bps = bits_per_second(target);
+        CapturedLine { frame, captured_ns, size_bytes: size, is_key, is_skipped, target_bps }
+    }
+}
+
+impl From<Whole> for ArrivedLine {
+    fn from(whole: Whole) -> Self {
+        Self { frame: whole.message, arrived_ns: whole.arrival }
     }
 }
 

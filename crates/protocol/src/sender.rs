@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use trialwise_congestion::{
-    Acknowledgement, AnyController, Controller, Delivery, Departed, Loss, Phase, RoundTrip, Sent, State,
-    Timeout,
+    Acknowledgement, AnyController, Backlog, Controller, Delivery, Departed, Loss, Phase, RoundTrip, Sent,
+    State, Timeout,
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::episode::{Episodes, Lost, Outcome};
 use crate::frame::{Answer, Data, PacketCounts};
+use crate::message::{Message, Messages, PART_BYTES, Part};
 use crate::opening::Opening;
 use crate::origin::{Origin, round_trip};
 use crate::pacer::Pacer;
@@ -57,13 +58,15 @@ pub struct Departure {
     pub pace: u16,
     /// In how much time the next one is due, where the controller says so.
     pub next: Option<Duration>,
+    /// Of which message it is, where it is of one.
+    pub part: Option<Part>,
 }
 
 impl Departure {
     /// As it stands in a frame.
     pub const fn data(&self, opening: Option<Opening>) -> Data {
-        let Self { number, offset, length, pace, next } = *self;
-        Data { number, offset, length, pace, opening, next }
+        let Self { number, offset, length, pace, next, part } = *self;
+        Data { number, offset, length, pace, opening, next, part }
     }
 }
 
@@ -136,6 +139,7 @@ pub struct Sender {
     acknowledged: RangeSet,
     delivered: u64,
     written: u64,
+    messages: Messages,
     next_offset: u64,
     largest: Option<u64>,
     packet_threshold: u64,
@@ -153,6 +157,8 @@ pub struct Sender {
     /// What answers have counted.
     counted: PacketCounts,
     last_sent: Time,
+    /// When an answer came last, or something was sent that nothing else awaited.
+    heard: Time,
     /// Time-outs since something arrived.
     expiries: u32,
     probes: u32,
@@ -175,6 +181,7 @@ impl Sender {
             acknowledged: RangeSet::default(),
             delivered: 0,
             written: 0,
+            messages: Messages::default(),
             next_offset: 0,
             largest: None,
             packet_threshold: PACKET_THRESHOLD,
@@ -190,6 +197,7 @@ impl Sender {
             origin: Origin::default(),
             counted: PacketCounts::default(),
             last_sent: now,
+            heard: now,
             expiries: 0,
             probes: 0,
             idle_since: None,
@@ -220,6 +228,58 @@ impl Sender {
     pub fn write(&mut self, written: u64) {
         self.note_application_limit();
         self.written = self.written.max(written);
+    }
+
+    /// The application has written a message. Nothing but messages is written to such a sender.
+    pub fn write_message(&mut self, now: Time, message: Message) {
+        self.messages.push(self.written, message);
+        self.write(self.written + u64::from(message.size));
+        self.tell_backlog(now);
+    }
+
+    /// Gives up the messages whose deadlines have passed.
+    pub fn abandon(&mut self, now: Time) {
+        let Some(end) = self.messages.expire(now) else { return };
+        if self.next_offset < end {
+            self.acknowledged.insert(self.next_offset..end);
+            self.next_offset = end;
+            self.settle();
+        }
+    }
+
+    /// Messages given up since this was asked last.
+    pub fn take_abandoned(&mut self) -> u64 {
+        self.messages.take_abandoned()
+    }
+
+    /// When the oldest message of which something has never been sent came into being.
+    pub fn queued_since(&self) -> Option<Time> {
+        self.messages.captured_at(self.next_offset)
+    }
+
+    /// How long nothing has been heard, though something was awaited.
+    pub fn silence(&self, now: Time) -> Duration {
+        if self.is_waiting() { now - self.heard } else { Duration::ZERO }
+    }
+
+    /// What a source that adapts should produce: as the controller says, else what it lets out.
+    pub fn source_rate(&self) -> Option<Rate> {
+        let named = self.controller.target_rate().or_else(|| self.controller.pacing_rate());
+        named.or_else(|| self.rate_of_window(1.0))
+    }
+
+    fn tell_backlog(&mut self, now: Time) {
+        let again: u64 = self.lost.iter().map(|range| range.end - range.start).sum();
+        let bytes = Bytes::new(self.written - self.next_offset + again);
+        let age = self.queued_since().map_or(Duration::ZERO, |since| now - since);
+        self.controller.on_backlog(now, &Backlog { bytes, age });
+    }
+
+    /// Forgets messages of which nothing is to be done any more.
+    fn settle(&mut self) {
+        if !self.messages.is_empty() {
+            self.messages.settle(self.acknowledged.prefix());
+        }
     }
 
     /// Payload acknowledged from the first byte on, without a gap.
@@ -291,6 +351,7 @@ impl Sender {
 
     /// The next payload to send, if any may leave now.
     pub fn poll(&mut self, now: Time) -> Option<Departure> {
+        self.abandon(now);
         let is_probe = self.probes > 0;
         if !is_probe && !self.may_send() {
             self.pacer.interrupt();
@@ -322,6 +383,11 @@ impl Sender {
     /// What is lost first, then what is new, then, as a probe, what has been in flight for the longest time.
     fn next_payload(&mut self, is_probe: bool) -> Option<(Range<u64>, bool)> {
         while let Some(range) = self.lost.pop_front() {
+            if self.messages.is_expired_at(range.start) {
+                self.acknowledged.insert(range);
+                self.settle();
+                continue;
+            }
             let start = self.acknowledged.next_absent(range.start);
             if start < range.end {
                 let missing = self.acknowledged.gap_in(start..range.end);
@@ -334,14 +400,16 @@ impl Sender {
         }
         let start = self.next_offset;
         if start < self.written {
-            self.next_offset = self.written.min(start + self.room_at(start));
+            let end = self.messages.end_at(start).unwrap_or(self.written);
+            self.next_offset = end.min(start + self.room_at(start));
             return Some((start..self.next_offset, false));
         }
         self.packets.front().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true))
     }
 
     fn room_at(&self, offset: u64) -> u64 {
-        if offset == 0 { self.segments.first } else { self.segments.full }
+        let room = if offset == 0 { self.segments.first } else { self.segments.full };
+        if self.messages.is_empty() { room } else { room - PART_BYTES as u64 }
     }
 
     fn end_idle(&mut self, now: Time) {
@@ -351,6 +419,9 @@ impl Sender {
     }
 
     fn depart(&mut self, now: Time, payload: Range<u64>, retransmission: bool) -> Departure {
+        if !self.is_waiting() {
+            self.heard = now;
+        }
         let (number, length) = (self.next_number(), payload.end - payload.start);
         self.in_flight += length;
         let departed = self.delivery.on_sent(now, length, self.in_flight);
@@ -361,11 +432,12 @@ impl Sender {
         self.counters.packets += 1;
         self.counters.retransmits += u64::from(retransmission);
         let offset = payload.start;
+        let part = self.messages.part_at(offset);
         let is_application_limited = self.note_application_limit();
         self.packets.push_back(Packet { payload, departed, is_application_limited, is_gone: false });
         let pace = u16::try_from(self.pace.milliseconds()).unwrap_or(u16::MAX);
         let next = self.controller.next_departure().filter(|_| self.has_payload());
-        Departure { number, offset, length, pace, next }
+        Departure { number, offset, length, pace, next, part }
     }
 
     /// Whether the application holds the flow back, which what is delivered from now on shows.
@@ -390,10 +462,14 @@ impl Sender {
 
     /// `N congestion_window / smoothed_rtt` (RFC 9002, section 7.7), where that is wanted and known.
     fn window_rate(&self) -> Option<Rate> {
-        let state = self.spreads_window.then(|| self.controller.state())?;
-        let grows_fast = matches!(state.phase, Phase::SlowStart | Phase::ConservativeSlowStart);
-        let factor = if grows_fast { SPREAD_IN_SLOW_START } else { SPREAD };
-        let bits = factor * 8.0 * state.window?.get() as f64;
+        let phase = self.spreads_window.then(|| self.controller.state().phase)?;
+        let grows_fast = matches!(phase, Phase::SlowStart | Phase::ConservativeSlowStart);
+        self.rate_of_window(if grows_fast { SPREAD_IN_SLOW_START } else { SPREAD })
+    }
+
+    /// So many windows in a round trip.
+    fn rate_of_window(&self, windows: f64) -> Option<Rate> {
+        let bits = windows * 8.0 * self.controller.window()?.get() as f64;
         Some(Rate::from_bits_per_second((bits / self.round_trip.smoothed()?.as_seconds()) as u64))
     }
 
@@ -407,6 +483,7 @@ impl Sender {
         if answer.largest >= self.next_number() {
             return; // acknowledges what was never sent
         }
+        self.heard = now;
         self.reports.begin_arrivals();
         let arrived = self.take_arrived(now, answer);
         let counted = self.count(answer.packets);
@@ -428,6 +505,10 @@ impl Sender {
             self.rtt_totals.add(rtt);
         }
         self.detect_losses(now);
+        if !self.messages.is_empty() {
+            self.settle();
+            self.tell_backlog(now);
+        }
         self.reports.sort();
         if let Some(((number, _), delay)) = newest.zip(one_way_delay) {
             self.reports.date(number..number + 1, |sent| Some(sent + delay));

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trialwise_link::log::Columns;
 use trialwise_protocol::load::Load;
+use trialwise_protocol::media::{Frames, Media};
 use trialwise_protocol::report::Ending;
 use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
 use trialwise_python_macros::entry;
@@ -171,6 +172,21 @@ fn flow_of(
     })
 }
 
+/// Reads a load whose file, where it names one, has this content; the range of rates of one that adapts, bit/s.
+#[entry]
+#[pyfunction]
+#[pyo3(signature = (load, content=None))]
+pub(crate) fn check_load(load: &str, content: Option<&str>) -> PyResult<Option<(u64, u64)>> {
+    let read = |_: &str| content.map(str::to_owned).ok_or_else(|| "it is not there".to_owned());
+    let load = Load::read(load, &read).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(match load {
+        Load::Media(Media { frames: Frames::Encoded { slowest, fastest, .. }, .. }) => {
+            Some((slowest.bits_per_second(), fastest.bits_per_second()))
+        }
+        _ => None,
+    })
+}
+
 fn direction_named(name: &str) -> PyResult<Direction> {
     match name {
         "uplink" => Ok(Direction::Forward),
@@ -213,5 +229,6 @@ impl PathSimulation {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PathSimulation>()?;
     module.add("PathSimulationError", module.py().get_type::<PathSimulationError>())?;
+    module.add_function(wrap_pyfunction!(check_load, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_path, module)?)
 }

@@ -14,7 +14,7 @@ use trialwise_protocol::scheme::{MIN_MTU, Marking, known};
 const MAX_MTU: u16 = 1500;
 
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
     Help,
     TcpReceive(ReceiveSettings),
@@ -32,7 +32,7 @@ pub(crate) fn help() -> String {
 
   tcp receive --port P [--address A] [--buffer SIZE]
   tcp send ADDRESS PORT --congestion NAME [options]       kernel TCP; NAME as in tcp_available_congestion_control
-  udp receive --port P [--address A] [--buffer SIZE]
+  udp receive --port P [--address A] [--buffer SIZE] [--report FILE]   FILE: when frames of media had arrived, JSON lines
   udp send ADDRESS PORT --congestion NAME [options]       one of {names}
 
 `receive` prints `ready` once it listens, and takes any number of connections until SIGTERM or SIGINT.
@@ -62,8 +62,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Request, Error> {
     }
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["tcp", "receive", rest @ ..] => receive(rest).map(Request::TcpReceive),
-        ["udp", "receive", rest @ ..] => receive(rest).map(Request::UdpReceive),
+        ["tcp", "receive", rest @ ..] => receive(rest, false).map(Request::TcpReceive),
+        ["udp", "receive", rest @ ..] => receive(rest, true).map(Request::UdpReceive),
         ["tcp", "send", rest @ ..] => send(rest, false).map(Request::TcpSend),
         ["udp", "send", rest @ ..] => send(rest, true).map(Request::UdpSend),
         [] => Err(usage("say what to do: tcp receive, tcp send, udp receive or udp send")),
@@ -122,8 +122,11 @@ impl<'a> Options<'a> {
     }
 }
 
-fn receive(arguments: &[&str]) -> Result<ReceiveSettings, Error> {
-    let options = Options::split(arguments, &["port", "address", "buffer"])?;
+const RECEIVE_OPTIONS: [&str; 4] = ["port", "address", "buffer", "report"];
+
+fn receive(arguments: &[&str], is_udp: bool) -> Result<ReceiveSettings, Error> {
+    let known = if is_udp { &RECEIVE_OPTIONS[..] } else { &RECEIVE_OPTIONS[..3] };
+    let options = Options::split(arguments, known)?;
     if let Some(word) = options.words.first() {
         return Err(usage(format!("`{word}` is no option of receive: write --port P [--address A]")));
     }
@@ -131,6 +134,7 @@ fn receive(arguments: &[&str]) -> Result<ReceiveSettings, Error> {
     Ok(ReceiveSettings {
         port: parse_port(port)?,
         address: options.value::<IpAddr>("address")?,
+        report: options.text("report").map(Into::into),
         buffer: options.size("buffer")?,
     })
 }
@@ -148,6 +152,9 @@ fn send(arguments: &[&str], is_udp: bool) -> Result<SendSettings, Error> {
     let load_text = options.text("load").unwrap_or("bulk");
     let read_file = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
     let load = Load::read(load_text, &read_file).map_err(|error| usage(error.to_string()))?;
+    if matches!(load, Load::Media(_)) && !is_udp {
+        return Err(usage("load media goes over udp only; take udp send, or another load"));
+    }
     check_name(congestion, &load)?;
     Ok(SendSettings {
         peer: resolve(address, parse_port(port)?)?,
@@ -230,7 +237,7 @@ mod tests {
 
     #[test]
     fn commands_read_as_written() {
-        let settings = ReceiveSettings { address: None, port: 5001, buffer: None };
+        let settings = ReceiveSettings { address: None, port: 5001, report: None, buffer: None };
         assert_eq!(read("tcp receive --port 5001"), Ok(Request::TcpReceive(settings)));
         let Ok(Request::UdpSend(settings)) = read(
             "udp send 100.64.0.2 5001 --congestion=copa --load rate:5Mbit/s --time 10s --mtu 1400 --ecn off",

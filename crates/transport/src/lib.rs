@@ -7,7 +7,7 @@
 //! ```text
 //! tcp receive --port P [--address A] [--buffer SIZE]
 //! tcp send ADDRESS PORT --congestion NAME [options]
-//! udp receive --port P [--address A] [--buffer SIZE]
+//! udp receive --port P [--address A] [--buffer SIZE] [--report FILE]   when frames of media had arrived
 //! udp send ADDRESS PORT --congestion NAME [options]   of `trialwise_protocol::scheme::known`
 //!
 //! --load LOAD      bulk (default), or
@@ -17,6 +17,7 @@
 //!                                                        the receiver answers each request; the next follows after a pause
 //!                  flows:FILE                            CSV with columns start_ns, size_bytes: each line a connection
 //!                                                        of its own, so long after the start of the sender
+//!                  media:rate=150kbit/s..1.5Mbit/s       frames (`trialwise_protocol::media`), udp only
 //! --time TIME      end after this time (else: at SIGTERM or SIGINT, or when the load is done)
 //! --report FILE    the report; without it the summary goes to standard output
 //! --interval TIME  between samples (10ms)
@@ -53,6 +54,11 @@
 //! and ends when the sender knows that everything has arrived:
 //! ```text
 //! {"flow":3,"start_ns":…,"end_ns":…,"size_bytes":…}
+//! ```
+//! A frame of media, captured or left out (`is_skipped`), and, in the report of the receiver, the arrival of its last byte:
+//! ```text
+//! {"frame":0,"captured_ns":…,"size_bytes":…,"is_key":true,"is_skipped":false,"target_bps":…}
+//! {"frame":0,"arrived_ns":…}
 //! ```
 //! The last line (`ended` is `complete`, `time`, `signal` or `error`; `timeouts` and `marked`, the packets with congestion
 //! marks, are known over UDP; `rtt_mean_ms` is the mean of the samples over TCP, of all acknowledgements over UDP):

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use trialwise_protocol::report::{Completed, LastLine, Sample, Summary};
+use trialwise_protocol::message::Whole;
+use trialwise_protocol::report::{ArrivedLine, Captured, Completed, LastLine, Sample, Summary};
 use trialwise_units::{Duration, Time};
 
 use crate::clock::Clock;
@@ -51,13 +52,25 @@ impl Report {
         self.line(&Completed { flow, start_ns, end_ns, size_bytes: size })
     }
 
+    pub(crate) fn captured(&mut self, captured: &Captured) -> Result<(), Error> {
+        self.line(&captured.line(self.clock.nanoseconds(captured.captured)))
+    }
+
     /// Hands what has been kept back for a while to the system.
     pub(crate) fn flush_when_due(&mut self, now: Time) -> Result<(), Error> {
         if now - self.flushed < FLUSH_PERIOD {
             return Ok(());
         }
         self.flushed = now;
+        self.flush()
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
         self.write(|writer| writer.flush())
+    }
+
+    pub(crate) fn arrived(&mut self, whole: Whole) -> Result<(), Error> {
+        self.line(&ArrivedLine::from(whole))
     }
 
     /// Writes the last line: to the file, or to standard output where there is none.

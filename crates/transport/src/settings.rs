@@ -14,12 +14,14 @@ pub(crate) struct ReceiveSettings {
     /// None for everywhere.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
+    /// Where the arrivals of media go (UDP).
+    pub(crate) report: Option<PathBuf>,
     /// Of the socket's receive buffer; none for the system's own (TCP) or 4 MB (UDP).
     pub(crate) buffer: Option<u64>,
 }
 
 /// Of a sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SendSettings {
     pub(crate) peer: SocketAddr,
     pub(crate) congestion: String,

@@ -237,3 +237,38 @@ fn what_is_not_permitted_is_said_with_what_is() {
     let output = sender("tcp", "reno", port, &["--report", "/nonexistent/report"]).output().unwrap();
     assert!(error_of(&output).1.contains("cannot write the report /nonexistent/report"));
 }
+
+#[test]
+fn frames_of_media_are_reported_at_both_ends() {
+    let port = free_port();
+    let (report, arrivals) = (Scratch::new(), Scratch::new());
+    let server = Server::start_with(Command::new(FLOW), "udp", port, &["--report", arrivals.path()]);
+    let load = "media:rate=150kbit/s..1.5Mbit/s,fps=50,model=constant";
+    let options = ["--load", load, "--time", "1s", "--report", report.path()];
+    assert!(sender("udp", "fixed_rate:20Mbit/s", port, &options).status().unwrap().success());
+    assert_eq!(server.stop(), Some(0));
+    let of = |lines: &[Value], key: &str| -> Vec<(u64, u64)> {
+        let told = lines.iter().filter(|line| line[key].is_u64());
+        told.map(|line| (line["frame"].as_u64().unwrap(), line[key].as_u64().unwrap())).collect()
+    };
+    let lines = report.lines();
+    let (captured, arrived) = (of(&lines, "captured_ns"), of(&arrivals.lines(), "arrived_ns"));
+    assert!((2..=51).contains(&captured.len()), "{captured:?}");
+    assert!(captured.iter().map(|(frame, _)| *frame).eq(0..captured.len() as u64));
+    // The grid of captures is that of the rate, however busy the machine is.
+    assert!(captured.iter().all(|(frame, time)| *time == captured[0].1 + 20_000_000 * frame), "{captured:?}");
+    assert!(!arrived.is_empty());
+    for (frame, time) in arrived {
+        assert!(time >= captured[frame as usize].1, "frame {frame} arrived before its capture");
+    }
+}
+
+#[test]
+fn media_go_over_udp_only() {
+    let output = sender("tcp", "reno", 9, &["--load", "media:rate=1Mbit/s..2Mbit/s"]).output().unwrap();
+    let (code, words) = error_of(&output);
+    assert_eq!(code, Some(2));
+    assert!(words.contains("load media goes over udp only"), "{words}");
+    let missing = sender("udp", "cubic", 9, &["--load", "media:file=/nowhere/frames.txt"]).output().unwrap();
+    assert!(error_of(&missing).1.contains("/nowhere/frames.txt: No such file"));
+}

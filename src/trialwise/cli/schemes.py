@@ -229,7 +229,8 @@ def _listing(entries: Sequence[SchemeEntry]) -> Document:
 
 
 def _loads(entry: SchemeEntry) -> str:
-    return "all" if entry.loads == LOADS else " ".join(entry.loads)
+    without = [load for load in LOADS if load not in entry.loads]
+    return "all" if not without else f"all but {without[0]}" if len(without) == 1 else " ".join(entry.loads)
 
 
 def _pantheon(entries: Sequence[SchemeEntry]) -> Iterator[Block]:

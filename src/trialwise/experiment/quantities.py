@@ -60,6 +60,30 @@ QUANTITIES: Mapping[str, Quantity] = {
     "completion_time": Quantity(
         "s", "lower", "from start to end of each transfer of a load that ends", samples="timed"
     ),
+    "frame_delay": Quantity(
+        "ms",
+        "lower",
+        "media: from the capture of a frame to the arrival of its last byte, for each that arrived",
+        samples="timed",
+    ),
+    "late_frames": Quantity(
+        "%", "lower", "media: frames that did not arrive within 150 ms of their capture, with those left out"
+    ),
+    "freezes": Quantity(
+        "", "lower", "media: gaps d between displayed frames above max(3 mean d, mean d + 150 ms)"
+    ),
+    "freeze_share": Quantity("%", "lower", "media: share of time in freezes"),
+    "rate_utilization": Quantity(
+        "%", "higher", "media: payload of frames that arrived, of an equal share of the path's rate"
+    ),
+    "rate_variation": Quantity(
+        "%", "lower", "media: standard deviation of the encoder's target in seconds, of its mean"
+    ),
+    "quality": Quantity(
+        "",
+        "higher",
+        "media: log2 of the rate within the encoder's range, 0 to 1, less the frozen share; not VMAF",
+    ),
     "rtt": Quantity(
         "ms", "lower", "round-trip time as the sender's transport has it, every 10 ms", samples="timed"
     ),

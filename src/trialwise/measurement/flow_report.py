@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from trialwise.errors import TrialError
+from trialwise.measurement.frames import Frames
 from trialwise.measurement.samples import Samples
 
 _SERIES = {
@@ -22,6 +23,8 @@ _SERIES = {
 Report = Path | bytes
 """The file of a report, or its content."""
 Line = Mapping[str, object]
+ARRIVALS = "arrivals.jsonl"
+"""The report of a receiver, in the folder of the sender's."""
 
 
 def flow_series(report: Report, quantity: str, origin_ns: int) -> Samples:
@@ -74,12 +77,49 @@ def completions(report: Report) -> Samples:
     return Samples(seconds, (ends - ends.min()) / 1e9)
 
 
-def _lines(report: Report) -> Iterator[Line]:
+def frames_of(report: Report, origin_ns: int) -> Frames:
+    """Read the frames of a load of media, timed in seconds since `origin_ns`.
+
+    When they had arrived stands in `arrivals.jsonl` beside the sender's report, which the receiver writes, or in the report itself if
+    the flow was simulated.
+
+    Raises
+    ------
+    TrialError
+        A report is missing or has no frames.
+    """
+    arrivals = report if isinstance(report, bytes) else report.with_name(ARRIVALS)
+    sent = {int(_number(line, "frame")): line for line in _lines(report) if "captured_ns" in line}
+    if not sent:
+        raise TrialError("the sender's report has no frames", hint="use a load of media with a UDP scheme")
+    came = {
+        int(_number(line, "frame")): _number(line, "arrived_ns")
+        for line in _lines(arrivals, "receiver")
+        if "arrived_ns" in line
+    }
+    lines = [sent[number] for number in sorted(sent)]
+    targets = [line.get("target_bps") for line in lines]
+    arrived = [came.get(number, np.nan) for number in sorted(sent)]
+    return Frames(
+        captured=(np.array([_number(line, "captured_ns") for line in lines]) - origin_ns) / 1e9,
+        size=np.array([_number(line, "size_bytes") for line in lines], dtype=np.int64),
+        target=np.array(
+            [
+                np.nan if each is None else _number(line, "target_bps")
+                for each, line in zip(targets, lines, strict=True)
+            ]
+        ),
+        key=np.array([line.get("is_key") is True for line in lines]),
+        arrived=(np.array(arrived) - origin_ns) / 1e9,
+    )
+
+
+def _lines(report: Report, end: str = "sender") -> Iterator[Line]:
     """Yield the objects of a report, without a truncated last line."""
     try:
         text = report if isinstance(report, bytes) else report.read_bytes()
     except OSError as error:
-        raise TrialError(f"the sender wrote no report: {error.strerror}") from error
+        raise TrialError(f"the {end} wrote no report: {error.strerror}") from error
     for line in text.decode(errors="replace").splitlines():
         try:
             found = json.loads(line)

@@ -25,6 +25,7 @@ _LOADS: Mapping[str, str] = {
     "bytes": "bytes:{amount}B",
     "requests": "requests:{amount}",
     "flows": "flows:{amount}",
+    "media": "media:{amount}",
 }
 
 

@@ -108,7 +108,7 @@ class SchemeDocument(Section):
     first: Literal["sender", "receiver"] = key(
         "receiver", "The side that starts first and waits for the other.", "sender"
     )
-    loads: dict[Literal["bulk", "rate", "bytes", "requests", "flows"], str] = key(
+    loads: dict[Literal["bulk", "rate", "bytes", "requests", "flows", "media"], str] = key(
         ...,
         "The kinds of load that the sender supports, each with the words that replace {load}.",
         {"bulk": "", "rate": "--bitrate {amount}"},

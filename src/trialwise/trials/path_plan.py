@@ -175,7 +175,7 @@ def attachments_of(
 
 
 def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Load:
-    """Return the load of a flow with its list of flows in a file: one that it names, or `file`, sampled by seed and flow number.
+    """Return the load of a flow for one trial, with its list of flows in a file: its own, or `file`, sampled by seed and number.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Loa
     if isinstance(flows, FlowList):
         return dataclasses.replace(plan.load, amount=str(flows.file.resolve()))
     if not isinstance(flows, Arrivals):
-        return plan.load
+        return plan.load.seeded(seed)
     rng = np.random.Generator(np.random.PCG64DXSM([seed, plan.number]))
     capacity = describe(settings, plan.flow.direction).capacity
     try:

@@ -16,10 +16,11 @@ from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
-from trialwise.measurement.flow_report import Report, completions, flow_series, retransmits
+from trialwise.measurement.flow_report import Report, completions, flow_series, frames_of, retransmits
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialRequest
+from trialwise.trials.frame_samples import FRAMES, MediaFlow, frame_samples
 from trialwise.trials.path_plan import FlowPlan, describe, trial_of
 
 _REPORTED = ("rtt", "window", "delivery_rate")
@@ -117,8 +118,8 @@ def samples_for(source: PathSource, record: PathRecord) -> Samples:
             return window.delays(less_propagation=source.quantity == "queueing_delay")
         case "completion_time":
             return _joined([completions(record.reports[plan.number]) for plan in plans])
-        case "retransmits":
-            return _single(sum(retransmits(record.reports[plan.number]) for plan in plans))
+        case quantity if quantity in FRAMES:
+            return frame_samples(quantity, window.media())
         case quantity if quantity in _REPORTED:
             return _joined(
                 [flow_series(record.reports[plan.number], quantity, record.started_ns) for plan in plans]
@@ -191,6 +192,29 @@ class _Window:
         ]
         return pm.fair_shares(served)[rivals.index(own)]
 
+    def media(self) -> list[MediaFlow]:
+        """Return the frames of each flow that carries media, in its time."""
+        ways = [plan.flow.direction for plan in self.record.plans]
+        return [
+            MediaFlow(
+                frames_of(self.record.reports[plan.number], self.record.started_ns),
+                start=max(plan.flow.start, self.record.warmup),
+                stop=min(plan.stop, self.record.stop),
+                rates=plan.load.rates,
+                fair=self._fair(plan, ways.count(plan.flow.direction)),
+            )
+            for plan in self.plans
+            if plan.load.kind == "media"
+        ]
+
+    def _fair(self, plan: FlowPlan, flows: int) -> float | None:
+        """Return an equal share of a direction's rate, Mbit/s; None if it has none."""
+        capacity = describe(self.record.settings, plan.flow.direction).capacity
+        return None if capacity is None else capacity / 1e6 / flows
+
+    def retransmits(self) -> float:
+        return sum(retransmits(self.record.reports[plan.number]) for plan in self.plans)
+
     def carried(self) -> float:
         return pm.throughput(self.all, self.start, self.stop)
 
@@ -210,6 +234,7 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "utilization": lambda window: pm.utilisation(window.carried(), window.capacity()),
     "fairness": lambda window: pm.jain_index(window.throughputs()),
     "share": lambda window: window.share(),
+    "retransmits": lambda window: window.retransmits(),
     "pantheon_throughput": lambda window: pm.pantheon_throughput(window.kept),
     "pantheon_delay": lambda window: pm.pantheon_delay(window.kept),
     "pantheon_loss": lambda window: pm.pantheon_loss(window.kept),

@@ -35,6 +35,7 @@ _LOADS = {
     "bytes": "bytes:2MB",
     "requests": "requests:request=200B,response=10kB,think=20ms",
     "flows": "flows:poisson,load=50%,sizes=fixed:20kB",
+    "media": "media:rate=150kbit/s..1.5Mbit/s",
 }
 _QUANTITIES = ("throughput", "delay", "loss")
 _LAST_LINES = 6

@@ -4,8 +4,10 @@ use trialwise_link::Ecn;
 use trialwise_protocol::application::{Application, Completion};
 use trialwise_protocol::frame::{Answer, Data, Frame, Way};
 use trialwise_protocol::load::Job;
+use trialwise_protocol::message::{PART_BYTES, Whole};
 use trialwise_protocol::opening::{OPENING_BYTES, Task};
 use trialwise_protocol::receiver::Receiver;
+use trialwise_protocol::report::Captured;
 use trialwise_protocol::scheme::{IpVersion, Scheme, SchemeError, UDP_HEADER};
 use trialwise_protocol::sender::{Departure, Sender};
 use trialwise_units::{Seed, Time};
@@ -48,7 +50,7 @@ impl Connection {
             task: job.supply.task(),
             opener: scheme.sender(now, true, seed.named("opener"))?,
             seed,
-            application: Application::new(job.supply, now, scheme.segment()),
+            application: Application::new(job.supply.clone(), now, scheme.segment()),
             returned: scheme.receiver(),
             arrived: scheme.receiver(),
             scheme,
@@ -65,6 +67,16 @@ impl Connection {
     /// Its place in the load.
     pub(super) const fn job(&self) -> usize {
         self.job
+    }
+
+    /// The next frame of media that its source has captured, or left out.
+    pub(super) fn take_captured(&mut self) -> Option<Captured> {
+        self.application.take_captured()
+    }
+
+    /// The next one that has wholly arrived.
+    pub(super) fn take_whole(&mut self) -> Option<Whole> {
+        self.arrived.take_whole()
     }
 
     /// A frame has arrived; the acknowledgement that it calls for.
@@ -114,7 +126,7 @@ impl Connection {
         let (acknowledged, received) = (self.opener.acknowledged(), self.returned.received());
         let completion = self.application.on_progress(now, acknowledged, received);
         self.is_over = self.application.is_finished();
-        self.opener.write(self.application.written(now));
+        self.application.write(now, &mut self.opener);
         expire(&mut self.opener, now);
         completion
     }
@@ -132,7 +144,8 @@ impl Connection {
     fn size_of(&self, way: Way, departure: &Departure) -> u16 {
         let opens = way == Way::Out && departure.offset == 0;
         let opening = if opens { OPENING_BYTES as u64 } else { 0 };
-        (self.scheme.overhead() + opening + departure.length) as u16
+        let part = if departure.part.is_some() { PART_BYTES as u64 } else { 0 };
+        (self.scheme.overhead() + opening + part + departure.length) as u16
     }
 
     /// The next answer that is due to data of one way.

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use serde_json::to_writer;
 use trialwise_protocol::application::Completion;
 use trialwise_protocol::load::Job;
-use trialwise_protocol::report::{Completed, Ending, LastLine, Sample, Subject, Summary, Totals};
+use trialwise_protocol::report::{
+    ArrivedLine, Completed, Ending, LastLine, Sample, Subject, Summary, Totals,
+};
 use trialwise_units::{Duration, Time};
 
 use crate::path::connection::Connection;
@@ -54,6 +56,16 @@ impl<'a> RunningFlow<'a> {
             end_ns: completion.end.nanoseconds(),
             size_bytes: completion.size,
         });
+    }
+
+    /// Reports the frames of media that have been captured or have arrived.
+    pub(super) fn frames(&mut self, connection: &mut Connection) {
+        while let Some(captured) = connection.take_captured() {
+            self.line(&captured.line(captured.captured.nanoseconds()));
+        }
+        while let Some(whole) = connection.take_whole() {
+            self.line(&ArrivedLine::from(whole));
+        }
     }
 
     /// A connection has ended: with the last one, so has the load.

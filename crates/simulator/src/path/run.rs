@@ -208,6 +208,7 @@ impl<'a> Run<'a> {
         let was_over = connection.is_over;
         let completion = connection.advance(self.now);
         let flow = &mut self.flows[usize::from(connection.flow)];
+        flow.frames(connection);
         if let Some(completion) = completion {
             flow.complete(connection.job(), &completion);
         }

@@ -71,8 +71,9 @@ impl Sender<'_> {
     }
 
     fn start_due(&mut self, now: Time) -> Result<(), Error> {
-        while let Some(job) = self.jobs.front().copied().filter(|job| Time::ZERO + job.start <= now) {
-            self.jobs.pop_front();
+        while self.jobs.front().is_some_and(|job| Time::ZERO + job.start <= now)
+            && let Some(job) = self.jobs.pop_front()
+        {
             self.streams.push(Stream::start(&job, self.settings, now)?);
         }
         Ok(())

@@ -61,7 +61,7 @@ impl Stream {
             socket,
             peer: settings.peer,
             timeout: settings.timeout,
-            application: Application::new(job.supply, now, CHUNK),
+            application: Application::new(job.supply.clone(), now, CHUNK),
             is_of_size: matches!(job.supply, Supply::Size(_)),
             opening: opening.to_bytes(),
             opened: 0,

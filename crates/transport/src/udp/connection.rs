@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Arrived, EcnField, Socket};
 use trialwise_protocol::frame::{DATA_HEADER, Frame, MAX_ANSWER, Name, Way, write_answer, write_data};
+use trialwise_protocol::message::Whole;
 use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 use trialwise_protocol::receiver::Receiver;
 use trialwise_protocol::sender::Sender;
@@ -57,6 +58,11 @@ impl Connection {
     /// Bytes that have come without a gap.
     pub(super) fn received(&self) -> u64 {
         self.receiver.received()
+    }
+
+    /// The next message that has wholly come.
+    pub(super) fn take_whole(&mut self) -> Option<Whole> {
+        self.receiver.take_whole()
     }
 
     /// A frame is read now.

@@ -1,6 +1,7 @@
 //! `udp receive`.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use trialwise_units::{Duration, Seed, Time};
@@ -8,6 +9,7 @@ use trialwise_units::{Duration, Seed, Time};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::output::{complain, say_ready};
+use crate::report::Report;
 use crate::settings::ReceiveSettings;
 use crate::system::ip_version;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
@@ -15,6 +17,7 @@ use crate::udp::outbox::Outbox;
 use crate::udp::socket::{EcnField, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 use trialwise_protocol::frame::{Data, Frame, Name, Way};
+use trialwise_protocol::message::Whole;
 use trialwise_protocol::opening::{Opening, Task};
 use trialwise_protocol::scheme::{Marking, Scheme, SchemeError};
 
@@ -38,6 +41,9 @@ struct Receiver {
     inbox: Box<Inbox>,
     outbox: Outbox,
     is_blocked: bool,
+    report: Report,
+    /// Frames of media that have wholly come and are not in the report yet.
+    whole: Vec<Whole>,
     clock: Clock,
     peers: HashMap<Key, Peer>,
     /// Those that send back.
@@ -54,12 +60,15 @@ pub(crate) fn receive(settings: &ReceiveSettings) -> Result<(), Error> {
         SocketAddr::new(settings.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), settings.port);
     let socket = Socket::listening(settings.address, settings.port, settings.buffer)
         .map_err(|source| Error::PortInUse { address, source })?;
+    let clock = Clock::start();
     let mut receiver = Receiver {
         socket,
+        report: Report::create(settings.report.as_deref(), clock)?,
+        whole: Vec::new(),
         inbox: Inbox::new(),
         outbox: Outbox::new(),
         is_blocked: false,
-        clock: Clock::start(),
+        clock,
         peers: HashMap::new(),
         answering: HashSet::new(),
         owed: HashSet::new(),
@@ -67,6 +76,7 @@ pub(crate) fn receive(settings: &ReceiveSettings) -> Result<(), Error> {
     };
     say_ready()?;
     receiver.run(&mut waiter)?;
+    receiver.report.flush()?;
     let dropped = receiver.socket.dropped();
     if dropped > 0 {
         complain(&format!(
@@ -87,6 +97,10 @@ impl Receiver {
                 return Ok(());
             }
             self.take().map_err(Error::from_io("receiving"))?;
+            for whole in self.whole.drain(..) {
+                self.report.arrived(whole)?;
+            }
+            self.report.flush_when_due(now)?;
             self.answer().and_then(|()| self.send()).map_err(Error::from_io("sending"))?;
             self.sweep();
         }
@@ -105,7 +119,7 @@ impl Receiver {
     /// Takes what has come and acknowledges it.
     fn take(&mut self) -> std::io::Result<()> {
         for _ in 0..TURN {
-            let Self { socket, inbox, outbox, peers, answering, owed, clock, is_blocked, .. } = self;
+            let Self { socket, inbox, outbox, peers, answering, owed, clock, is_blocked, whole, .. } = self;
             let (mut result, mut joined) = (Ok(()), Vec::new());
             let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
@@ -122,6 +136,7 @@ impl Receiver {
                     answering.insert(key);
                 }
                 peer.connection.on_frame(*clock, now, &frame, &arrived);
+                whole.extend(iter::from_fn(|| peer.connection.take_whole()));
                 peer.serve();
                 if !arrived.is_last && joined.last() != Some(&key) {
                     joined.push(key);

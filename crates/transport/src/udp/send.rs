@@ -128,8 +128,9 @@ impl Sender<'_> {
     }
 
     fn start_due(&mut self, now: Time) -> Result<(), Error> {
-        while let Some(job) = self.jobs.front().copied().filter(|job| Time::ZERO + job.start <= now) {
-            self.jobs.pop_front();
+        while self.jobs.front().is_some_and(|job| Time::ZERO + job.start <= now)
+            && let Some(job) = self.jobs.pop_front()
+        {
             let flow = self.start(&job, now)?;
             self.places.insert(flow.connection.name.flow, self.flows.len());
             self.flows.push(flow);
@@ -152,7 +153,7 @@ impl Sender<'_> {
         Ok(Flow {
             index: job.flow,
             connection: Connection::opening(name, outgoing, self.scheme.receiver()),
-            application: Application::new(job.supply, now, self.scheme.segment()),
+            application: Application::new(job.supply.clone(), now, self.scheme.segment()),
             heard: now,
             opened: now,
         })
@@ -217,7 +218,10 @@ impl Sender<'_> {
             let number = flow.index as u64 + completion.index;
             self.report.completed(number, completion.start, completion.end, completion.size)?;
         }
-        sender.write(flow.application.written(now));
+        flow.application.write(now, sender);
+        while let Some(captured) = flow.application.take_captured() {
+            self.report.captured(&captured)?;
+        }
         if sender.next_timer().is_some_and(|time| time <= now) {
             sender.on_timer(now);
         }

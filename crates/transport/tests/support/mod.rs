@@ -63,9 +63,14 @@ pub struct Server {
 
 impl Server {
     /// Starts `flow PROTOCOL receive …` and waits until it is ready.
-    pub fn start(mut command: Command, protocol: &str, port: u16) -> Self {
+    pub fn start(command: Command, protocol: &str, port: u16) -> Self {
+        Self::start_with(command, protocol, port, &[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(mut command: Command, protocol: &str, port: u16, options: &[&str]) -> Self {
         let port = port.to_string();
-        command.args([protocol, "receive", "--port", &port]).stdout(Stdio::piped());
+        command.args([protocol, "receive", "--port", &port]).args(options).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
