@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn one_packet_of_five_may_be_lost_and_not_two() {
         assert_eq!(shown(10e6, |number| number % 5 == 2).len(), 5);
-        assert_eq!(shown(10e6, |number| number % 5 < 2), []);
+        assert!(shown(10e6, |number| number % 5 < 2).is_empty());
     }
 
     #[test]
