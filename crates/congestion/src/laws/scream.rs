@@ -1,12 +1,12 @@
-//! SCReAM, version 1: RFC 8298. What waits before the sender is not known here: where the application never lets the sender wait in an
-//! interval, something waits.
+//! SCReAM, version 1: RFC 8298. Where the source does not say what waits before the sender, something does if the sender never had to wait for
+//! it in an interval.
 
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
 use crate::scream_delay::{MostInFlight, QueueDelay, Recent};
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase,
+    Acknowledgement, Backlog, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase,
     RoundTrip, Sent, Setting, State, Timeout,
 };
 
@@ -32,10 +32,12 @@ const GAIN: f64 = 1.0;
 const AFTER_LOSS: f64 = 0.8;
 const AFTER_MARK: f64 = 0.9;
 const RATE_AFTER_LOSS: f64 = 0.9;
-/// `RATE_ADJUST_INTERVAL`, `RAMP_UP_SPEED` in bits per second and second, `PRE_CONGESTION_GUARD`, `TARGET_RATE_SCALE_RTP_QDELAY`.
+/// `RATE_ADJUST_INTERVAL`, `RAMP_UP_SPEED` in bits per second and second, `PRE_CONGESTION_GUARD`, `RTP_QDELAY_TH` in seconds,
+/// `TARGET_RATE_SCALE_RTP_QDELAY`.
 const RATE_INTERVAL: Duration = Duration::from_milliseconds(200);
 const RAMP: f64 = 200_000.0;
 const GUARD: f64 = 0.1;
+const WAIT: f64 = 0.02;
 const AFTER_WAIT: f64 = 0.95;
 /// `T_RESUME_FAST_INCREASE`.
 const RESUME: Duration = Duration::from_milliseconds(5000);
@@ -100,6 +102,8 @@ struct MediaRate {
     acknowledged: u64,
     /// Whether the source has let the sender wait.
     has_waited: bool,
+    /// Bits that wait before the sender, where the source says.
+    backlog: Option<f64>,
 }
 
 impl MediaRate {
@@ -120,8 +124,13 @@ impl MediaRate {
         let scale = (4.0 * (self.target - self.last) / self.last).powi(2).clamp(0.2, 1.0);
         if is_fast {
             self.target += ramp * scale;
-        } else if self.has_waited {
-            self.target += (current * (1.0 - GUARD * trend.value) * scale).min(ramp);
+        } else if self.has_waited || self.backlog.is_some() {
+            let backlog = self.backlog.unwrap_or_default();
+            let change = current * (1.0 - GUARD * trend.value) - backlog;
+            self.target += if change > 0.0 { (change * scale).min(ramp) } else { change };
+            if backlog > WAIT * current {
+                self.target *= AFTER_WAIT;
+            }
         } else {
             self.target = self.target.min(current) * AFTER_WAIT;
         }
@@ -155,7 +164,7 @@ impl Scream {
     pub fn new(settings: &ScreamSettings, context: &Context) -> Result<Self, BuildError> {
         let (segment, target, least) =
             checked(NAME, context, settings.start_rate, settings.minimum_rate)?;
-        let media = MediaRate { target, last: 1.0, least, since: None, sent: 0, acknowledged: 0, has_waited: false };
+        let media = MediaRate { target, last: 1.0, least, since: None, sent: 0, acknowledged: 0, has_waited: false, backlog: None };
         Ok(Self {
             segment,
             window: LEAST.max(2.0 * segment),
@@ -279,6 +288,10 @@ impl Controller for Scream {
             self.grow(acknowledged as f64, acknowledgement.in_flight.get() as f64);
         }
         self.media.adjust(now, &self.trend, self.is_fast);
+    }
+
+    fn on_backlog(&mut self, _now: Time, backlog: &Backlog) {
+        self.media.backlog = Some(8.0 * backlog.bytes.get() as f64);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -409,6 +422,26 @@ mod tests {
         (0..50).for_each(|_| flow.step(0, 0));
         let grown = flow.target() - before;
         assert!((grown - 200_000.0).abs() < 40_001.0, "{grown} in a second");
+    }
+
+    #[test]
+    fn what_waits_before_the_sender_lowers_the_rate_of_the_source() {
+        let mut flow = Flow::new(&ScreamSettings::default());
+        while flow.target() < 2e6 {
+            flow.step(0, 0);
+        }
+        flow.lose(true);
+        let mut change = |bytes: u64| {
+            let before = flow.target();
+            let backlog = Backlog { bytes: Bytes::new(bytes), age: Duration::ZERO };
+            flow.scream.on_backlog(Time::from_milliseconds(flow.now), &backlog);
+            (0..10).for_each(|_| flow.step(0, 0));
+            flow.target() / before
+        };
+        assert!(change(0) > 1.02);
+        // 0.2 s of the rate: after a step of 40 kbit/s a twentieth less, and no more than that.
+        let found = change(45_000);
+        assert!((found - 0.95 * 1.02).abs() < 0.01, "{found}");
     }
 
     #[test]
