@@ -129,6 +129,23 @@ fn media_keep_their_rate_and_queue_nowhere_whatever_the_jitter() {
 }
 
 #[test]
+fn an_encoder_comes_to_its_highest_rate_whatever_the_jitter() {
+    for seed in 1..=5 {
+        let forward =
+            [("rate", "20Mbit/s"), ("delay", "30ms,jitter=30ms"), ("queue", "droptail:packets=100")];
+        let load = "media:rate=150kbit/s..5Mbit/s";
+        let outcome = run("c4", load, &forward, &[("rate", "20Mbit/s"), ("delay", "20ms")], 30, seed);
+        let times = departures(&outcome);
+        // The last packet of a frame, one of 15 at 30 frames a second, is on average half full.
+        let megabits = times.iter().filter(|time| **time > 10.0).count() as f64 * PAYLOAD * 8e-6 / 20.0;
+        let link = longest_wait(&times, 1500.0 * 8.0 / 20e6);
+        assert!((4.9..5.25).contains(&megabits), "seed {seed}: {megabits} Mbit/s");
+        // What leaves together is worth 4 ms of the pacing rate.
+        assert!(link < 4.0, "seed {seed}: {link} ms");
+    }
+}
+
+#[test]
 fn nine_tenths_of_the_rate_are_given_up_soon() {
     for buffer in [33, 66, 132] {
         let queue = format!("droptail:packets={buffer}");
