@@ -107,12 +107,10 @@ class Bench:
 
 def _value(task: tuple[str, Network, float]) -> float:
     text, network, delta = task
-    file = Path(tempfile.gettempdir()) / f"remy-{os.getpid()}.json"
-    file.write_text(text)
-    try:
-        return worth(network, f"remy:table={file}", delta)
-    finally:
-        file.unlink()
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(text)
+        file.flush()
+        return worth(network, f"remy:table={file.name}", delta)
 
 
 def _seen(task: tuple[Sequence[Rule], Network]) -> list[tuple[int, Memory]]:
