@@ -230,6 +230,10 @@ macro_rules! register {
                 each!(self, inner => inner.target_rate())
             }
 
+            fn pads(&self) -> bool {
+                each!(self, inner => inner.pads())
+            }
+
             fn on_backlog(&mut self, now: Time, backlog: &crate::Backlog) {
                 each!(self, inner => inner.on_backlog(now, backlog));
             }

@@ -177,6 +177,12 @@ pub trait Controller: Send {
         None
     }
 
+    /// Whether packets that are in flight are to leave once more where the source has nothing to send, as a probe of the path wants more
+    /// (padding of libwebrtc). It is no retransmission. The simulator of a fabric does not ask.
+    fn pads(&self) -> bool {
+        false
+    }
+
     /// In how much time from the packet that was sent last the next one is due, as far as the controller decides that; `None` where it does
     /// not say. The driver tells the receiver's half of it ([`Received::next`](crate::Received::next)) unless the application has nothing
     /// more to send.
@@ -266,6 +272,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn target_rate(&self) -> Option<Rate> {
         (**self).target_rate()
+    }
+
+    fn pads(&self) -> bool {
+        (**self).pads()
     }
 
     fn next_departure(&self) -> Option<Duration> {

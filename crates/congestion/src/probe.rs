@@ -1,5 +1,5 @@
 //! Probes of libwebrtc: packets that leave faster than the rest show whether the path carries more (`ProbeController`,
-//! `ProbeBitrateEstimator`). They are data: a source that has no more to send is not probed, as there is no padding.
+//! `ProbeBitrateEstimator`). Up to 5 Mbit/s they are padded where the source has no more to send.
 
 use trialwise_units::{Duration, Time};
 
@@ -15,6 +15,8 @@ const ENOUGH: f64 = 0.8;
 const IMPLAUSIBLE: f64 = 2.0;
 const UNSATURATED: f64 = 0.9;
 const UTILISATION: f64 = 0.95;
+/// No faster probe is padded (`kDefaultMaxProbingBitrate`).
+const MOST_PADDED: f64 = 5e6;
 /// What is not over by then tells nothing (`kMaxProbeInterval`).
 const LONGEST: Duration = Duration::from_milliseconds(1000);
 
@@ -102,6 +104,13 @@ impl Probes {
     /// At which packets are to leave, while a probe does.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.cluster.filter(|cluster| !cluster.is_sent()).map(|cluster| cluster.rate)
+    }
+
+    /// Whether a probe that has begun to leave takes padding.
+    pub(crate) fn pads(&self) -> bool {
+        self.cluster.is_some_and(|cluster| {
+            !cluster.is_sent() && cluster.first.is_some() && cluster.rate <= MOST_PADDED
+        })
     }
 
     /// A packet leaves.

@@ -784,6 +784,18 @@ fn answers_at_a_pace_tell_each_arrival_and_are_waited_for() {
 }
 
 #[test]
+fn padding_fills_a_probe_and_is_no_payload() {
+    let mut network = Network::new("gcc", CALM, 1);
+    network.sender.write(2 * SEGMENT);
+    network.run_until(Time::from_milliseconds(2_000));
+    let counters = *network.sender.counters();
+    // A probe is five packets; when it has come back, nothing is in flight that could pad the next.
+    assert_eq!((counters.packets, counters.retransmits, counters.lost), (5, 0, 0));
+    assert_eq!((network.receiver.received(), network.sender.delivered()), (2 * SEGMENT, 2 * SEGMENT));
+    assert_eq!(network.sender.in_flight(), 0);
+}
+
+#[test]
 fn a_burst_leaves_together_and_no_faster() {
     struct Bursting(u64);
     impl Controller for Bursting {

@@ -368,7 +368,14 @@ impl Sender {
     }
 
     fn may_send(&self) -> bool {
-        self.has_payload() && self.has_window()
+        (self.has_payload() || self.padding().is_some()) && self.has_window()
+    }
+
+    /// Payload to send once more, where the controller wants more than there is.
+    fn padding(&self) -> Option<Range<u64>> {
+        let newest =
+            self.packets.iter().rev().find(|packet| !packet.is_gone).filter(|_| self.controller.pads());
+        newest.map(|packet| packet.payload.clone())
     }
 
     fn has_payload(&self) -> bool {
@@ -380,7 +387,7 @@ impl Sender {
         self.in_flight == 0 || self.controller.window().is_none_or(|window| after <= window)
     }
 
-    /// What is lost first, then what is new, then, as a probe, what has been in flight for the longest time.
+    /// What is lost first, then what is new, then, as a probe, what has been in flight for the longest time, then padding.
     fn next_payload(&mut self, is_probe: bool) -> Option<(Range<u64>, bool)> {
         while let Some(range) = self.lost.pop_front() {
             if self.messages.is_expired_at(range.start) {
@@ -404,7 +411,8 @@ impl Sender {
             self.next_offset = end.min(start + self.room_at(start));
             return Some((start..self.next_offset, false));
         }
-        self.packets.front().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true))
+        let oldest = self.packets.front().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true));
+        oldest.or_else(|| Some((self.padding()?, false)))
     }
 
     fn room_at(&self, offset: u64) -> u64 {

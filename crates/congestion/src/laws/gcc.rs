@@ -1,5 +1,5 @@
 //! Google Congestion Control: draft-ietf-rmcat-gcc-02, controlled by the sender, with the constants and the filter of the draft or those of
-//! libwebrtc. Probes, which libwebrtc alone has, are data: where the source has no more of them, the rate grows as fast as the draft lets it, and no faster.
+//! libwebrtc. Probes, which libwebrtc alone has, are sent at the start.
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
@@ -418,6 +418,10 @@ impl Controller for Gcc {
 
     fn target_rate(&self) -> Option<Rate> {
         Some(Rate::from_bits_per_second(self.target() as u64))
+    }
+
+    fn pads(&self) -> bool {
+        self.brake >= 1.0 && self.probes.pads()
     }
 
     fn state(&self) -> State {
