@@ -97,7 +97,10 @@ impl Declared for Media {
 
 fn frames(written: &Arguments<'_>, fps: f64) -> Result<Frames, ElementError> {
     let rates = written.with("rate", range)?;
-    let file = written.with("file", |path| Ok::<_, String>(!path.is_empty()))?;
+    let file = written.with("file", |path| match path {
+        "" => Err("it names no file; write one like file=frames.txt"),
+        _ => Ok(()),
+    })?;
     let model = written.word("model", &[Model::Rfc8593, Model::Constant])?;
     let (gop, key_ratio) = (written.count("gop")?, written.number("key_ratio")?);
     if file.is_some() {
@@ -224,6 +227,7 @@ mod tests {
             ("media:rate=1Mbit/s..2Mbit/s,deadline=0ms", "deadline: it must be above 0"),
             ("media:rate=1Mbit/s..2Mbit/s,seed=-1", "seed: `-1` is not a whole number"),
             ("media:rate=1Mbit/s..2Mbit/s,file=good.txt", "file: recorded frames take no rate"),
+            ("media:file=", "load media: file: it names no file"),
             ("media:file=none.txt", "none.txt: no such file"),
             ("media:file=empty.txt", "empty.txt: it is empty"),
             (
