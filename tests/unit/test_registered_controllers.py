@@ -35,7 +35,7 @@ def test_those_of_paths_are_simulated_too_but_for_halves_at_the_receiver(tmp_pat
     for name in set(PATHS) - set(ALL):
         refused = trialwise("simulate", *SHAPE, "--cc", name, cwd=tmp_path)
         assert refused.returncode == 2
-        assert f"{name} takes part at the receiver too" in refused.stderr
+        assert f"{name} needs receivers that forecast or answer at a pace" in refused.stderr
         assert "simulate a path, or take one of dctcp" in refused.stderr
     assert {"cubic", "copa", "verus"} < set(ALL) & set(PATHS)
 

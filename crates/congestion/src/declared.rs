@@ -32,6 +32,11 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Whether it needs what hosts of a fabric do not give: a half of it at the receiver, or answers at a pace of its own.
+    pub fn paths_only(&self) -> bool {
+        self.receiver_half || self.pace > Duration::ZERO
+    }
+
     /// A controller that sees nothing but losses.
     pub const NOTHING: Self = Self {
         feedback: Feedback::Marks,

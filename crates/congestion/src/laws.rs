@@ -80,10 +80,10 @@ impl Algorithm {
         Ok(self)
     }
 
-    /// The names of those that do without a half at the receiver, which hosts of a fabric do not run.
+    /// The names of those that do without what only paths give ([`Needs::paths_only`]).
     pub fn in_fabrics() -> Vec<&'static str> {
         let all = Self::all().into_iter();
-        all.filter(|(_, needs)| !needs.receiver_half).map(|(name, _)| name).collect()
+        all.filter(|(_, needs)| !needs.paths_only()).map(|(name, _)| name).collect()
     }
 
     /// The names of those that do without what only the fabric of a data centre gives, with what they need.

@@ -26,12 +26,13 @@ pub enum ConfigurationError {
     /// No such controller.
     #[error(transparent)]
     Controller(#[from] BuildError),
-    /// A half of it runs at the receiver.
+    /// It needs a receiver that does more than hosts of a network do.
     #[error(
-        "{0} takes part at the receiver too, which hosts of a network do not do: simulate a path, or take one of {known}",
+        "{0} needs receivers that forecast or answer at a pace, which hosts of a network do not do: simulate a path, or take one of \
+         {known}",
         known = Algorithm::in_fabrics().join(", ")
     )]
-    ReceiverHalf(String),
+    PathsOnly(String),
     /// A parameter cannot be set.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -50,8 +51,8 @@ impl Configuration {
     ) -> Result<Self, ConfigurationError> {
         let line = line_rate(fabric);
         let mut algorithm = Algorithm::written(controller, Some(line))?.with_fidelity(mode.fidelity());
-        if algorithm.needs().receiver_half {
-            return Err(ConfigurationError::ReceiverHalf(controller.to_owned()));
+        if algorithm.needs().paths_only() {
+            return Err(ConfigurationError::PathsOnly(controller.to_owned()));
         }
         for (key, text) in parameters {
             set_controller(&mut algorithm, key, text)?;
