@@ -89,12 +89,16 @@ def frames_of(report: Report, origin_ns: int) -> Frames:
         A report is missing or has no frames.
     """
     arrivals = report if isinstance(report, bytes) else report.with_name(ARRIVALS)
-    sent = {int(_number(line, "frame")): line for line in _lines(report) if "captured_ns" in line}
+    sent = {
+        int(_number(line, "frame")): line
+        for line in _lines(report, holding='"captured_ns"')
+        if "captured_ns" in line
+    }
     if not sent:
         raise TrialError("the sender's report has no frames", hint="use a load of media with a UDP scheme")
     came = {
         int(_number(line, "frame")): _number(line, "arrived_ns")
-        for line in _lines(arrivals, "receiver")
+        for line in _lines(arrivals, "receiver", '"arrived_ns"')
         if "arrived_ns" in line
     }
     lines = [sent[number] for number in sorted(sent)]
@@ -114,13 +118,15 @@ def frames_of(report: Report, origin_ns: int) -> Frames:
     )
 
 
-def _lines(report: Report, end: str = "sender") -> Iterator[Line]:
-    """Yield the objects of a report, without a truncated last line."""
+def _lines(report: Report, end: str = "sender", holding: str = "") -> Iterator[Line]:
+    """Yield the objects of a report whose lines hold a text, without a truncated last line."""
     try:
         text = report if isinstance(report, bytes) else report.read_bytes()
     except OSError as error:
         raise TrialError(f"the {end} wrote no report: {error.strerror}") from error
     for line in text.decode(errors="replace").splitlines():
+        if holding not in line:
+            continue
         try:
             found = json.loads(line)
         except json.JSONDecodeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import Report, completions, flow_series, frames_of, retransmits
+from trialwise.measurement.frames import Frames
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialRequest
@@ -41,6 +42,13 @@ class PathRecord:
     started_ns: int
     stop: float
     warmup: float
+    _frames: dict[int, Frames] = field(default_factory=dict[int, Frames], repr=False, compare=False)
+
+    def frames(self, flow: int) -> Frames:
+        """Return the frames of a flow that carries media, read once; raise TrialError if its reports have none."""
+        if flow not in self._frames:
+            self._frames[flow] = frames_of(self.reports[flow], self.started_ns)
+        return self._frames[flow]
 
 
 def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
@@ -197,7 +205,7 @@ class _Window:
         ways = [plan.flow.direction for plan in self.record.plans]
         return [
             MediaFlow(
-                frames_of(self.record.reports[plan.number], self.record.started_ns),
+                self.record.frames(plan.number),
                 start=max(plan.flow.start, self.record.warmup),
                 stop=min(plan.stop, self.record.stop),
                 rates=plan.load.rates,
