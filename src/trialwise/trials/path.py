@@ -39,7 +39,7 @@ from trialwise.trials.path_plan import (
     settings_of,
     trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples, packets_of
+from trialwise.trials.path_samples import PathRecord, check_frames, kept_packets, metric_samples, packets_of
 from trialwise.trials.programs import readable
 
 LATEST_START = 1.0
@@ -58,7 +58,9 @@ class PathKind:
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
             settings = self._files.held(settings_of(experiment, filled))
-            for plan in flow_plans(experiment, filled):
+            plans = flow_plans(experiment, filled)
+            check_frames(experiment, plans)
+            for plan in plans:
                 if not plan.scheme.has_programs:
                     hint = 'set trial.engine = "simulated"'
                     raise PlanError(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from trialwise.errors import TrialError
+from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
@@ -83,6 +83,17 @@ def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samp
                     continue
                 raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
     return samples
+
+
+def check_frames(experiment: Experiment, plans: Sequence[FlowPlan]) -> None:
+    """Raise PlanError if a metric is of frames, and no flow that it is of carries media; a flow that does not run has no metric."""
+    for metric, source in sources_of(experiment.metrics, PathSource):
+        meant = [plan for plan in plans if source.flow in {None, plan.number}]
+        if source.quantity in FRAMES and meant and all(plan.load.kind != "media" for plan in meant):
+            raise PlanError(
+                f"metric {metric.name}: no flow that it is of carries media",
+                hint="use a load such as media:rate=150kbit/s..1.5Mbit/s",
+            )
 
 
 class NothingDeliveredError(TrialError):

@@ -33,7 +33,7 @@ from trialwise.trials.path_plan import (
     settings_of,
     trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, metric_samples
+from trialwise.trials.path_samples import PathRecord, check_frames, metric_samples
 from trialwise.trials.programs import readable
 
 Flow = tuple[str | object, str, str, float, float]
@@ -52,7 +52,9 @@ class SimulatedPathKind:
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
             settings = self._files.held(settings_of(experiment, filled))
-            for plan in flow_plans(experiment, filled):
+            plans = flow_plans(experiment, filled)
+            check_frames(experiment, plans)
+            for plan in plans:
                 _require_simulated(plan.scheme, experiment)
                 check_load(plan, settings)
             if settings not in tried:
