@@ -18,7 +18,7 @@ from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import Report, completions, flow_series, frames_of, retransmits
 from trialwise.measurement.frames import Frames
-from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets
+from trialwise.measurement.packets import DIRECTIONS, HELD, Packets, joined, read_packet_log, write_packets
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.frame_samples import FRAMES, MediaFlow, frame_samples
@@ -166,6 +166,17 @@ class _Window:
     def kept(self) -> Packets:
         return self.all.of(start=self.start)
 
+    def entered(self) -> Packets:
+        """Return the packets that came to the path in the time that counts; what is not out when it ends is held."""
+        ways = [self.record.packets.of(plan.flow.direction, plan.number) for plan in self.plans]
+        packets = joined(ways)
+        came = packets.time - packets.delay
+        late = packets.time >= self.stop
+        packets = dataclasses.replace(
+            packets, event=np.where(late, HELD, packets.event).astype(packets.event.dtype)
+        )
+        return packets.where((came >= self.start) & (came < self.stop))
+
     def throughput(self, width: float) -> Samples:
         """Return the throughput in bins that fill the time from the first start to the stop, so that their mean is the throughput."""
         span = self.stop - self.first
@@ -256,7 +267,7 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "retransmits": lambda window: window.retransmits(),
     "pantheon_throughput": lambda window: pm.pantheon_throughput(window.kept),
     "pantheon_delay": lambda window: pm.pantheon_delay(window.kept),
-    "pantheon_loss": lambda window: pm.pantheon_loss(window.kept),
+    "pantheon_loss": lambda window: pm.pantheon_loss(window.entered()),
     "pantheon_utilization": lambda window: pm.pantheon_utilization(window.kept, window.capacity()),
 }
 

@@ -423,3 +423,21 @@ def test_a_scheme_names_a_table_in_its_own_folder(tmp_path: Path) -> None:
     refused = execute(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
     assert refused.status == "failed"
     assert 'known is "remy-table" of version 1' in str(refused.reason)
+
+
+def test_what_is_in_flight_when_the_flow_is_stopped_counts_as_lost_in_pantheons_loss(tmp_path: Path) -> None:
+    """Pantheon ends both sides at once: 1 − departed bytes / arrived bytes has those in flight among the lost.
+
+    At 5 Mbit/s a packet leaves each 2.4 ms and takes 29 ms: of the 2,084 packets of five seconds, the last twelve are not out.
+    """
+    outcome = execute(
+        tmp_path, 'scheme = "udp-fixed"\nload = "rate:5Mbit/s"', "[metrics.pantheon_loss]\n[metrics.loss]\n"
+    )
+    packets = packets_of(tmp_path, outcome)
+    data = packets.where(packets.direction == 0)
+    came = data.where(data.time - data.delay < 5)
+    out = came.where(came.delivered & (came.time < 5))
+    (found,) = outcome.samples["path:pantheon_loss"].values
+    assert found == pytest.approx(100 * (1 - out.size.sum() / came.size.sum()))
+    assert found == pytest.approx(100 * 12 / 2084, rel=0.1)
+    assert outcome.samples["path:loss"].values == pytest.approx([0])
