@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -21,9 +22,14 @@ _stolen = StolenTime()
 
 
 def pytest_configure() -> None:
-    """Give examples of property tests all the time that a busy machine needs, and take signals as on a terminal."""
-    settings.register_profile("patient", deadline=None)
-    settings.load_profile("patient")
+    """Draw the examples of property tests, with all the time that a busy machine needs, and take signals as on a terminal.
+
+    They are the same in every run, so that a run says something of a change; with TRIALWISE_NEW_EXAMPLES, as `make soak` sets it,
+    they are new ones.
+    """
+    settings.register_profile("same", deadline=None, derandomize=True)
+    settings.register_profile("new", deadline=None)
+    settings.load_profile("new" if os.environ.get("TRIALWISE_NEW_EXAMPLES") else "same")
     _take_signals()
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -33,7 +33,7 @@ from trialwise.report.document import (
 from trialwise.report.numbers import Estimate, Number, estimate
 from trialwise.report.render.html import html
 from trialwise.report.render.junit import junit
-from trialwise.report.render.latex import escaped, latex
+from trialwise.report.render.latex import _SPECIAL, escaped, latex
 from trialwise.report.render.markdown import markdown, markdown_text
 from trialwise.report.render.terminal import terminal
 from trialwise.report.render.typst import pdf, typst_data
@@ -307,12 +307,16 @@ def test_a_row_of_markdown_has_a_cell_for_each_column(tables: list[Table]) -> No
             assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", next(lines))) == len(table.columns) + 1
 
 
+_SYMBOLS = "".join(_SPECIAL)
+
+
 @settings(max_examples=60)
 @given(_DOCUMENTS)
+@example(Document("ab", Verdict("good", (Name(_SYMBOLS),)), (Note((_SYMBOLS,)),)))
 def test_latex_holds_no_command_of_names(document: Document) -> None:
     commands = {
         "begin", "end", "caption", "label", "toprule", "midrule", "bottomrule", "texttt", "ensuremath", "times", "par", "surd",
-        "ldots",         "newcommand", "mu", "delta", "Delta", "eta", "circ", "pm", "cdot", "rightarrow",
+        "ldots", "newcommand", "mu", "delta", "Delta", "eta", "omega", "infty", "bullet", "circ", "pm", "cdot", "rightarrow",
         *(f"text{name}" for name in ("backslash", "asciitilde", "asciicircum", "less", "greater", "bar", "quotedbl", "asciigrave")),
     }  # fmt: skip
     for text in latex(document).values():
