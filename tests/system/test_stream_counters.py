@@ -121,15 +121,16 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: list[str], message: bytes)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
+# Both write their line at once, so that neither comes into that of the other.
 WAITING = """
-import subprocess, sys, threading
+import os, subprocess, sys, threading
 code = CODE
-waiting = "import sys; print('ready', flush=True); input(); exec(sys.argv[1])"
+waiting = "import os, sys; os.write(1, b'ready\\\\n'); input(); exec(sys.argv[1])"
 child = subprocess.Popen([sys.executable, "-c", waiting, code], stdin=subprocess.PIPE)
 go = threading.Event()
 thread = threading.Thread(target=lambda: (go.wait(), exec(code)))
 thread.start()
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 input()
 go.set()
 thread.join()
