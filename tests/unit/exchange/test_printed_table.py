@@ -72,3 +72,18 @@ def test_a_row_that_is_no_summary_is_named(tmp_path, row, said):
 def test_a_hundred_thousand_rows_are_read(tmp_path):
     rows = "".join(f"s{place},delay,ms,lower,10,{place}.5,1\n" for place in range(100_000))
     assert len(read(tmp_path, HEAD + rows).treatments) == 100_000
+
+
+def test_one_number_may_be_written_in_several_ways(tmp_path):
+    """What papers print: 0.1 in one row, .10 in the next, and 10 or 10.0 trials; the last digit of each is its own."""
+    found = read(tmp_path, "treatment,n,mean,sd\nx,10,1,0.1\ny,10.0,1.00,.10\n")
+    summaries = [summary_of(found.of("value", treatment)) for treatment in found.treatments]
+    assert [(one.n, one.mean, one.deviation, one.rounding) for one in summaries if one] == [
+        (10, 1.0, 0.1, (0.5, 0.05)),
+        (10, 1.0, 0.1, (0.005, 0.005)),
+    ]
+
+
+def test_digits_beyond_a_double_are_still_refused(tmp_path):
+    with pytest.raises(AnalysisError, match="digits that floating-point numbers"):
+        read(tmp_path, "treatment,value\nx,1.00000000000000000001\nx,1.00000000000000000002\n")

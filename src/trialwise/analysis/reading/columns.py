@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 import polars as pl
@@ -65,12 +67,22 @@ def _refuse_lost_digits(table: Table, name: str, values: pl.Series) -> None:
     apart = float(known.max()) - float(known.min())
     if np.spacing(float(np.abs(known).max())) * _MIN_STEPS <= apart:
         return
-    if not apart and table.frame[name].filter(values.is_not_null()).n_unique() == 1:
+    if not apart and _are_one_number(table.frame[name].filter(values.is_not_null()).unique().to_list()):
         return
     raise AnalysisError(
         f"{table.path}: the values of {name!r} differ only in digits that floating-point numbers of 64 bits hardly hold",
         hint=f"subtract the same number, as {as_given(known.min(), digits=15)}, from all of them first",
     )
+
+
+def _are_one_number(cells: Sequence[object]) -> bool:
+    """Return True if cells are one number, however it is written: 0.1, .1 and 0.10."""
+    if len(cells) == 1:
+        return True
+    try:
+        return len({Decimal(str(cell).strip().replace(",", ".")) for cell in cells}) == 1
+    except InvalidOperation:
+        return False
 
 
 def _open(table: Table, name: str, cell: str) -> AnalysisError:
