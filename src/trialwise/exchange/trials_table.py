@@ -83,9 +83,12 @@ def _filled(table: Table, columns: TrialColumns) -> TrialColumns:
     """Fill in the default columns."""
     there = table.columns
     if not columns.values and "value" not in there:
+        printed = (
+            "" if not {"n", "mean"} <= set(there) else "add a column sd to have printed results read, or "
+        )
         raise AnalysisError(
             f"{table.path}: a table needs to know its columns",
-            hint=f"add --value COLUMN; there are: {table.listed}",
+            hint=f"{printed}add --value COLUMN; there are: {table.listed}",
         )
     found = replace(
         columns,

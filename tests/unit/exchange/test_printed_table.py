@@ -87,3 +87,10 @@ def test_one_number_may_be_written_in_several_ways(tmp_path):
 def test_digits_beyond_a_double_are_still_refused(tmp_path):
     with pytest.raises(AnalysisError, match="digits that floating-point numbers"):
         read(tmp_path, "treatment,value\nx,1.00000000000000000001\nx,1.00000000000000000002\n")
+
+
+def test_results_without_a_deviation_are_told_what_is_missing(tmp_path):
+    with pytest.raises(AnalysisError) as found:
+        read(tmp_path, "scheme,n,mean\nx,3,1\n")
+    assert found.value.hint is not None
+    assert found.value.hint.startswith("add a column sd to have printed results read, or add --value COLUMN")
