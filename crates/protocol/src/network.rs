@@ -17,6 +17,8 @@ use crate::message::{Message, Whole};
 use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
 
+mod hostile;
+
 const SEGMENT: u64 = 1440;
 const NAME: Name = Name { session: 1, flow: 2 };
 const MILLISECOND: Duration = Duration::from_milliseconds(1);
@@ -73,6 +75,34 @@ struct Network {
     /// Departures after which more was in flight than the window allows.
     beyond_window: u64,
     events: u64,
+    /// A link before the delay of data, where there is one.
+    link: Option<Link>,
+    /// How far the receiver's clock is ahead.
+    ahead: Duration,
+    /// What the receiver makes of its answers.
+    lie: fn(&mut Random, &mut Answer),
+}
+
+/// A link that carries a packet at a time.
+#[derive(Clone, Copy)]
+struct Link {
+    rate: Rate,
+    /// Longest queue.
+    queue: Duration,
+    /// When it is free.
+    free: Time,
+}
+
+impl Link {
+    /// When a packet that comes now has left, unless it is dropped.
+    fn carry(&mut self, now: Time, bytes: usize) -> Option<Time> {
+        let begin = self.free.max(now);
+        if begin - now > self.queue {
+            return None;
+        }
+        self.free = begin + self.rate.transmission_time(Bytes::new(bytes as u64));
+        Some(self.free)
+    }
 }
 
 impl Network {
@@ -106,7 +136,15 @@ impl Network {
             departures: Vec::new(),
             beyond_window: 0,
             events: 0,
+            link: None,
+            ahead: Duration::ZERO,
+            lie: |_, _| {},
         }
+    }
+
+    /// The receiver's clock, in nanoseconds.
+    fn there(&self) -> u64 {
+        (self.now + self.ahead).nanoseconds()
     }
 
     fn spreading_windows(self) -> Self {
@@ -119,11 +157,16 @@ impl Network {
         if self.random.next() < loss || (outage.0 <= self.now && self.now < outage.1) {
             return;
         }
+        let left = match &mut self.link {
+            Some(link) if can_be_marked => link.carry(self.now, bytes.len()),
+            _ => Some(self.now),
+        };
+        let Some(left) = left else { return };
         let is_marked = can_be_marked && self.random.next() < marking;
         let copies = if self.random.next() < duplication { 2 } else { 1 };
         for _ in 0..copies {
             let extra = Duration::from_seconds(jitter.as_seconds() * self.random.next());
-            self.flying.push(Reverse((self.now + delay + extra, self.sent, is_marked, bytes.to_vec())));
+            self.flying.push(Reverse((left + delay + extra, self.sent, is_marked, bytes.to_vec())));
         }
     }
 
@@ -152,7 +195,7 @@ impl Network {
             match Frame::read(&bytes) {
                 Some((NAME, Frame::Data(Way::Out, data))) => {
                     let ecn = if is_marked { Ecn::CongestionExperienced } else { Ecn::Capable0 };
-                    self.receiver.on_data(self.now.nanoseconds(), &data, ecn);
+                    self.receiver.on_data(self.there(), &data, ecn);
                     self.answer();
                 }
                 Some((NAME, Frame::Answer(Way::Out, answer))) => {
@@ -164,7 +207,8 @@ impl Network {
     }
 
     fn answer(&mut self) {
-        let Some(answer) = self.receiver.answer(self.now.nanoseconds()) else { return };
+        let Some(mut answer) = self.receiver.answer(self.there()) else { return };
+        (self.lie)(&mut self.random, &mut answer);
         let mut bytes = vec![0; MAX_ANSWER];
         let length = write_answer(&mut bytes, NAME, Way::Out, &answer);
         bytes.truncate(length);
@@ -182,7 +226,10 @@ impl Network {
             }
             self.transmit();
             let arrival = self.flying.peek().map(|Reverse((arrival, ..))| *arrival);
-            let answer = self.receiver.next_answer().map(Time::from_nanoseconds);
+            let answer = self
+                .receiver
+                .next_answer()
+                .map(|time| Time::from_nanoseconds(time.saturating_sub(self.ahead.nanoseconds())));
             let events = [arrival, answer, self.sender.next_event()];
             let Some(next) = events.into_iter().flatten().min() else { return };
             if next > end {
