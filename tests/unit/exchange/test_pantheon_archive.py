@@ -3,9 +3,13 @@
 import gzip
 import io
 import json
+import lzma
 import random
+import struct
 import tarfile
 import tempfile
+import time
+import zlib
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from trialwise.exchange import pantheon_archive
 from trialwise.exchange.pantheon_archive import packed_trials
 from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
 from trialwise.exchange.result_files import read_trials
+from trialwise.exchange.tar_members import Tar
 
 PERF = {
     scheme: {str(run): {"all": {"tput": rate + run, "delay": 40.0 + run, "loss": 0.01}} for run in (1, 2, 3)}
@@ -95,12 +100,29 @@ def test_a_name_that_leads_elsewhere_leads_nowhere(tmp_path, name):
     assert set(tmp_path.rglob("*")) == {*before, path}
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
-def test_what_is_no_file_is_passed_over(tmp_path, kind):
-    path = packed(
-        tmp_path / "x.tar.gz", member("r/pantheon_perf.json", b"", type=kind, linkname="/etc/passwd")
-    )
-    with pytest.raises(AnalysisError, match="holds no results of a Pantheon test"):
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        (tarfile.SYMTYPE, "link"), (tarfile.LNKTYPE, "link"), (tarfile.CHRTYPE, "device"),
+        (tarfile.FIFOTYPE, "pipe"), (tarfile.DIRTYPE, "folder"),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_is_left_out_and_named(tmp_path, kind, what):
+    other = member("r/cubic_datalink_run1.log", b"", type=kind, linkname="/etc/passwd")
+    path = packed(tmp_path / "x.tar.gz", other)
+    said = f"left out: r/cubic_datalink_run1.log is a {what}"
+    with pytest.raises(AnalysisError, match=rf"holds no results of a Pantheon test \({said}\)"):
+        read_trials(path)
+    path = packed(tmp_path / "y.tar.gz", other, member("r/pantheon_perf.json", json.dumps(PERF).encode()))
+    found = read_trials(path)
+    assert len(found.treatments) == 2
+    assert said in found.notes
+
+
+def test_a_file_that_is_there_twice_is_refused(tmp_path):
+    content = json.dumps(PERF).encode()
+    path = packed(tmp_path / "x.tar.gz", *(member("r/pantheon_perf.json", content) for _ in range(2)))
+    with pytest.raises(AnalysisError, match=r"holds r/pantheon_perf\.json twice"):
         read_trials(path)
 
 
@@ -196,3 +218,114 @@ def test_a_header_that_says_to_be_very_long_is_not_read(tmp_path, kind):
         file.write(block + bytes(header.size))
     with pytest.raises(AnalysisError, match="a header of 16777216 bytes"):
         read_trials(path)
+
+
+def header(kind, content, name="h"):
+    """A header of this kind in front of a member, with its content."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, len(content)
+    return info.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512)
+
+
+def sound(tmp_path):
+    """The blocks of an archive of results, without its end."""
+    path = packed(tmp_path / "sound.tar.gz", member("r/pantheon_perf.json", json.dumps(PERF).encode()))
+    return gzip.decompress(path.read_bytes()).rstrip(b"\0")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        # CVE-2024-6232: a pattern that begins with digits was searched in such a header.
+        ([header(tarfile.XHDTYPE, b"1" * (1 << 20))], "a header of names is damaged"),
+        ([header(tarfile.XHDTYPE, b"0 path=x\n")], "a header of names is damaged"),
+        ([header(tarfile.XHDTYPE, b"99999999 path=x\n")], "a header of names is damaged"),
+        ([header(tarfile.XHDTYPE, b"11 size=-1\n"), header(b"0", b"")], "a size that is no number"),
+        ([header(tarfile.XHDTYPE, b"9 path=x\n")] * 5000, "more than 16 headers of one member"),
+        ([header(tarfile.GNUTYPE_LONGNAME, b"x\0")] * 5000, "more than 16 headers of one member"),
+        ([header(tarfile.GNUTYPE_SPARSE, b"", "x/cubic_datalink_run1.log")], "run1.log is a sparse file"),
+        ([header(b"0", b"12")[:514]], "it ends too early"),
+        ([header(b"0", b"")], "it ends too early"),
+        ([b"x" * 512], "a header is damaged"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("first", [True, False])
+def test_headers_that_are_wrong_are_refused_at_once(tmp_path, blocks, said, first):
+    path = tmp_path / "x.tar.gz"
+    begin = b"" if first else sound(tmp_path)
+    path.write_bytes(gzip.compress(begin + bytes(-len(begin) % 512) + b"".join(blocks), 1))
+    begun = time.process_time()
+    where = r"(, behind h)?" if first else r", behind (r/pantheon_perf\.json|h)"
+    with pytest.raises(AnalysisError, match=rf"x\.tar\.gz: is not a complete archive{where}: .*{said}"):
+        read_trials(path)
+    assert time.process_time() - begun < 20
+
+
+def test_very_many_headers_count_as_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(pantheon_archive, "_FREE", 1 << 20)
+    one = header(tarfile.XGLTYPE, b"%d comment=%s\n" % (1 << 19, b" " * ((1 << 19) - 16))) + header(b"0", b"")
+    path = tmp_path / "x.tar.xz"
+    path.write_bytes(lzma.compress(one * 20, preset=0))
+    with pytest.raises(AnalysisError, match="as no logs of packets do"):
+        read_trials(path)
+
+
+def test_a_damaged_header_between_two_files_is_not_taken_for_the_end(folder, tmp_path):
+    path = tmp_path / "x.tar"
+    with tarfile.open(path, "w:") as archive:
+        for name in ("pantheon_perf.json", "noise.bin", "pantheon_metadata.json"):
+            archive.add(folder / name, f"r/{name}")
+    content = bytearray(path.read_bytes())
+    content[content.index(b"r/pantheon_metadata.json") + 60] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(AnalysisError, match=r"behind r/noise\.bin: a header is damaged"):
+        read_trials(path)
+
+
+def forged(content, dictionary):
+    """An xz file whose first block asks for a dictionary of the size that this byte encodes (the XZ format, 5.3.1)."""
+    packed = bytearray(lzma.compress(content, preset=0))
+    block = packed[12 : 12 + 4 * (packed[12] + 1)]
+    assert (block[2], block[3]) == (0x21, 1)
+    block[4] = dictionary
+    block[-4:] = struct.pack("<I", zlib.crc32(block[:-4]))
+    packed[12 : 12 + len(block)] = block
+    return bytes(packed)
+
+
+def test_the_memory_that_xz_may_take_is_bounded(folder, tmp_path):
+    content = lzma.decompress(pack(folder, tmp_path / "x.tar.xz").read_bytes())
+    path = tmp_path / "y.tar.xz"
+    path.write_bytes(forged(content, 28))  # 64 MiB, as `xz -9`
+    assert len(read_trials(path).treatments) == 2
+    path.write_bytes(forged(content, 40))  # 4 GiB
+    with pytest.raises(AnalysisError, match="Memory usage limit exceeded"):
+        read_trials(path)
+
+
+def test_several_streams_of_xz_are_one_archive(folder, tmp_path):
+    """As `cat a.xz b.xz` and `pixz` make them, with padding (the XZ format, 2.2)."""
+    content = lzma.decompress(pack(folder, tmp_path / "x.tar.xz").read_bytes())
+    path = tmp_path / "y.tar.xz"
+    parts = [content[:700], content[700:30_000], content[30_000:]]
+    path.write_bytes(b"".join(lzma.compress(part) + bytes(8) for part in parts))
+    assert len(read_trials(path).treatments) == 2
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(AnalysisError, match="is not a complete archive"):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_members_are_those_that_the_standard_library_finds(tmp_path, form):
+    names = ["a", "b/" * 40 + "c", "d/" * 70 + "e", "f" * 99, "g/é", "h/" + "i" * 90]
+    names += [] if form == tarfile.USTAR_FORMAT else ["j" * 180, "k/" * 300 + "l"]
+    path = tmp_path / "x.tar"
+    with tarfile.open(path, "w:", format=form) as archive:
+        for count, name in enumerate(names):
+            info, content = member(name, b"x" * 511 * count, mtime=1e9 + 0.5 * (form == tarfile.PAX_FORMAT))
+            archive.addfile(info, content)
+    with tarfile.open(path) as archive, path.open("rb") as file:
+        wanted = [(info.name, info.size, archive.extractfile(info).read()) for info in archive]
+        tar = Tar(file)
+        assert [(one.name, one.size, b"".join(tar.chunks())) for one in tar] == wanted
+    assert [name for name, _, _ in wanted] == names
