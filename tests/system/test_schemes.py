@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "schemes"
 
 
-@pytest.mark.parametrize("family", ["iperf3", "ngtcp2"])
+@pytest.mark.parametrize("family", ["iperf3", "ngtcp2", "tquic"])
 def test_every_scheme_of_a_package_fills_the_path(family: str):
     found = check_all(runnable(*shipped(f"{family}-")), seconds=3)
     for name, check in found.items():
@@ -96,8 +96,13 @@ def test_schemes_of_features_fill_the_path(name: str):
 
 
 def test_loads_of_packages_are_what_was_asked_for():
-    schemes = runnable("iperf3-cubic", "iperf3-reno", "ngtcp2-cubic")
-    loads = {"iperf3-cubic": "rate:4Mbit/s", "iperf3-reno": "bytes:800kB", "ngtcp2-cubic": "bytes:800kB"}
+    loads = {
+        "iperf3-cubic": "rate:4Mbit/s",
+        "iperf3-reno": "bytes:800kB",
+        "ngtcp2-cubic": "bytes:800kB",
+        "tquic-cubic": "bytes:800kB",
+    }
+    schemes = runnable(*loads)
     found = check_all(schemes, seconds=3, loads=loads)
     assert all(check.works for check in found.values()), found
     for name, check in found.items():

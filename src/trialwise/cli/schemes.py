@@ -252,7 +252,7 @@ def _remarks(entry: SchemeEntry) -> Iterator[str]:
         yield f"no scheme: {entry.problem}"
         return
     yield from (f"missing: {each}" for each in entry.missing)
-    if entry.set_up is False:
+    if entry.set_up is False and not entry.missing:
         yield _NOT_SET_UP.format(entry.name)
     if not entry.shipped:
         yield f"file: {entry.file}"

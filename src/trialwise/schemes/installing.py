@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.experiment.placeholders import fill
-from trialwise.schemes.needs import search_path
+from trialwise.schemes.needs import has_programs
 from trialwise.schemes.scheme import Scheme
+from trialwise.schemes.setup import prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,15 @@ def steps(scheme: Scheme) -> list[Step]:
         found.append(Step(("apt-get", "install", "--yes", *packages), Path("/"), system=True))
     if scheme.setup is not None:
         folder = scheme.source.resolve().parent
-        words = tuple(fill(word, {"folder": str(folder)}) for word in scheme.setup)
+        values = {"folder": str(folder), "prefix": str(prefix())}
+        words = tuple(fill(word, values) for word in scheme.setup)
         found.append(Step(words, folder, system=False))
     return found
 
 
 def lacking_packages(scheme: Scheme) -> list[str]:
     """Return the packages to install for a scheme; none if it names its programs and all of them are present."""
-    needs = scheme.needs
-    if needs.programs and all(shutil.which(name, path=search_path()) for name in needs.programs):
-        return []
-    return [package for package in needs.packages if not _is_installed(package)]
+    return [] if has_programs(scheme) else [each for each in scheme.needs.packages if not _is_installed(each)]
 
 
 def _is_installed(package: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from trialwise.errors import PlanError
 from trialwise.schemes.library import SHIPPED, read_file, scheme_files
-from trialwise.schemes.needs import missing, needed
+from trialwise.schemes.needs import has_programs, missing, needed
 from trialwise.schemes.scheme import Scheme
 from trialwise.schemes.setup import SETUP, was_done
 
@@ -53,8 +53,8 @@ def list_schemes(folders: Iterable[Path] = ()) -> tuple[SchemeEntry, ...]:
 
 
 def set_up(scheme: Scheme) -> bool | None:
-    """Return True if Trialwise has run the scheme's setup; None if it has none."""
-    return None if scheme.setup is None else was_done(scheme.source, SETUP)
+    """Return True if Trialwise has run the scheme's setup, or if it names its programs and all are here; None if it has none."""
+    return None if scheme.setup is None else has_programs(scheme) or was_done(scheme.source, SETUP)
 
 
 def _entry(name: str, path: Path) -> SchemeEntry:

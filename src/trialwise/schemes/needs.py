@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trialwise import _core, _linux
 from trialwise.schemes.scheme import Scheme
+from trialwise.schemes.setup import prefix
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -16,9 +17,10 @@ _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def search_path(path: str | None = None) -> str:
-    """Return PATH with the folders of servers at its end."""
+    """Return PATH with the folders of servers and of what setups install at its end."""
     folders = (path if path is not None else os.environ.get("PATH", os.defpath)).split(os.pathsep)
-    return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
+    further = (*_SYSTEM_FOLDERS, str(prefix() / "bin"))
+    return os.pathsep.join([*folders, *(folder for folder in further if folder not in folders)])
 
 
 def needed(scheme: Scheme) -> tuple[str, ...]:
@@ -27,7 +29,13 @@ def needed(scheme: Scheme) -> tuple[str, ...]:
     packages = tuple(f"`{package}`" for package in needs.packages)
     kernel = (f"`{needs.congestion}` in the kernel",) if needs.congestion else ()
     feature = (f"feature `{needs.feature}`",) if needs.feature else ()
-    return (*packages, *kernel, *feature, *(("root",) if needs.root else ()))
+    setup = ("its setup",) if scheme.setup else ()
+    return (*packages, *kernel, *feature, *(("root",) if needs.root else ()), *setup)
+
+
+def has_programs(scheme: Scheme) -> bool:
+    """Return True if the scheme names programs, and all are in the search path."""
+    return bool(scheme.needs.programs) and not _lacking_programs(scheme)
 
 
 def missing(scheme: Scheme) -> tuple[str, ...]:
@@ -37,10 +45,8 @@ def missing(scheme: Scheme) -> tuple[str, ...]:
 
 def _missing(scheme: Scheme) -> Iterator[str]:
     needs = scheme.needs
-    programs = [name for name in needs.programs if shutil.which(name, path=search_path()) is None]
-    if programs:
-        how = f": apt-get install {' '.join(needs.packages)}" if needs.packages else ""
-        yield f"no program {', '.join(programs)}{how}"
+    if programs := _lacking_programs(scheme):
+        yield f"no program {', '.join(programs)}{_how_to_install(scheme)}"
     if needs.feature is not None and needs.feature not in _core.features():
         yield f"Trialwise is built without {needs.feature}: make setup FEATURES={needs.feature}"
     elif scheme.attach is not None and (refusal := _attach_refusal(scheme.attach)):
@@ -49,6 +55,16 @@ def _missing(scheme: Scheme) -> Iterator[str]:
         yield "only root may run it"
     if needs.congestion is not None and needs.congestion not in _available():
         yield f"the kernel has no congestion control {needs.congestion}: modprobe tcp_{needs.congestion}"
+
+
+def _lacking_programs(scheme: Scheme) -> list[str]:
+    return [name for name in scheme.needs.programs if shutil.which(name, path=search_path()) is None]
+
+
+def _how_to_install(scheme: Scheme) -> str:
+    if scheme.setup is not None:
+        return f": trialwise schemes setup {scheme.name}"
+    return f": apt-get install {' '.join(scheme.needs.packages)}" if scheme.needs.packages else ""
 
 
 def _attach_refusal(name: str) -> str | None:

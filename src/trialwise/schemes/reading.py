@@ -73,7 +73,12 @@ class NeedsSection(Section):
     """What a machine must have."""
 
     programs: list[Text] = key(..., "Programs in PATH.", ["iperf3"], factory=list[str])
-    packages: list[Text] = key(..., "Debian packages that provide them.", ["iperf3"], factory=list[str])
+    packages: list[Text] = key(
+        ...,
+        "Debian packages that provide them, or from which `setup` builds them.",
+        ["iperf3"],
+        factory=list[str],
+    )
     congestion: Text | None = key(None, "Congestion control that the kernel must have.", "bbr")
     feature: Literal["bpf", "utp"] | None = key(None, "Feature that Trialwise must be built with.", "bpf")
     root: bool = key(False, "Whether it must be root.", True)
@@ -193,7 +198,7 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
             tuple(needs.programs), tuple(needs.packages), needs.congestion, needs.feature, needs.root
         ),
         prepare=_words("prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]),
-        setup=_words("setup", document.setup, path, known=("folder",)),
+        setup=_words("setup", document.setup, path, known=("folder", "prefix")),
         attach=document.attach,
         simulated=_simulated(document.simulated, path),
         licence=document.licence,

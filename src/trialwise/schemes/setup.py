@@ -1,7 +1,8 @@
 """Record what was done for a scheme on this machine: its setup, and what it needs after each boot.
 
 Records are in the user's state folder (XDG base directory specification, `XDG_STATE_HOME`), one small file
-for each scheme file. If none can be written, nothing counts as done.
+for each scheme file. If none can be written, nothing counts as done. What a setup installs is in the user's
+data folder (`XDG_DATA_HOME`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ What = Literal["setup", "reboot"]
 SETUP: What = "setup"
 REBOOT: What = "reboot"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def prefix() -> Path:
+    """Return the folder into which setups install; programs are in its `bin`."""
+    return _home("XDG_DATA_HOME", "~/.local/share") / "trialwise"
 
 
 def was_done(source: Path, what: What) -> bool:
@@ -39,6 +45,11 @@ def _token(source: Path, what: What) -> str:
 
 
 def _file(source: Path, what: What) -> Path:
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser())
     name = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:16]
-    return state / "trialwise" / "schemes" / f"{source.stem}-{name}.{what}"
+    folder = _home("XDG_STATE_HOME", "~/.local/state") / "trialwise" / "schemes"
+    return folder / f"{source.stem}-{name}.{what}"
+
+
+def _home(variable: str, default: str) -> Path:
+    """Return a folder of the user's; where no home is known, one that is called `~`."""
+    return Path(os.environ.get(variable) or os.path.expanduser(default))  # noqa: PTH111 Path.expanduser raises then

@@ -37,8 +37,7 @@ def test_the_list_is_sorted_and_fits_80_columns(tmp_path: Path):
     second = table.index("", table.index("") + 1)
     assert max(map(len, table[:second])) <= 80, "its two tables: what is said below is for any width"
     assert [line.strip() for line in table if line.startswith("  mine: ")] == [
-        "mine: missing: no program nonesuch",
-        "mine: its setup has not been run by Trialwise: trialwise schemes setup mine",
+        "mine: missing: no program nonesuch: trialwise schemes setup mine",
         "mine: file: mine.toml",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pwd
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from trialwise.errors import PlanError
 from trialwise.schemes.installing import steps
 from trialwise.schemes.library import SHIPPED, read_file, scheme_files, scheme_named
-from trialwise.schemes.listing import list_schemes
-from trialwise.schemes.needs import missing
+from trialwise.schemes.listing import list_schemes, set_up
+from trialwise.schemes.needs import missing, needed, search_path
 from trialwise.schemes.setup import REBOOT, SETUP, record, was_done
+from trialwise.trials.flows import surroundings
 
 SCHEME = 'title = "Mine"\n[receiver]\ncommand = "true {port}"\n[sender]\ncommand = "true {peer}"\n'
 NAMES = {
@@ -22,6 +24,7 @@ NAMES = {
     "udp-gcc", "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-scream",
     "udp-scream2", "udp-vivace", "udp-vivace-loss", "vegas",
     "udp-sprout", "udp-verus",
+    "tquic-bbr", "tquic-bbr3", "tquic-copa", "tquic-cubic",
     "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah", "udp-remy",
 }  # fmt: skip
 NORMAL = np.eye(3)
@@ -148,6 +151,41 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path):
     assert step.words[:3] == ("apt-get", "install", "--yes")
     assert step.words[-1] == "none"
     assert step.system
+
+
+def test_what_a_setup_installs_is_found_where_it_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Until then, what lacks names the setup; a program in PATH comes before, and counts as set up too."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "mine.toml").write_text(
+        SCHEME.replace("title", 'setup = "install tool {prefix}/bin/"\ntitle')
+        + '[needs]\nprograms = ["nonesuch"]\npackages = ["dpkg"]\n'
+    )
+    scheme = scheme_named("mine", [tmp_path])
+    assert missing(scheme) == ("no program nonesuch: trialwise schemes setup mine",)
+    assert needed(scheme) == ("`dpkg`", "its setup")
+    assert set_up(scheme) is False
+    (step,) = steps(scheme)
+    assert step.words == ("install", "tool", f"{tmp_path}/data/trialwise/bin/")
+    program = tmp_path / "data/trialwise/bin/nonesuch"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    assert missing(scheme) == ()
+    assert set_up(scheme) is True
+    assert surroundings({"PATH": "/mine"})["PATH"].split(":")[0::4] == ["/mine", str(program.parent)]
+
+
+def test_a_user_without_a_home_has_a_search_path_too(monkeypatch: pytest.MonkeyPatch):
+    """As in a container whose user is a mere number."""
+
+    def unknown(number: int) -> pwd.struct_passwd:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert search_path("/mine").endswith("/.local/share/trialwise/bin")
+    assert not was_done(SHIPPED / "cubic.toml", SETUP)
 
 
 def test_a_setup_is_one_of_this_very_file_and_a_boot_of_this_one(
