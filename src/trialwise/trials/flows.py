@@ -20,6 +20,7 @@ from trialwise.schemes.setup import REBOOT, record, was_done
 from trialwise.trials.commands import command_words
 from trialwise.trials.path_plan import FlowPlan, listed
 from trialwise.trials.programs import Program, ProgramEnd
+from trialwise.trials.starting import last_complaint
 
 SPARE_SECONDS = 5.0
 """Seconds that a sender is told to run longer than the flow, because Trialwise ends it."""
@@ -238,13 +239,14 @@ class RunningFlow:
             raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name}: {error}") from error
         self._noted += done.followed or b""
         if done.exit_code != 0:
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
             how = (
                 f"took longer than {_PREPARE_SECONDS:g} s"
                 if done.timed_out
                 else f"ended with exit code {done.exit_code}"
             )
-            raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name} {how}: {last[0]}")
+            raise TrialError(
+                f"flow {self.plan.number} ({self.plan.scheme.name}): {name} {how}: {last_complaint(done.stderr)}"
+            )
 
     # Readiness
 

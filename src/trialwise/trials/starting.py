@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from trialwise.trials.marked import GRACE_SECONDS
 
 ERROR_LIMIT = 1024 * 1024
 """Bytes of standard error kept."""
+_POINTER = re.compile(r"(?i)\W*(try\W.*--help|for more information|usage:|note: run with `RUST_BACKTRACE)")
+"""The line with which getopt, clap and panics in Rust end, below what is wrong."""
 
 
 class Ended(Protocol):
@@ -134,9 +137,18 @@ def start_beside(
 
 
 def ending(run: Ended) -> str:
-    """Say how a program ended, with the last line of its standard error."""
-    lines = run.stderr.decode(errors="replace").strip().splitlines()
-    return _end(run) + (f": {lines[-1][:300]}" if lines else "")
+    """Say how a program ended, with what it complained of last."""
+    complaint = last_complaint(run.stderr)
+    return _end(run) + (f": {complaint}" if complaint else "")
+
+
+def last_complaint(errors: bytes) -> str:
+    """Return the last line of a program's standard error; if that only points to its help, the complaint before it."""
+    lines = [line for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if not _POINTER.match(line)]
+    if lines[-1:] != telling[-1:]:
+        lines = [line for line in telling if line.startswith("error: ")] or telling or lines
+    return lines[-1].strip()[:300] if lines else ""
 
 
 def _end(run: Ended) -> str:

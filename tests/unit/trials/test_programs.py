@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from trialwise._linux import run_command
 from trialwise.execution.recording import LOG_PART
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
 from trialwise.store.outputs import shortened
+from trialwise.trials.starting import ending, last_complaint
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,36 @@ def test_a_log_keeps_the_beginning_and_the_end():
     assert cut.startswith(b"a" * LOG_PART)
     assert cut.endswith(b"z" * LOG_PART)
     assert "6 bytes left out" in cut.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["truncate", "--nope"], "truncate: unrecognized option '--nope'"),
+        ([str(Path(sys.executable).with_name("ruff")), "--nope"], "error: unexpected argument '--nope' found"),
+        ([sys.executable, "-c", "import argparse; argparse.ArgumentParser('p').parse_args(['x'])"],
+         "p: error: unrecognized arguments: x"),
+    ],
+    ids=["getopt", "clap", "argparse"],
+)  # fmt: skip
+def test_what_a_program_complains_of_is_not_where_it_points_to(words: list[str], said: str, tmp_path: Path):
+    done = run_command(words, environment={"LC_ALL": "C", "PATH": os.defpath}, working_directory=tmp_path)
+    assert ending(done) == f"ended with exit code {done.exit_code}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        (b"", ""),
+        (b" \n\n", ""),
+        (b"error: first\nout of ideas\n", "out of ideas"),
+        (
+            b"thread 'main' panicked at src/main.rs:4:9:\nno buffer\nnote: run with `RUST_BACKTRACE=1` environment variable\n",
+            "no buffer",
+        ),
+        (b"Usage: p FILE\n", "Usage: p FILE"),
+        (b"x" * 1000, "x" * 300),
+    ],
+)
+def test_the_last_complaint(errors: bytes, said: str):
+    assert last_complaint(errors) == said
