@@ -16,6 +16,8 @@ export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/
 export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 # Images of containers often set it. Without compiled files every start of a program of the tests compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
+# Built by the setup of schemes alone, and no part of the workspace.
+QUICHE := src/trialwise/schemes/library/quiche/Cargo.toml
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
 .PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
@@ -54,6 +56,7 @@ lint: setup
 	$(BIN)/typos
 	$(BIN)/stubtest trialwise._core trialwise._linux
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path $(QUICHE)
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
 
 # Property tests draw the same examples in every run, so that it says something of a change; soak draws new ones.
@@ -121,6 +124,7 @@ test-lowest: setup
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { echo "make: no cargo-deny; install it (cargo install --locked cargo-deny)"; exit 2; }
 	cargo deny --locked check licenses bans sources
+	cargo deny --locked --manifest-path $(QUICHE) --config deny.toml check licenses bans sources
 	cargo deny --locked check advisories || echo "make: advisories were not checked, or there are some; see above"
 
 # The part of the core that is built everywhere, checked for two other systems; it takes their standard libraries.

@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "schemes"
 
 
-@pytest.mark.parametrize("family", ["iperf3", "ngtcp2", "tquic"])
+@pytest.mark.parametrize("family", ["iperf3", "ngtcp2", "quiche", "tquic"])
 def test_every_scheme_of_a_package_fills_the_path(family: str):
     found = check_all(runnable(*shipped(f"{family}-")), seconds=3)
     for name, check in found.items():
@@ -100,6 +100,8 @@ def test_loads_of_packages_are_what_was_asked_for():
         "iperf3-cubic": "rate:4Mbit/s",
         "iperf3-reno": "bytes:800kB",
         "ngtcp2-cubic": "bytes:800kB",
+        "quiche-cubic": "rate:4Mbit/s",
+        "quiche-reno": "bytes:800kB",
         "tquic-cubic": "bytes:800kB",
     }
     schemes = runnable(*loads)
@@ -111,6 +113,18 @@ def test_loads_of_packages_are_what_was_asked_for():
             assert 2 < check.throughput < 4 * 1500 / 1448 * 1.1
         else:
             assert check.throughput > 1
+
+
+def test_the_sender_over_quiche_reports_of_itself(bench: Bench):
+    """No window exceeds the pipe, its queue and what a slow start goes beyond; round trips are those of the path."""
+    runnable("quiche-cubic")
+    metrics = "[metrics.window]\n[metrics.rtt]\n[metrics.retransmits]\n"
+    write_path_experiment(bench, trial='scheme = "quiche-cubic"', metrics=metrics, runtime="3s")
+    assert bench.run().counts == {"finished": 1}
+    found = {source.partition("|")[0]: value for source, value in numbers(bench).items()}
+    assert 10_000 < found["path:window"] < 3 * (30_000 + 40 * 1500)
+    assert 20 < found["path:rtt"] < 20 + 40 * 1.0 + 50
+    assert found["path:retransmits"] > 0, "slow start fills 40 packets of queue"
 
 
 def test_a_transfer_that_is_done_ends_its_flow(bench: Bench):

@@ -146,7 +146,8 @@ def setup(*names: str, folder: Folders = (), yes: bool = False) -> int:
         Install packages without asking.
     """
     found = [scheme_named(name, folder) for name in _some(names)]
-    ready = [_make_ready(scheme, yes=yes) for scheme in found]
+    taken: set[Step] = set()
+    ready = [_make_ready(scheme, taken, yes=yes) for scheme in found]
     return 0 if all(ready) else 4
 
 
@@ -305,10 +306,16 @@ def _command(scheme: Scheme, command: tuple[str, ...]) -> Code:
 # Making ready
 
 
-def _make_ready(scheme: Scheme, *, yes: bool) -> bool:
-    """Run the setup steps of a scheme in order, or say how to; return True if it can run afterwards."""
+def _make_ready(scheme: Scheme, taken: set[Step], *, yes: bool) -> bool:
+    """Run the setup steps of a scheme in order, or say how to; return True if it can run afterwards.
+
+    Those in `taken` were taken for a scheme before it; further ones are added.
+    """
     left = steps(scheme)
-    while left and _take(scheme, left[0], yes=yes):
+    while left and (left[0] in taken or _take(scheme, left[0], yes=yes)):
+        taken.add(left[0])
+        if not left[0].system:
+            record(scheme.source, SETUP)
         left = left[1:]
     for step in left[1:]:
         echo(f"{scheme.name}: not run before that: {shlex.join(step.words)}")
@@ -335,8 +342,6 @@ def _take(scheme: Scheme, step: Step, *, yes: bool) -> bool:
         return False
     if code != 0:
         echo(f"{scheme.name}: {line}: ended with exit code {code}")
-    elif not step.system:
-        record(scheme.source, SETUP)
     return code == 0
 
 

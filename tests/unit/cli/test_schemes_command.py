@@ -93,6 +93,15 @@ def test_a_setup_is_run_once_it_is_asked_for(tmp_path: Path):
     assert "bad: false: ended with exit code 1" in failed.stdout
 
 
+def test_schemes_with_the_same_setup_share_it(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(SCHEME.format("setup = \"sh -c 'echo x >> built'\"", ""))
+    done = schemes(tmp_path, "setup", "one", "two", "--folder", ".")
+    assert (done.returncode, done.stdout) == (0, "one: can run here\ntwo: can run here\n")
+    assert (tmp_path / "built").read_text() == "x\n"
+    assert "has not been run" not in schemes(tmp_path, "--folder", ".").stdout
+
+
 def test_packages_are_not_installed_unasked(tmp_path: Path):
     (tmp_path / "mine.toml").write_text(
         SCHEME.format("", '[needs]\nprograms = ["nonesuch"]\npackages = ["no-such-package"]')

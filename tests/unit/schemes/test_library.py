@@ -24,7 +24,7 @@ NAMES = {
     "udp-gcc", "udp-greg", "udp-ledbat", "udp-newreno", "udp-prague", "udp-saturator", "udp-scream",
     "udp-scream2", "udp-vivace", "udp-vivace-loss", "vegas",
     "udp-sprout", "udp-verus",
-    "tquic-bbr", "tquic-bbr3", "tquic-copa", "tquic-cubic",
+    "quiche-bbr2", "quiche-cubic", "quiche-reno", "tquic-bbr", "tquic-bbr3", "tquic-copa", "tquic-cubic",
     "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah", "udp-remy",
 }  # fmt: skip
 NORMAL = np.eye(3)
