@@ -124,7 +124,7 @@ class ClockModel:
                 "one direction has no packets, so nothing is known of the offset between the clocks",
                 hint="send probes in both directions, and let firewalls pass the port that listens",
             )
-        return self._lines(times)
+        return self.lines(times)
 
     def queueing(self, probes: Probes, direction: Way) -> Array:
         """Return each packet's delay above the lowest since the last step, seconds of B: a difference, free of the offset.
@@ -174,7 +174,7 @@ class ClockModel:
         of_a = self._times_of_a(probes, direction)
         # Clocks since different boots are far apart: only differences of the integers keep their nanoseconds.
         delays = (probes.received - probes.sent) / 1e9
-        delays += self._lines(of_a) * (-1 if direction == "forward" else 1)
+        delays += self.lines(of_a) * (-1 if direction == "forward" else 1)
         for step in self.steps:
             gap = step.forward_gap if direction == "forward" else step.backward_gap
             if gap is not None:
@@ -186,7 +186,8 @@ class ClockModel:
         """Return between which steps these times of clock A lie."""
         return np.searchsorted([step.time for step in self.steps], (times - self.origin) / 1e9, side="right")
 
-    def _lines(self, times: Integers) -> Array:
+    def lines(self, times: Integers) -> Array:
+        """Return B less A in seconds as `offsets` does; without packets of both directions, up to a constant."""
         seconds, which = (times - self.origin) / 1e9, self._stretch_of(times)
         middles = self.origin + np.rint([piece.middle * 1e9 for piece in self.pieces]).astype(np.int64)
         of_piece = self._stretch_of(middles)

@@ -1,0 +1,138 @@
+"""Packets that one end saw: when, which way, and what identifies each wherever it is seen.
+
+A file is a header of 32 bytes and a record of 32 bytes for each packet, all little-endian, as crates/capture writes it
+(`sighting.rs`). A file that ends in the middle of a record is read up to its last whole one.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.errors import AnalysisError
+from trialwise.foreign_files import open_foreign
+
+MAGIC, VERSION = b"TWSEEN\0\0", 1
+HEADER = struct.Struct("<8sIIQQ")
+"""Magic, version, bytes of a record, nanoseconds of the realtime clock when the file was made, packets that the capture lost."""
+RECORD = np.dtype(
+    [
+        ("time", "<u8"),
+        ("identity", "<u8"),
+        ("size", "<u4"),
+        ("flow", "<u2"),
+        ("direction", "u1"),
+        ("ecn", "u1"),
+        ("ttl", "u1"),
+        ("protocol", "u1"),
+        ("marks", "u1"),
+        ("unused", "u1"),
+        ("unused_too", "<u4"),
+    ]
+)
+"""A packet; in words in `Sightings`."""
+SENT, CAME = 0, 1
+"""Directions: this end sent the packet, or it came."""
+MERGED = 1
+"""Mark of a packet that the capture saw in one piece with others, and stamped once."""
+UNFINISHED = 2**64 - 1
+"""Lost packets of a capture that never came to its end."""
+MAX_BACK = 1_000_000
+"""Nanoseconds by which stamps of one end may go back: processors stamp side by side."""
+_LATEST = 2**62
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sightings:
+    """The packets that one end saw.
+
+    Attributes
+    ----------
+    name
+        The file, for messages.
+    records
+        In the order in which they were seen: time (nanoseconds of this end's CLOCK_MONOTONIC_RAW), identity (a hash, keyed for the
+        run, of what NAT, routers and ECN marking leave alone), size (bytes of the IP packet), flow, direction, ecn, ttl,
+        protocol (of IP), marks.
+    lost
+        Packets that the capture missed; None if it did not come to its end.
+    """
+
+    name: str
+    records: npt.NDArray[np.void]
+    lost: int | None
+
+    def __len__(self) -> int:
+        return self.records.size
+
+    def column(self, name: str) -> npt.NDArray[np.uint64]:
+        """Return one field of all records, in one piece."""
+        return np.ascontiguousarray(self.records[name])
+
+
+def read_sightings(path: Path, *, within: Path | None = None) -> Sightings:
+    """Read the packets of one end; the records stay in the file until they are asked for.
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        A folder that others filled, as `open_foreign` takes it.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, is of another kind, holds a record that no capture writes, or a clock was set back in it.
+    """
+    with open_foreign(path, within=within) as file:
+        head = file.read(HEADER.size)
+        if len(head) < HEADER.size or head[:16] != HEADER.pack(MAGIC, VERSION, RECORD.itemsize, 0, 0)[:16]:
+            raise AnalysisError(
+                f"{path}: this is not a file of packets that one end saw",
+                hint=f"captures write them; version {VERSION} is read here",
+            )
+        lost = HEADER.unpack(head)[4]
+        there = (path.stat().st_size - HEADER.size) // RECORD.itemsize
+        records = (
+            np.memmap(file, RECORD, "r", HEADER.size, (there,)) if there else np.empty(0, RECORD)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        )
+    found = Sightings(str(path), records, None if lost == UNFINISHED else lost)
+    check_sightings(found)
+    return found
+
+
+def check_sightings(found: Sightings) -> None:
+    """Reject records that no capture writes, and stamps that go back.
+
+    Raises
+    ------
+    AnalysisError
+        There are some.
+    """
+    last = 0
+    for first in range(0, len(found), _AT_ONCE):
+        part = found.records[first : first + _AT_ONCE]
+        wrong = (
+            (part["direction"] > CAME) | (part["ecn"] > 3) | (part["size"] == 0) | (part["time"] >= _LATEST)
+        )
+        if wrong.any():
+            raise AnalysisError(
+                f"{found.name}: record {first + int(wrong.argmax()) + 1} is damaged",
+                hint="was the file changed or put together after it was written?",
+            )
+        times = np.concatenate([[last], part["time"].astype(np.int64)])
+        highest = np.maximum.accumulate(times)
+        back = highest - times > MAX_BACK
+        if back.any():
+            place = int(back.argmax())
+            raise AnalysisError(
+                f"{found.name}: the clock goes back by {int(highest[place] - times[place]) / 1e6:.0f} ms at record {first + place}",
+                hint="stamp with a clock that is never set, such as CLOCK_MONOTONIC_RAW",
+            )
+        last = int(highest[-1])
