@@ -12,7 +12,7 @@ from trialwise.measurement.sightings import CAME, HEADER, MAGIC, RECORD, SENT, V
 
 def write_sightings(path: Path, records: np.ndarray, lost: int = 0) -> Path:
     """As crates/capture writes them."""
-    path.write_bytes(HEADER.pack(MAGIC, VERSION, RECORD.itemsize, 1, lost) + records.tobytes())
+    path.write_bytes(HEADER.pack(MAGIC, VERSION, RECORD.itemsize, 1, 1, 2, 2, lost, 0, 0) + records.tobytes())
     return path
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from trialwise.arrays import Array, Integers, Mask
 from trialwise.errors import AnalysisError
-from trialwise.measurement.clocks.fitting import fit_clocks
+from trialwise.measurement.clocks.fitting import Apart, fit_clocks
 from trialwise.measurement.clocks.model import ClockModel
 from trialwise.measurement.clocks.probes import Probes
 from trialwise.measurement.packets import DELIVERED, DROPPED, HELD, Packets, joined
@@ -97,6 +97,8 @@ class Joined:
         Packets of TCP do not match while others do: a proxy ends its connections on the way.
     lost
         Packets that the captures at both ends missed; None for one that did not come to its end.
+    steps
+        How often the clocks of the stamps were set at both ends.
     """
 
     packets: Packets
@@ -105,6 +107,7 @@ class Joined:
     downlink: Crossing
     proxied: bool
     lost: tuple[int | None, int | None]
+    steps: tuple[int, int]
 
     def check_delays(self) -> None:
         """Refuse delays of single packets where too many packets look alike.
@@ -128,7 +131,7 @@ def join_sightings(
     other: Sightings,
     *,
     seed: int,
-    apart: tuple[float, float] | None = None,
+    clock_error: float | None = None,
     asymmetry: float | None = None,
 ) -> Joined:
     """Join what two ends saw in one run.
@@ -139,14 +142,17 @@ def join_sightings(
     ----------
     one, other
         The first end, whose clock is that of the result, and the second.
-    seed, apart, asymmetry
+    seed, asymmetry
         Of the clocks' model, as `fit_clocks` takes them.
+    clock_error
+        Seconds by which the times of day of both machines can differ at most, as chrony or PTP say.
 
     Raises
     ------
     AnalysisError
-        No packet of one end was seen at the other.
+        No packet of one end was seen at the other, or a time of day is asked for that one capture does not know.
     """
+    apart = None if clock_error is None else _apart(one, other, clock_error)
     up, down = _Way.of(one, other), _Way.of(other, one)
     if not up.pairs[0].size and not down.pairs[0].size:
         raise AnalysisError(
@@ -171,7 +177,21 @@ def join_sightings(
         downlink=logs[1][1],
         proxied=_is_proxied((up, down), matches),
         lost=(one.lost, other.lost),
+        steps=(one.steps, other.steps),
     )
+
+
+def _apart(one: Sightings, other: Sightings, error: float) -> Apart:
+    """Return between which values the second end's clock less the first's lies, if their times of day differ by at most `error`."""
+
+    def at(time: int) -> tuple[float, float]:
+        time_of_day = time + one.to_realtime(time)
+        there = other.clocks[1]
+        for _ in range(2):
+            there = time_of_day - other.to_realtime(round(there))
+        return (there - time) / 1e9 - error, (there - time) / 1e9 + error
+
+    return at
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """Packets that one end saw: when, which way, and what identifies each wherever it is seen.
 
-A file is a header of 32 bytes and a record of 32 bytes for each packet, all little-endian, as crates/capture writes it
+A file is a header of 64 bytes and a record of 32 bytes for each packet, all little-endian, as crates/capture writes it
 (`sighting.rs`). A file that ends in the middle of a record is read up to its last whole one.
 """
 
@@ -17,8 +17,9 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_files import open_foreign
 
 MAGIC, VERSION = b"TWSEEN\0\0", 1
-HEADER = struct.Struct("<8sIIQQ")
-"""Magic, version, bytes of a record, nanoseconds of the realtime clock when the file was made, packets that the capture lost."""
+HEADER = struct.Struct("<8sIIQQQQIIQ")
+"""Magic, version, bytes of a record; nanoseconds of the realtime clock and of the records' clock when the file was begun, and when it
+was finished (0: it was not); packets that the capture lost, steps of the realtime clock, and 0."""
 RECORD = np.dtype(
     [
         ("time", "<u8"),
@@ -39,7 +40,7 @@ SENT, CAME = 0, 1
 """Directions: this end sent the packet, or it came."""
 MERGED = 1
 """Mark of a packet that the capture saw in one piece with others, and stamped once."""
-UNFINISHED = 2**64 - 1
+UNFINISHED = 2**32 - 1
 """Lost packets of a capture that never came to its end."""
 MAX_BACK = 1_000_000
 """Nanoseconds by which stamps of one end may go back: processors stamp side by side."""
@@ -61,14 +62,37 @@ class Sightings:
         protocol (of IP), marks.
     lost
         Packets that the capture missed; None if it did not come to its end.
+    steps
+        How often the clock of the kernel's stamps was set meanwhile.
+    clocks
+        The realtime clock and the records' clock when the capture began, and again when it ended (0: it did not), nanoseconds.
     """
 
     name: str
     records: npt.NDArray[np.void]
     lost: int | None
+    steps: int = 0
+    clocks: tuple[int, ...] = (0, 0, 0, 0)
 
     def __len__(self) -> int:
         return self.records.size
+
+    def to_realtime(self, time: int) -> float:
+        """Return what the realtime clock shows more than the records' clock at a time of the latter (nanoseconds), nanoseconds.
+
+        Along the line between both ends of the capture, since the realtime clock is slewed.
+
+        Raises
+        ------
+        AnalysisError
+            The capture did not come to its end, or the clock was set meanwhile.
+        """
+        began, began_raw, ended, ended_raw = self.clocks
+        if not ended or self.steps:
+            why = "the clock was set while it ran" if self.steps else "it did not come to its end"
+            raise AnalysisError(f"{self.name}: the time of day of its packets is not known: {why}")
+        share = (time - began_raw) / max(ended_raw - began_raw, 1)
+        return (began - began_raw) + share * ((ended - ended_raw) - (began - began_raw))
 
     def column(self, name: str) -> npt.NDArray[np.uint64]:
         """Return one field of all records, in one piece."""
@@ -92,17 +116,20 @@ def read_sightings(path: Path, *, within: Path | None = None) -> Sightings:
     """
     with open_foreign(path, within=within) as file:
         head = file.read(HEADER.size)
-        if len(head) < HEADER.size or head[:16] != HEADER.pack(MAGIC, VERSION, RECORD.itemsize, 0, 0)[:16]:
+        if (
+            len(head) < HEADER.size
+            or head[:16] != HEADER.pack(MAGIC, VERSION, RECORD.itemsize, *[0] * 7)[:16]
+        ):
             raise AnalysisError(
                 f"{path}: this is not a file of packets that one end saw",
                 hint=f"captures write them; version {VERSION} is read here",
             )
-        lost = HEADER.unpack(head)[4]
+        *clocks, lost, steps, _ = HEADER.unpack(head)[3:]
         there = (path.stat().st_size - HEADER.size) // RECORD.itemsize
         records = (
             np.memmap(file, RECORD, "r", HEADER.size, (there,)) if there else np.empty(0, RECORD)  # pyright: ignore[reportCallIssue, reportArgumentType]
         )
-    found = Sightings(str(path), records, None if lost == UNFINISHED else lost)
+    found = Sightings(str(path), records, None if lost == UNFINISHED else lost, steps, tuple(clocks))
     check_sightings(found)
     return found
 

@@ -171,7 +171,7 @@ def test_a_cut_file_is_read_up_to_its_last_whole_record(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"TWSEEN\0\0", b"TWPACKET" + bytes(40), b"TWSEEN\0\0\2\0\0\0 \0\0\0" + bytes(48)]
+    "content", [b"", b"TWSEEN\0\0", b"TWPACKET" + bytes(90), b"TWSEEN\0\0\2\0\0\0 \0\0\0" + bytes(80)]
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes):
     path = tmp_path / "a"
@@ -197,3 +197,32 @@ def test_a_clock_that_was_set_back_is_refused(tmp_path: Path):
 
 def test_an_empty_file_has_no_packets(tmp_path: Path):
     assert len(read_sightings(write_sightings(tmp_path / "a", np.empty(0, RECORD)))) == 0
+
+
+def test_the_time_of_day_bounds_the_offset():
+    """Both realtime clocks agree within 2 ms; those of the records are a thousand seconds apart, and one gains 50 ppm."""
+    crossed = Crossed(seconds=40)
+    one, other = crossed.ends()
+    noon = 10**18
+    known = []
+    for end, seen, error in ((0, one, 0), (1, other, 2_000_000)):
+        raw = crossed._clock(end, np.array([0.0, 40.0])).astype(np.int64).tolist()
+        clocks = (noon + error, raw[0], noon + error + 40_000_000_000, raw[1])
+        known.append(Sightings(seen.name, seen.records, 0, 0, clocks))
+    found = join_sightings(*known, seed=1, clock_error=0.003)
+    (piece,) = found.clocks.pieces
+    true = float(crossed.of_b(np.array([piece.middle]))[0]) - piece.middle
+    assert piece.offset is not None
+    assert not piece.contradicted
+    assert piece.offset.low <= true <= piece.offset.high
+    assert piece.offset.high - piece.offset.low == pytest.approx(0.006, abs=1e-4)
+    check(crossed, found)
+
+
+@pytest.mark.parametrize(
+    ("steps", "clocks", "why"), [(1, (5, 1, 9, 5), "was set while it ran"), (0, (5, 1, 0, 0), "its end")]
+)
+def test_a_time_of_day_that_is_not_known_is_refused(steps: int, clocks: tuple[int, ...], why: str):
+    one, other = Crossed().ends()
+    with pytest.raises(AnalysisError, match=why):
+        join_sightings(Sightings("one", one.records, 0, steps, clocks), other, seed=1, clock_error=0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from trialwise.measurement.clocks.probes import Probes, check_running
 from trialwise.measurement.clocks.skews import Side, skew_of, unseen_change
 from trialwise.numbers import write
 
+Apart = Callable[[int], tuple[float, float]]
 MAX_SKEW = 1e-3
 """Clocks of working machines differ by less than 0.0001; more than this is not one."""
 LONG, PIECE, MIN_IN_PIECE = 120.0, 60.0, 600
@@ -27,7 +28,7 @@ def fit_clocks(
     backward: Probes,
     *,
     seed: int,
-    apart: tuple[float, float] | None = None,
+    apart: Apart | None = None,
     asymmetry: float | None = None,
 ) -> ClockModel:
     """Fit the clocks of two ends, A and B, to packets that both stamped.
@@ -41,8 +42,8 @@ def fit_clocks(
     seed
         Of the resamples that give intervals.
     apart
-        Lowest and highest value of B less A in seconds as others know it: of two hosts with chrony, minus and plus the sum of
-        root dispersion and half the root delay of both.
+        Lowest and highest value of B less A in seconds, as others know it, when A shows a time (nanoseconds): where both clocks
+        tell the time of day as chrony keeps it, minus and plus the sum of root dispersion and half the root delay of both.
     asymmetry
         Seconds by which the base delays of both directions can differ at most, as the user says.
 
@@ -65,7 +66,7 @@ def fit_clocks(
             f"one clock gains {write(skew.value * 1e6)} µs a second on the other, which no two clocks of machines do",
             hint="stamps must be nanoseconds of each end's own clock, listed as probes were sent",
         )
-    outside = _Outside(apart, asymmetry, base)
+    outside = _Outside(apart, asymmetry, origin, base)
     pieces = [
         _piece(part, gaps, skew, outside, rng)
         for stretch in _stretches(sides, gaps.steps, seconds)
@@ -160,19 +161,21 @@ def _parts(stretch: _Stretch) -> list[_Stretch]:
 class _Outside:
     """What is known otherwise: B less A, and the asymmetry; and by how much the origin of B is later than that of A."""
 
-    apart: tuple[float, float] | None
+    apart: Apart | None
     asymmetry: float | None
+    origin: int
     base: float
 
-    def bounded(self, value: float, round_trip: float, noise: float) -> tuple[Estimate, bool]:
-        """Return the offset with its bound, and whether what is known otherwise contradicts it."""
+    def bounded(self, at: float, value: float, round_trip: float, noise: float) -> tuple[Estimate, bool]:
+        """Return the offset at a time (seconds of A) with its bound, and whether what is known otherwise contradicts it."""
         half = round_trip / 2
         if self.asymmetry is not None:
             half = min(half, self.asymmetry / 2 + noise)
         low, high = value - half, value + half
         if self.apart is None:
             return Estimate(value, low, high), False
-        narrow = max(low, self.apart[0]), min(high, self.apart[1])
+        least, most = self.apart(self.origin + round(at * 1e9))
+        narrow = max(low, least), min(high, most)
         if narrow[0] > narrow[1]:
             return Estimate(value, low, high), True
         return Estimate(min(max(value, narrow[0]), narrow[1]), *narrow), False
@@ -195,7 +198,9 @@ def _piece(
     slope, middle = 0.0 if skew is None else skew.value, (stop - start) / 2
     there, back = (float((side.values - side.sign * slope * (side.times - middle)).min()) for side in shifted)
     noise = sum(unseen_change(side, slope, stop - start, []) for side in shifted)
-    offset, contradicted = outside.bounded((there - back) / 2 + outside.base, there + back, noise)
+    offset, contradicted = outside.bounded(
+        (start + stop) / 2, (there - back) / 2 + outside.base, there + back, noise
+    )
     return Piece(start, stop, skew, offset, there + back, contradicted)
 
 
