@@ -29,11 +29,11 @@ _THROUGHPUT, _DELAY, _LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_
 def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method = "default") -> Analysis:
     """Analyse the metrics of a set of trials; missing units and directions of metrics are taken from the set.
 
-    Trials have the same numbers for all metrics, in the order of the set.
+    Trials have the same numbers for all metrics: in the order in which they began, or that of the set if this is not known of all.
     """
-    numbers = {
-        trial: number for number, trial in enumerate(dict.fromkeys(trials.table["trial"].to_list()), start=1)
-    }
+    table = trials.table
+    ran = table if table["started"].null_count() else table.sort("started", maintain_order=True)
+    numbers = {trial: number for number, trial in enumerate(dict.fromkeys(ran["trial"].to_list()), start=1)}
     known = [_with_facts(metric, trials) for metric in metrics]
     found = tuple(analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known)
     return Analysis(
@@ -100,7 +100,8 @@ def _with_facts(metric: Metric, trials: TrialSet) -> Metric:
 
 
 def _observations(trials: TrialSet, metric: Metric, numbers: Mapping[str, int]) -> list[Observation]:
-    rows = trials.of(metric.name).select("trial", "treatment", "series", "value").iter_rows()
+    columns = ("trial", "treatment", "series", "started", "value")
+    rows = trials.of(metric.name).select(columns).iter_rows()
     return [
         Observation(
             number=numbers[trial],
@@ -110,9 +111,9 @@ def _observations(trials: TrialSet, metric: Metric, numbers: Mapping[str, int]) 
             series=series,
             round=1,
             position=1,
-            started=None,
+            started=started,
             values=np.array([value]),
             times=None,
         )
-        for trial, treatment, series, value in rows
+        for trial, treatment, series, started, value in rows
     ]

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.pantheon import is_pantheon, pantheon_results
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.spinner import StatusLine
@@ -94,9 +95,9 @@ def order(
 ) -> int:
     r"""Say whether the order in which treatments ran changes the results, and which predecessor does it.
 
-    The data are an experiment directory, or a CSV or Parquet file with a row for each trial: treatment (or test), order,
-    round (or run), position, value, and if there are such also worker and metric. Fixed order is compared with random
-    order; from random or balanced order alone, the effects of position, drift and predecessors are found.
+    The data are an experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file with a row for each trial:
+    treatment (or test), order, round (or run), position, value, and if there are such also worker and metric. Fixed order is
+    compared with random order; from random or balanced order alone, the effects of position, drift and predecessors are found.
 
     For example:
 
@@ -114,7 +115,7 @@ def order(
     Parameters
     ----------
     data
-        The experiment directory, or the CSV or Parquet file.
+        The experiment directory, the Pantheon folder or archive, or the CSV or Parquet file.
     correction
         For the number of comparisons in a family; default holm, in the paper's method bonferroni.
     alpha
@@ -195,6 +196,13 @@ def _percentage(margin: str) -> float:
 
 
 def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderTrials:
+    if is_pantheon(data):
+        if columns.given() or reading.given():
+            raise AnalysisError(
+                f"{data}: holds results of a Pantheon test, whose columns are known",
+                hint="leave out how a table is to be read; --metric chooses",
+            )
+        return pantheon_results(data).order(columns.metric)
     if data.is_dir():
         refuse_table_options(data, given=columns.given() or reading.given())
         from trialwise import study

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trialwise import __version__
 from trialwise.cli.files import write_text
 from trialwise.cli.output import stderr_console
-from trialwise.cli.pantheon import is_pantheon
+from trialwise.cli.pantheon import is_pantheon, pantheon_analysis, pantheon_order, pantheon_results
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from trialwise.analysis.order.summary import OrderSummary
     from trialwise.analysis.results import Analysis
 
-_PANTHEON = (
-    "The order is not judged: results of Pantheon do not say in which order the schemes of a run were tried."
-)
 _TABLE = (
     "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
     "`trialwise order` reads tables that do."
@@ -91,18 +88,24 @@ def report(
     page = out or _page_of(data, foreign=foreign)
     try:
         with StatusLine(f"analysing {named(data)}") as patience:
-            analysis = analysis_of(
-                data,
-                table or TableOptions(),
-                method,
-                reading=reading,
-                all_trials=all_trials,
-                controls=controls,
-                watch=patience.drawing,
-                told=patience.going,
+            table, reading = table or TableOptions(), reading or ReadingOptions()
+            results = pantheon_results(data) if foreign else None
+            analysis = (
+                pantheon_analysis(data, table, method, is_read_as_table=reading.given(), results=results)
+                if results
+                else analysis_of(
+                    data,
+                    table,
+                    method,
+                    reading=reading,
+                    all_trials=all_trials,
+                    controls=controls,
+                    watch=patience.drawing,
+                    told=patience.going,
+                )
             )
             patience.say(f"comparing orders over {analysis.planned} trials")
-            order = _order(data, foreign=foreign)
+            order = pantheon_order(results) if results else _order(data)
             patience.say(f"comparing treatments over {analysis.planned} trials")
             verdicts = None if foreign else _verdicts(data, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
@@ -125,14 +128,14 @@ def _page_of(data: Path, *, foreign: bool) -> Path:
     return data.with_name(f"{data.name if data.is_dir() else data.stem}.report.html")
 
 
-def _order(data: Path, *, foreign: bool) -> OrderSummary:
-    if data.is_dir() and not foreign:
+def _order(data: Path) -> OrderSummary:
+    if data.is_dir():
         from trialwise import study
 
         return study.order_view(data)
     from trialwise.analysis.order.summary import OrderSummary
 
-    return OrderSummary(None, _PANTHEON if foreign else _TABLE)
+    return OrderSummary(None, _TABLE)
 
 
 def _verdicts(data: Path, patience: StatusLine) -> VerdictSummary | None:

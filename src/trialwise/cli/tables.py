@@ -124,9 +124,7 @@ def analysis_of(
     """Analyse an experiment directory, Pantheon results, or the table that the options describe; options as in `study.analyse`."""
     reading = reading or ReadingOptions()
     if is_pantheon(path):
-        if reading.given():
-            raise AnalysisError(f"{path}: is not a table", hint="leave out how a table is to be read")
-        return pantheon_analysis(path, options, method)
+        return pantheon_analysis(path, options, method, is_read_as_table=reading.given())
     if path.is_dir():
         refuse_table_options(path, given=options.given() or reading.given())
         from trialwise import study

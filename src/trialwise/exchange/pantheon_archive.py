@@ -9,9 +9,9 @@ import io
 import lzma
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
@@ -37,6 +37,7 @@ _PADDING = 2**20
 """Maximum bytes after the last member, more than any program writes."""
 _HEAD = 6
 _AT_ONCE = MEBIBYTE
+Read = TypeVar("Read")
 _DAMAGED = (TarError, lzma.LZMAError, zlib.error, EOFError, ValueError, OverflowError)
 
 
@@ -87,7 +88,15 @@ def is_packed(path: Path) -> bool:
 
 
 def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
-    """Return the runs of all schemes of a packed folder as trials (`pantheon_trials`).
+    """Return the runs of all schemes of a packed folder as trials (`pantheon_trials`, `with_unpacked`)."""
+    found, notes = with_unpacked(path, lambda folder: pantheon_trials(folder, name), most)
+    return dataclasses.replace(found, notes=notes(found.notes))
+
+
+def with_unpacked(
+    path: Path, read: Callable[[Path], Read], most: int = MAX_BYTES
+) -> tuple[Read, Callable[[Sequence[str]], tuple[str, ...]]]:
+    """Return what `read` makes of the unpacked folder, and a function that turns its notes into those on the archive.
 
     The files needed are unpacked to the system's folder for temporary files, under names of our own, and removed again:
     wherever the archive says that its members go, nothing is written elsewhere. Links and devices are left out, and named in the
@@ -100,13 +109,12 @@ def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
     """
     with tempfile.TemporaryDirectory(prefix="trialwise-") as text:
         folder = Path(text)
-        notes = _Unpacking(path, folder, most).run()
+        left_out = _Unpacking(path, folder, most).run()
         try:
-            found = pantheon_trials(folder, name)
+            found = read(folder)
         except AnalysisError as error:
             raise AnalysisError(error.message.replace(text, str(path)), hint=error.hint) from error
-        own = (note.replace(text, str(path)) for note in found.notes)
-        return dataclasses.replace(found, notes=(*notes, *own))
+        return found, lambda notes: (*left_out, *(note.replace(text, str(path)) for note in notes))
 
 
 class _Unpacking:

@@ -1,13 +1,13 @@
 """Import the results folder of a Pantheon test as trials: one for each run of each scheme.
 
 Throughput, delay and loss are those of Pantheon's `plot.py` for all flows together: from `pantheon_perf.json`, else recomputed from
-the merged logs of the tunnels, `<scheme>_datalink_run<N>.log`. Runs that Pantheon ignores are ignored here, and named in the notes
-(`pantheon_runs`). The folder comes from others: no link in it is followed.
+the merged logs of the tunnels, `<scheme>_datalink_run<N>.log`, or from those of their ends. Runs that Pantheon ignores are ignored
+here, and named in the notes (`pantheon_runs`). The folder comes from others: no link in it is followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -15,10 +15,11 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.analysis.reading.content import content_of
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.log_lines import MAX_LOG
-from trialwise.exchange.pantheon_log import read_link_as_merged, read_merged_log
+from trialwise.exchange.pantheon_log import MergedLog, read_link_as_merged, read_merged_log
 from trialwise.exchange.pantheon_runs import (
     Metadata,
     RunLog,
@@ -28,7 +29,9 @@ from trialwise.exchange.pantheon_runs import (
     run_logs,
     why_ignored,
 )
-from trialwise.exchange.pantheon_statistics import FlowStatistics, PantheonStatistics, pantheon_statistics
+from trialwise.exchange.pantheon_statistics import FlowStatistics, pantheon_statistics
+from trialwise.exchange.pantheon_times import RunTimes, is_stats_log, run_times
+from trialwise.exchange.pantheon_tunnels import Run, is_tunnel_log, merged_tunnels, tunnels_of
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.foreign_files import MEBIBYTE, open_foreign, read_foreign
@@ -71,7 +74,7 @@ def is_pantheon_folder(folder: Path) -> bool:
 
 def is_pantheon_file(name: str) -> bool:
     """Return True if a file of this name belongs to a Pantheon test and is read here."""
-    return name in (PERF, METADATA) or is_log(name)
+    return name in (PERF, METADATA) or is_log(name) or is_tunnel_log(name) or is_stats_log(name)
 
 
 def largest_file(name: str) -> int:
@@ -90,17 +93,25 @@ def pantheon_trials(folder: Path, name: str) -> TrialSet:
     """
     metadata, notes = _metadata(folder)
     names = _names(folder)
-    logs = run_logs(names, lambda file: _is_merged(folder, file), metadata)
+    logs = run_logs(names, lambda file: _is_merged(folder, file), metadata, tunnels_of(names))
+    times = run_times(folder, names)
     if PERF in names:
         perf = read_perf(folder / PERF, within=folder)
         notes += _left_by_pantheon(perf, logs)
-        return perf_trials(perf, name, metadata.runtime, notes)
+        return perf_trials(perf, name, metadata.runtime, notes, times)
     if not logs:
         raise AnalysisError(f"{folder}: there is no {PERF}, and {_no_log(names)}", hint=_WANTED)
-    found = _from_logs(folder, logs, metadata.runtime)
+    found = _Reader(folder, metadata, times).runs(logs)
     notes += [*found.notes, *ignored_note(found.ignored)]
     notes += missing_notes([(log.scheme, log.run) for log in logs], metadata)
-    return perf_trials(found.perf, name, metadata.runtime, [*notes, *_how_computed(logs, metadata)])
+    if found.perf:
+        notes += _how_computed([log for log in logs if log.run in found.perf.get(log.scheme, ())], metadata)
+    return perf_trials(found.perf, name, metadata.runtime, notes, times)
+
+
+def times_of(folder: Path) -> dict[Run, RunTimes]:
+    """Return when the runs of a folder began, as far as it says."""
+    return run_times(folder, _names(folder))
 
 
 _WANTED = "run Pantheon's analysis in that folder, or name the folder that holds the logs"
@@ -113,30 +124,60 @@ def _no_log(names: list[str]) -> str:
     return "no log of a run (SCHEME_datalink_runN.log)"
 
 
-def _from_logs(folder: Path, logs: list[RunLog], runtime: float | None) -> _Runs:
-    found = _Runs()
-    for log in logs:
-        try:
-            statistics = _statistics(folder, log)
-        except AnalysisError as error:
-            found.notes.append(f"left out: {error.message}")
-            continue
-        why = why_ignored(statistics, runtime) if statistics else "its log is empty"
-        if statistics is None or why:
-            found.ignored.append((log.label, why or ""))
-        else:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the logs of runs in one folder."""
+
+    folder: Path
+    metadata: Metadata
+    times: Mapping[Run, RunTimes]
+
+    def runs(self, logs: list[RunLog]) -> _Runs:
+        found = _Runs()
+        for log in logs:
+            try:
+                events = self._events(log)
+            except AnalysisError as error:
+                found.notes.append(f"left out: {error.message}")
+                continue
+            statistics = pantheon_statistics(events) if events else None
+            why = why_ignored(statistics, self.metadata.runtime) if statistics else "its log is empty"
+            if events is None or statistics is None or why:
+                found.ignored.append((log.label, why or ""))
+                continue
             found.perf.setdefault(log.scheme, {})[log.run] = {"all": _flow(statistics.total)}
-    return found
+            found.notes += _clocks_note(log, events)
+        return found
+
+    def _events(self, log: RunLog) -> MergedLog | None:
+        """Read the log of one run, merged if need be; None if it is empty."""
+        if log.tunnels:
+            return self._merged(log)
+        path = self.folder / log.file
+        with open_foreign(path, within=self.folder) as file:
+            if not file.read(1):
+                return None
+        return (read_link_as_merged if log.of_link else read_merged_log)(path, within=self.folder)
+
+    def _merged(self, log: RunLog) -> MergedLog:
+        wanted = self.metadata.tunnels
+        if len(log.tunnels) < wanted:
+            raise AnalysisError(f"{log.label}: the logs of {len(log.tunnels)} of {wanted} tunnels are there")
+        times = self.times.get((log.scheme, log.run), RunTimes())
+        try:
+            return merged_tunnels(self.folder, log.tunnels, times.offsets(self.metadata.sender_side))
+        except AnalysisError as error:
+            raise AnalysisError(f"{log.label}: {error.message}", hint=error.hint) from error
 
 
-def _statistics(folder: Path, log: RunLog) -> PantheonStatistics | None:
-    """Compute the statistics of one run; None if its log is empty."""
-    path = folder / log.file
-    with open_foreign(path, within=folder) as file:
-        if not file.read(1):
-            return None
-    read = read_link_as_merged if log.of_link else read_merged_log
-    return pantheon_statistics(read(path, within=folder))
+def _clocks_note(log: RunLog, events: MergedLog) -> Iterator[str]:
+    """Note a run whose packets came out before they went in, by the clocks of the two ends."""
+    least = float(events.delays.min(initial=0.0))
+    if least < 0:
+        yield (
+            f"{log.label}: one-way delays are down to {least:.4g} ms: the clocks of its two ends differ by more than "
+            "that, and only differences between its delays are right"
+        )
 
 
 def _is_merged(folder: Path, name: str) -> bool:
@@ -148,6 +189,9 @@ def _is_merged(folder: Path, name: str) -> bool:
 
 
 def _how_computed(logs: list[RunLog], metadata: Metadata) -> Iterator[str]:
+    if unmerged := sum(bool(log.tunnels) for log in logs):
+        runs = "1 run was" if unmerged == 1 else f"{unmerged} runs were"
+        yield f"{runs} merged from the logs of both ends of the tunnels"
     if any(log.of_link for log in logs):
         yield (
             f"there is no {PERF}, and there were no tunnels: throughput, delay and loss were computed from the logs of the link, "
@@ -173,8 +217,12 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
     AnalysisError
         It cannot be read or has another content.
     """
+    return _perf_of(path, read_foreign(path, MAX_PERF, within=within))
+
+
+def _perf_of(path: Path, content: bytes) -> Perf:
     try:
-        return PERF_FORM.validate_json(read_foreign(path, MAX_PERF, within=within))
+        return PERF_FORM.validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"] if part != "[key]")
@@ -187,13 +235,17 @@ def read_perf(path: Path, *, within: Path | None = None) -> Perf:
 def trials(path: Path, document: object, name: str) -> TrialSet:
     """Return the runs of a separate `pantheon_perf.json` as trials; the file is read again, so that messages name the place."""
     del document
-    return perf_trials(read_perf(path), name)
+    return perf_trials(_perf_of(path, content_of(path)), name)
 
 
 def perf_trials(
-    perf: Perf, name: str, runtime: float | None = None, notes: list[str] | None = None
+    perf: Perf,
+    name: str,
+    runtime: float | None = None,
+    notes: list[str] | None = None,
+    times: Mapping[Run, RunTimes] | None = None,
 ) -> TrialSet:
-    """Return the runs of a `pantheon_perf.json` as trials; `runtime` is the duration of one, in seconds.
+    """Return the runs of a `pantheon_perf.json` as trials; `runtime` is the duration of one, in seconds, `times` say when they began.
 
     A run that lacks one of the metrics that others have is ignored entirely, so that all metrics cover the same runs.
     """
@@ -214,8 +266,9 @@ def perf_trials(
         treatment = treatment_name({"scheme": scheme})
         cells.treatments[treatment] = {"scheme": scheme}
         trial = f"{name}#{scheme}/{run}"
+        began = (times or {}).get((scheme, run), RunTimes()).began
         for metric, value in values.items():
-            cells.add(metric, treatment, value, Place(trial, trial, round=run), runtime)
+            cells.add(metric, treatment, value, Place(trial, trial, round=run), runtime, began)
     return cells.trial_set([*(notes or ()), *ignored_note(ignored, "left out")])
 
 

@@ -17,11 +17,13 @@ from trialwise.exchange import log_lines
 from trialwise.exchange.log_lines import Times, fixed, milliseconds, read_log, rows, whole
 from trialwise.exchange.mahimahi_log import MahimahiLog
 from trialwise.exchange.packet_matching import keys, left_over, matched
+from trialwise.foreign_files import open_foreign
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, HELD, Direction, Packets
 
 Counts = npt.NDArray[np.int64]
 FORMS = {"#": "TIME # SIZE", "+": "TIME + SIZE [FLOW]", "-": "TIME - SIZE DELAY [FLOW]"}
 _TUNNEL_FORMS = {"-": "TIME - UID - SIZE"}
+_LINE = 4096
 _ROUNDING = 2
 """Microseconds by which arrival may differ from departure less delay, each rounded to one."""
 
@@ -107,18 +109,35 @@ class MergedLog:
         return last[flows]
 
 
-def read_tunnel_log(path: Path) -> TunnelLog:
-    """Read an ingress or egress log of a tunnel.
+def read_tunnel_log(path: Path, *, within: Path | None = None) -> TunnelLog:
+    """Read an ingress or egress log of a tunnel; `within` is a folder filled by others that must contain it (`foreign_files`).
 
     Raises
     ------
     AnalysisError
         The file cannot be read, its first line does not end in a time, or a line is not one of a tunnel's.
     """
-    text = read_log(path, _TUNNEL_FORMS, "a tunnel's log")
+    text = read_log(path, _TUNNEL_FORMS, "a tunnel's log", within=within)
     found = text.lines["-"]
-    start = text.header[0].rpartition(":")[2].strip() if text.header else ""
+    start = _after_colon(text.header[0]) if text.header else ""
     return TunnelLog(_timestamp(path, start), found.time, found.counts(0), found.counts(1))
+
+
+def log_began(path: Path, *, within: Path | None = None) -> float:
+    """Return when the log of a tunnel, or a merged one, began: milliseconds since the epoch.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, or its first line does not end in a time.
+    """
+    with open_foreign(path, within=within) as file:
+        first = file.readline(_LINE).decode("utf-8", "replace")
+    return _timestamp(path, _after_colon(first))
+
+
+def _after_colon(line: str) -> str:
+    return line.rpartition(":")[2].strip()
 
 
 def _timestamp(path: Path, text: str | None) -> float:

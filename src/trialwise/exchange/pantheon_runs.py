@@ -1,22 +1,23 @@
 """Find which files of a Pantheon folder are runs of which scheme, and which runs Pantheon itself ignores (its `plot.py`).
 
-With tunnels (`flows` of 1 or more), a run is `<scheme>_datalink_run<N>.log`, merged from the logs of its tunnels, and
-`<scheme>_mm_datalink_run<N>.log` is the link's own log of the same run. Without (`flows` 0), there is only the link's log. A run is
-ignored if nothing came out, or if its departures span less than 0.8 of the runtime: it died early, and the little that it left does
-not measure a whole run.
+With tunnels (`flows` of 1 or more), a run is `<scheme>_datalink_run<N>.log`, merged from the logs of its tunnels, or these logs
+themselves (`pantheon_tunnels`), and `<scheme>_mm_datalink_run<N>.log` is the link's own log of the same run. Without (`flows` 0),
+there is only the link's log. A run is ignored if nothing came out, or if its departures span less than 0.8 of the runtime: it died
+early, and the little that it left does not measure a whole run.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from trialwise.exchange.pantheon_statistics import PantheonStatistics
+from trialwise.exchange.pantheon_tunnels import Run, Tunnel
 
 MIN_SHARE = 0.8
 """Minimum share of the runtime that departures have to span."""
@@ -25,23 +26,37 @@ _LINK = "_mm"
 _NAMED = 5
 
 
+def _listed(value: object) -> object:
+    return value.split() if isinstance(value, str) else value
+
+
 class Metadata(BaseModel):
-    """Pantheon's metadata of a test: seconds per run, flows per run (0: no tunnel), schemes, runs per scheme."""
+    """Pantheon's metadata of a test: seconds per run, flows per run (0: no tunnel), schemes, runs per scheme, who sent the data.
+
+    Until 2017 the schemes were one text with blanks between them.
+    """
 
     runtime: Annotated[float, Field(gt=0, le=1e9)] | None = None
     flows: Annotated[int, Field(ge=0)] | list[object] | None = None
-    cc_schemes: Annotated[list[str], Field(max_length=10_000)] | None = None
+    cc_schemes: Annotated[list[str], Field(max_length=10_000), BeforeValidator(_listed)] | None = None
     run_times: Annotated[int, Field(ge=0)] | None = None
+    sender_side: str | None = None
+
+    @property
+    def tunnels(self) -> int:
+        """The tunnels of a run; 0 if that is unknown."""
+        return len(self.flows) if isinstance(self.flows, list) else self.flows or 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """The log of a run: of its tunnels, or (`of_link`) of mm-link alone."""
+    """The log of a run: of its tunnels, or (`of_link`) of mm-link alone; or the logs of its tunnels (`tunnels`), not yet merged."""
 
     scheme: str
     run: str
-    file: str
+    file: str = ""
     of_link: bool = False
+    tunnels: tuple[Tunnel, ...] = ()
 
     @property
     def label(self) -> str:
@@ -54,7 +69,12 @@ def is_log(name: str) -> bool:
     return _LOG.fullmatch(name) is not None
 
 
-def run_logs(names: Iterable[str], is_merged: Callable[[str], bool], metadata: Metadata) -> list[RunLog]:
+def run_logs(
+    names: Iterable[str],
+    is_merged: Callable[[str], bool],
+    metadata: Metadata,
+    tunnels: Mapping[Run, Sequence[Tunnel]],
+) -> list[RunLog]:
     """Find the logs of runs among the files of a folder, by scheme and number.
 
     Parameters
@@ -66,11 +86,15 @@ def run_logs(names: Iterable[str], is_merged: Callable[[str], bool], metadata: M
         `x_mm_datalink_run1.log` is the link's log of the scheme x, or a run of a scheme called x_mm.
     metadata
         The folder's metadata of the test.
+    tunnels
+        Those whose logs are there, by run: taken where they have not been merged.
     """
     matches = [match for match in map(_LOG.fullmatch, names) if match]
     found = [RunLog(match[1], match[2], match[0]) for match in matches]
     links = {log.file for log in found if log.scheme.endswith(_LINK) and not is_merged(log.file)}
     of_tunnels = [log for log in found if log.file not in links]
+    merged = {(log.scheme, log.run) for log in of_tunnels}
+    of_tunnels += [RunLog(*run, tunnels=tuple(those)) for run, those in tunnels.items() if run not in merged]
     if metadata.flows == 0 or (metadata.flows is None and not of_tunnels):
         of_link = (log for log in found if log.file in links)
         of_tunnels = [

@@ -78,8 +78,5 @@ def _document(path: Path, document: object, name: str) -> TrialSet:
     if tool is not None and tool.reader:
         return import_module(f"trialwise.exchange.{tool.reader}").trials(path, document, name)
     if tool is not None:
-        raise AnalysisError(
-            f"{path}: is a result of {tool.name}, which is not read",
-            hint="write its values as a CSV file with a row for each trial",
-        )
+        raise AnalysisError(f"{path}: is a result of {tool.name}, which is not read", hint=tool.hint)
     raise AnalysisError(f"{path}: is not a result of a known tool", hint=f"name {KNOWN}")

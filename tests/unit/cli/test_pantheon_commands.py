@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import statistics
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from trialwise.cli.analyze import analyze
+from trialwise.cli.order import ColumnOptions, order
+from trialwise.cli.pantheon import pantheon_results
 from trialwise.cli.report import report
 from trialwise.cli.tables import TableOptions
 from trialwise.errors import AnalysisError
@@ -86,6 +90,93 @@ def test_the_report_stands_beside_what_others_made(results: Path):
     for text in ("cubic", "vegas", "pantheon_throughput", "results of Pantheon do not say in which order"):
         assert text in page
     assert not re.search(r"emulator was the bottleneck|by its own account", page)
+
+
+@pytest.mark.parametrize("name", ["pantheon_perf.json", "nepal.json", "nepal.json.gz"])
+def test_pantheons_file_alone_will_do(tmp_path: Path, name: str, capsys):
+    perf = {
+        scheme: {
+            str(run): {"all": {"tput": t, "delay": d, "loss": loss}}
+            for run, (t, d, loss) in enumerate(runs, 1)
+        }
+        for scheme, runs in RUNS.items()
+    }
+    content = json.dumps(perf).encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert analyze(path, json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    regions = document["path"]["planes"][0]["regions"]
+    means = {region["treatment"]: region["mean_throughput"] for region in regions}
+    assert means == pytest.approx(
+        {f"scheme={scheme}": statistics.fmean(t for t, _, _ in runs) for scheme, runs in RUNS.items()}
+    )
+    assert report(path) == 0
+    page = path.with_name(f"{path.stem}.report.html").read_text()
+    assert "results of Pantheon do not say in which order" in page
+    with pytest.raises(AnalysisError, match="does not say when its runs began"):
+        order(path)
+
+
+def test_metadata_alone_are_refused_with_what_to_name(tmp_path: Path):
+    path = tmp_path / "pantheon_metadata.json"
+    path.write_text(json.dumps({"cc_schemes": ["a"], "run_times": 1, "runtime": 30}))
+    for command in (analyze, report, order):
+        with pytest.raises(AnalysisError, match=r"is JSON of Pantheon's test\.py") as raised:
+            command(path)
+        assert raised.value.hint == "name the folder that it lies in"
+
+
+def with_times(folder: Path, orders: list[str]) -> None:
+    """Say that the schemes of each run began in this order, 40 s after each other."""
+    moment = 1_700_000_000
+    for run, schemes in enumerate(orders, 1):
+        for scheme in schemes.split():
+            began = datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S")
+            (folder / f"{scheme}_stats_run{run}.log").write_text(f"Start at: {began}\nEnd at: {began}\n")
+            moment += 40
+
+
+@pytest.mark.parametrize("results", ["folder"], indirect=True)
+def test_the_order_of_runs_is_judged_where_their_times_are_known(results: Path, tmp_path: Path, capsys):
+    with_times(results, ["cubic vegas", "vegas bbr cubic", "cubic vegas"])
+    packed = tmp_path / "x.tar.xz"
+    with tarfile.open(packed, "w:xz") as archive:
+        archive.add(results, "nepal")
+    for path in (results, packed):
+        order(path, json=True, columns=ColumnOptions(metric=("pantheon_delay",)))
+        document = json.loads(capsys.readouterr().out)
+        assert (document["rounds_fixed"], document["rounds_random"]) == (0, 3)
+        assert report(path) == 0
+    page = packed.with_name("x.tar.report.html").read_text()
+    assert "The order is not judged" not in page
+    with pytest.raises(AnalysisError, match="no metric 'rtt'"):
+        order(results, columns=ColumnOptions(metric=("rtt",)))
+    with pytest.raises(AnalysisError, match="whose columns are known"):
+        order(results, columns=ColumnOptions(value="rtt"))
+
+
+@pytest.mark.parametrize("results", ["folder"], indirect=True)
+def test_one_order_in_all_runs_is_a_fixed_order(results: Path, capsys):
+    """As Pantheon runs them, even with --random-order; a scheme that is missing once changes no order."""
+    with_times(results, ["cubic bbr vegas", "cubic vegas", "cubic bbr vegas"])
+    order(results, json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["rounds_fixed"], document["rounds_random"]) == (3, 0)
+
+
+@pytest.mark.parametrize("results", ["folder"], indirect=True)
+def test_a_run_that_does_not_count_took_its_place(results: Path):
+    with_times(results, ["cubic bbr vegas", "cubic vegas bbr", "vegas bbr cubic"])
+    table = pantheon_results(results).order(("pantheon_delay",)).table
+    columns = ("round", "position", "treatment", "value", "follows")
+    assert list(table.select(columns).iter_rows()) == [
+        ("1", 1.0, "scheme=cubic", 60.0, False), ("1", 2.0, "scheme=bbr", None, True),
+        ("1", 3.0, "scheme=vegas", 40.0, True), ("2", 1.0, "scheme=cubic", 64.0, False),
+        ("2", 2.0, "scheme=vegas", 39.0, True), ("2", 3.0, "scheme=bbr", None, True),
+        ("3", 1.0, "scheme=vegas", 41.0, False), ("3", 2.0, "scheme=bbr", None, True),
+        ("3", 3.0, "scheme=cubic", 61.0, True),
+    ]  # fmt: skip
 
 
 def test_options_of_tables_are_refused(results: Path):

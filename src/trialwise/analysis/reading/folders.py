@@ -15,7 +15,9 @@ from trialwise.errors import AnalysisError, StoreError
 
 _MAX_FILES = 100
 _MAX_BYTES = 4 << 20
-_PANTHEON = re.compile(r"pantheon_(?:perf|metadata)\.json|.+_(?:datalink|acklink)_run\d+\.log")
+_PANTHEON = re.compile(
+    r"pantheon_(?:perf|metadata)\.json|.+_(?:datalink|acklink)_run\d+(?:_flow\d+_uid.+)?\.log(?:\.\w+)?"
+)
 
 
 def folder_error(path: Path) -> StoreError:
@@ -29,7 +31,7 @@ def folder_error(path: Path) -> StoreError:
     kind, count = kinds.most_common(1)[0]
     files = "1 file" if count == 1 else f"{count} files"
     hints = {
-        "of a Pantheon test": "`trialwise compare` reads it",
+        "of a Pantheon test": "`trialwise analyze`, `report`, `order` and `compare` read it",
         "other folders": "name one of them",
         "tables or texts": "name one of its files",
     }

@@ -15,6 +15,7 @@ _HEAD = 8192
 _MAX_JSON = 64 << 20
 _AS_TABLE = "write its values as a CSV file with a row for each trial"
 _COMPARED = "`trialwise compare` reads it"
+_PACKETS = "`trialwise packets` reads it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,17 @@ _BINARY = (
     (b"ARROW1", "an Arrow file", "write it as Parquet"),
     (b"\x7fELF", "a program", "name the data that it writes"),
     (b"%PDF", "a PDF document", "name the data behind it"),
-    (b"\xd4\xc3\xb2\xa1", "a capture of packets", "`trialwise trace from-capture` reads it"),
-    (b"\xa1\xb2\xc3\xd4", "a capture of packets", "`trialwise trace from-capture` reads it"),
-    (b"\n\r\r\n", "a capture of packets", "`trialwise trace from-capture` reads it"),
+    (b"\xd4\xc3\xb2\xa1", "a capture of packets", _PACKETS),
+    (b"\xa1\xb2\xc3\xd4", "a capture of packets", _PACKETS),
+    (b"\n\r\r\n", "a capture of packets", _PACKETS),
 )
 _TAR_AT = 257
 
 _TEXTS = (
+    (
+        re.compile(rb"\A(?:# mahimahi |# init timestamp: |#[^\n]* (?:in|e)gress: \d|TWPACKET)"),
+        "a log of packets",
+    ),
     (re.compile(rb"^Running \S+ test @ ", re.MULTILINE), "what wrk printed"),
     (re.compile(rb"^This is ApacheBench", re.MULTILINE), "what ApacheBench printed"),
     (re.compile(rb"^sysbench \d", re.MULTILINE), "what sysbench printed"),
@@ -65,7 +70,10 @@ _TEXTS = (
     (re.compile(rb"Performance counter stats for"), "what perf stat printed"),
     (re.compile(rb"^(?:Benchmark \d+: |Time \(mean)", re.MULTILINE), "what hyperfine printed"),
 )
-_EXPORT = {"what hyperfine printed": f"let it write --export-json, and {_COMPARED}"}
+_HINTS = {
+    "a log of packets": _PACKETS,
+    "what hyperfine printed": f"let it write --export-json, and {_COMPARED}",
+}
 
 
 def foreign(content: bytes) -> Foreign | None:
@@ -83,7 +91,7 @@ def foreign(content: bytes) -> Foreign | None:
         return _xml(begin)
     for pattern, what in _TEXTS:
         if pattern.search(head):
-            return Foreign(what, _EXPORT.get(what, _AS_TABLE))
+            return Foreign(what, _HINTS.get(what, _AS_TABLE))
     return None
 
 
@@ -105,11 +113,19 @@ def _json(content: bytes) -> Foreign | None:
     tool = tool_of(document)
     if tool is None:
         return Foreign("JSON", _AS_TABLE)
-    return Foreign(f"JSON of {tool.name}", _COMPARED if tool.reader else _AS_TABLE)
+    return Foreign(f"JSON of {tool.name}", tool.hint)
 
 
 def _like_json(content: bytes) -> bool:
     return bool(re.match(rb'\s*(?:\{\s*["}]|\[\s*[\[{"])', content[:_HEAD].removeprefix(b"\xef\xbb\xbf")))
+
+
+def tool_in(content: bytes) -> Tool | None:
+    """Return the tool that wrote a file of JSON; None if it is none, or no tool is known."""
+    try:
+        return tool_of(json.loads(content)) if len(content) <= _MAX_JSON else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def tool_of(document: object) -> Tool | None:
@@ -159,6 +175,8 @@ class Tool:
         What trials nest in.
     is_list
         True if the document is a list of objects.
+    instead
+        What to do with it, if it is not read.
     """
 
     name: str
@@ -168,6 +186,12 @@ class Tool:
     trials: str = ""
     nesting: str = ""
     is_list: bool = False
+    instead: str = _AS_TABLE
+
+    @property
+    def hint(self) -> str:
+        """What to do with the document, where a table is expected."""
+        return _COMPARED if self.reader else self.instead
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -202,5 +226,10 @@ TOOLS: tuple[Tool, ...] = (
         reader="pantheon_folder",
         how="`pantheon_perf.json`",
         trials="each run of each scheme",
+    ),
+    Tool(
+        "Pantheon's test.py",
+        lambda found: {"cc_schemes", "run_times"} <= set(found),
+        instead="name the folder that it lies in",
     ),
 )
