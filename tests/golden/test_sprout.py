@@ -135,8 +135,8 @@ def missed(matrix, ticks=5, count=12_000):
 
 def test_a_steady_link_misses_one_forecast_in_twenty_only_where_the_filter_expects_no_drift():
     assert 0.04 < missed(np.eye(256)) < 0.05
-    # The crate's own has 1.7 % and 0.9 % over ten minutes. In Gaussian terms the forecast allows for a variance of 40 (packets of 100 ms), 40
-    # (the rate now) and 13 (drift), and a rate without drift makes 40 + 21.5: 1.645 deviations become 2.03, which 2.1 % miss.
+    # The crate's own has 1.7 % and 0.9 % over ten minutes. In Gaussian terms the forecast allows for a variance of 40 (packets in
+    # 100 ms), 40 (the rate now) and 13 (drift); a rate without drift makes 40 + 21.5. So 1.645 deviations are 2.03, which 2.1 % miss.
     assert missed(evolution()) == pytest.approx(0.018, abs=0.003)
     assert missed(evolution(), 8) == pytest.approx(0.0105, abs=0.003)
 
