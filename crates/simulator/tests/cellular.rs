@@ -2,60 +2,34 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::ControlFlow;
+#[path = "common/ways.rs"]
+mod ways;
 
-use trialwise_link::LinkSpec;
-use trialwise_protocol::load::Load;
-use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
-use trialwise_simulator::path::{Direction, PathFlow, SimulatedPath};
-use trialwise_units::{Seed, Time};
+use ways::{Arrivals, Flow, Ways};
 
-const DELIVERED: u8 = 0;
-
-fn read(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+fn no_files(path: &str) -> Result<String, String> {
+    Err(format!("{path} is not read"))
 }
 
-/// What came of a bulk flow: departures from the link (s) and one-way delays (ms) of the packets that arrived.
+/// What came of a bulk flow.
 struct Run {
-    packets: Vec<(f64, f64)>,
+    arrivals: Arrivals,
     seconds: f64,
 }
 
-fn run(congestion: &str, forward: &[(&str, &str)], backward: &[(&str, &str)], seconds: u64) -> Run {
-    let link = |pairs: &[(&str, &str)]| LinkSpec::from_pairs(pairs.iter().copied(), &read).unwrap();
-    let path = SimulatedPath {
-        forward: link(forward),
-        backward: link(backward),
-        seed: Seed::new(1),
-        interval: None,
-    };
-    let flow = PathFlow {
-        scheme: Scheme::named(congestion, 1500, IpVersion::Four, Marking::Declared).unwrap(),
-        congestion: congestion.to_owned(),
-        load: Load::read("bulk", &read).unwrap(),
-        load_text: "bulk".to_owned(),
-        direction: Direction::Forward,
-        start: Time::ZERO,
-        stop: Time::from_milliseconds(1000 * seconds),
-    };
-    let columns = path.simulate(&[flow], &mut |_| ControlFlow::Continue(())).unwrap().packets;
-    let arrived = (0..columns.time.len()).filter(|index| {
-        columns.event[*index] == DELIVERED && columns.direction[*index] == Direction::Forward as u8
-    });
-    let packet = |index: usize| (columns.time[index] as f64 * 1e-9, columns.delay[index] as f64 * 1e-6);
-    Run { packets: arrived.map(packet).collect(), seconds: seconds as f64 }
+fn run(scheme: &str, forward: &[(&str, &str)], backward: &[(&str, &str)], seconds: u64) -> Run {
+    let ways = Ways { forward, backward, read: &no_files };
+    let arrivals = ways.run(&[Flow { scheme, ..Flow::default() }], seconds);
+    Run { arrivals, seconds: seconds as f64 }
 }
 
 impl Run {
     fn megabits(&self) -> f64 {
-        self.packets.len() as f64 * 0.012 / self.seconds
+        self.arrivals.megabits(1, 0.0, self.seconds)
     }
 
     fn percentile(&self, share: f64) -> f64 {
-        let mut delays: Vec<f64> = self.packets.iter().map(|(_, delay)| *delay).collect();
-        delays.sort_by(f64::total_cmp);
-        delays[(delays.len() as f64 * share) as usize]
+        self.arrivals.delay(1, 0.0, share)
     }
 }
 
@@ -74,12 +48,12 @@ fn packets_of_sprout_wait_for_less_than_100_ms() {
 
 #[test]
 fn sprout_is_as_near_to_the_empty_path_as_that_of_pantheon() {
-    // Pantheon's walkthrough: 4.57 Mbit/s, and 95 % of one-way delays below 54.0 ms. Ours sends twice as much: what a link could do at
-    // least is evidence here.
+    // Pantheon's walkthrough: 4.57 Mbit/s, and 95 % of one-way delays below 54.0 ms. By the paper's steps a sender fills this link or
+    // hardly sends (tests/golden/test_sprout.py).
     let path = [("rate", "10Mbit/s"), ("delay", "28ms"), ("loss", "0.4%")];
     let found = run("sprout", &path, &path, 60);
     assert!((found.percentile(0.95) / 54.0 - 1.0).abs() < 0.1, "{}", found.percentile(0.95));
-    assert!(found.megabits() > 4.57, "{}", found.megabits());
+    assert!(found.megabits() > 0.97 * 10.0, "{}", found.megabits());
 }
 
 #[test]

@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::ControlFlow;
+#[path = "common/ways.rs"]
+mod ways;
 
-use trialwise_link::{Ecn, LinkSpec};
-use trialwise_protocol::load::Load;
-use trialwise_protocol::scheme::{IpVersion, Marking, Scheme};
-use trialwise_simulator::path::{Direction, PacketColumns, PathFlow, SimulatedPath};
-use trialwise_units::{Seed, Time};
-
-const DELIVERED: u8 = 0;
+use trialwise_link::Ecn;
+use trialwise_protocol::scheme::Marking;
+use ways::{Arrivals, Flow, Ways};
 
 /// A path: both ways have its delay, and forward also the rest.
 #[derive(Clone, Copy, Debug)]
@@ -41,71 +38,27 @@ fn outage(path: &str) -> Result<String, String> {
     }
 }
 
-/// What arrived.
-struct Outcome(PacketColumns);
-
 impl Path {
     /// Flows of these schemes and loads for so many seconds.
-    fn run(&self, flows: &[(&str, &str)], seconds: u64) -> Outcome {
+    fn run(&self, flows: &[(&str, &str)], seconds: u64) -> Arrivals {
         self.run_marking(flows, seconds, Marking::Declared)
     }
 
     /// The same with this marking.
-    fn run_marking(&self, flows: &[(&str, &str)], seconds: u64, marking: Marking) -> Outcome {
+    fn run_marking(&self, flows: &[(&str, &str)], seconds: u64, marking: Marking) -> Arrivals {
         let forward =
             [("rate", self.rate), ("delay", self.delay), ("queue", self.queue), ("loss", self.loss)];
         let backward = [("delay", self.delay), ("rate", self.backward)];
-        let path = SimulatedPath {
-            forward: LinkSpec::from_pairs(forward, &outage).unwrap(),
-            backward: LinkSpec::from_pairs(backward, &outage).unwrap(),
-            seed: Seed::new(1),
-            interval: None,
-        };
-        let flow = |(scheme, load): &(&str, &str)| PathFlow {
-            scheme: Scheme::named(scheme, 1500, IpVersion::Four, marking).unwrap(),
-            congestion: (*scheme).to_owned(),
-            load: Load::read(load, &outage).unwrap(),
-            load_text: (*load).to_owned(),
-            direction: Direction::Forward,
-            start: Time::ZERO,
-            stop: Time::from_milliseconds(1000 * seconds),
-        };
-        let flows: Vec<PathFlow> = flows.iter().map(flow).collect();
-        Outcome(path.simulate(&flows, &mut |_| ControlFlow::Continue(())).unwrap().packets)
+        let flows: Vec<Flow<'_>> =
+            flows.iter().map(|(scheme, load)| Flow { scheme, load, start: 0, marking }).collect();
+        Ways { forward: &forward, backward: &backward, read: &outage }.run(&flows, seconds)
     }
 }
 
-impl Outcome {
-    /// Packets of a flow, from 1 on, that arrived between these seconds.
-    fn delivered(&self, flow: u64, from: f64, to: f64) -> impl Iterator<Item = usize> {
-        let packets = &self.0;
-        (0..packets.time.len()).filter(move |index| {
-            packets.event[*index] == DELIVERED
-                && packets.direction[*index] == Direction::Forward as u8
-                && packets.flow[*index] == flow
-                && (from..to).contains(&(packets.time[*index] as f64 * 1e-9))
-        })
-    }
-
-    /// Mbit/s of IP packets.
-    fn megabits(&self, flow: u64, from: f64, to: f64) -> f64 {
-        let bytes: u64 = self.delivered(flow, from, to).map(|index| u64::from(self.0.size[index])).sum();
-        bytes as f64 * 8e-6 / (to - from)
-    }
-
-    /// Marks of a flow in a second.
-    fn marks(&self, flow: u64, from: f64, to: f64) -> f64 {
-        let ce = Ecn::CongestionExperienced.bits();
-        self.delivered(flow, from, to).filter(|index| self.0.ecn[*index] == ce).count() as f64 / (to - from)
-    }
-
-    /// The one-way delay (ms) from this second on that such a share does not exceed.
-    fn delay(&self, flow: u64, from: f64, share: f64) -> f64 {
-        let delivered = self.delivered(flow, from, 1e9);
-        let mut delays: Vec<f64> = delivered.map(|index| self.0.delay[index] as f64 * 1e-6).collect();
-        delays.sort_by(f64::total_cmp);
-        delays[(delays.len() as f64 * share) as usize]
-    }
+/// Marks of a flow in a second.
+fn marks(arrivals: &Arrivals, flow: u64, from: f64, to: f64) -> f64 {
+    let ce = Ecn::CongestionExperienced.bits();
+    arrivals.of(flow, from, to).filter(|index| arrivals.0.ecn[*index] == ce).count() as f64 / (to - from)
 }
 
 #[test]
@@ -146,6 +99,26 @@ fn the_adaptive_threshold_keeps_gcc_from_starving_beside_cubic() {
 }
 
 #[test]
+fn what_gcc_has_beside_cubic_hangs_on_the_queue() {
+    let beside = |scheme, queue| {
+        Path { rate: "1Mbit/s", queue, ..PLAIN }.run(&[(scheme, "bulk"), ("cubic", "bulk")], 180)
+    };
+    for scheme in ["gcc", "gcc:constants=draft"] {
+        for queue in ["droptail:packets=30", "droptail:packets=50"] {
+            let share = beside(scheme, queue).megabits(1, 60.0, 180.0);
+            assert!(share > 0.1, "{scheme}, {queue}: {share}");
+        }
+    }
+    // A queue of 1.2 s is full but for a packet of CUBIC's: who sends at a pace of his own loses more than the tenth above which GCC
+    // cuts its rate, whatever the delay says.
+    let paced = beside("fixed_rate:rate=100kbit/s", "droptail:packets=100");
+    let arrived = paced.of(1, 0.0, f64::INFINITY).count() as f64;
+    let sent = paced.0.flow.iter().filter(|flow| **flow == 1).count() as f64;
+    assert!(1.0 - arrived / sent > 0.1, "{arrived} of {sent}");
+    assert!(beside("gcc", "droptail:packets=100").megabits(1, 60.0, 180.0) < 0.05);
+}
+
+#[test]
 fn gcc_bears_few_losses_and_yields_to_many() {
     let rate = |loss| Path { loss, ..PLAIN }.run(&[("gcc", "bulk")], 60).megabits(1, 30.0, 60.0);
     let (few, many) = (rate("1.5%"), rate("12%"));
@@ -158,7 +131,7 @@ fn while_answers_are_lost_media_schemes_all_but_stop_and_then_go_on() {
         // Answers pass from 0 to 20 s, and from 26 to 46 s.
         let path = Path { backward: "trace:outage", rate: "100Mbit/s", ..PLAIN };
         let outcome = path.run(&[(scheme, "bulk")], 46);
-        let sent = |from, to| outcome.delivered(1, from, to).count();
+        let sent = |from, to| outcome.of(1, from, to).count();
         let (before, without, after) = (sent(17.0, 20.0), sent(23.0, 26.0), sent(43.0, 46.0));
         assert!(
             20 * without < before && 3 * after > before,
@@ -196,7 +169,7 @@ fn scream2_leaves_the_short_queue_of_dualpi2_short() {
         let path = Path { rate, delay: "28ms", queue: "dualpi2", ..PLAIN };
         let outcome = path.run(&[("scream2", "bulk")], 60);
         let (used, rtt) = (outcome.megabits(1, 20.0, 60.0), 0.058);
-        let marks = outcome.marks(1, 20.0, 60.0) * rtt;
+        let marks = marks(&outcome, 1, 20.0, 60.0) * rtt;
         let wait = outcome.delay(1, 20.0, 0.99) - 28.0 - 12.0 / megabits;
         assert!(wait < 2.0 && used > 0.75 * megabits, "{rate}: {wait} ms, {used} Mbit/s");
         assert!((0.5..4.0).contains(&marks), "{rate}: {marks} marks in a round trip");
@@ -226,10 +199,26 @@ fn a_video_over_gcc_is_what_it_was_in_pantheons_walkthrough() {
 
 #[test]
 fn a_video_over_scream_waits_for_a_tenth_of_a_second_and_a_frame() {
-    let path = Path { delay: "28ms", queue: "droptail:packets=400", ..PLAIN };
-    let outcome = path.run(&[("scream", "media:rate=150kbit/s..10Mbit/s,fps=30")], 90);
-    let (rate, wait) = (outcome.megabits(1, 30.0, 90.0), outcome.delay(1, 30.0, 0.95) - 28.0 - 4.0);
-    assert!(rate > 0.9 * 3.0 && wait < 100.0 + 1000.0 / 30.0, "{rate} Mbit/s, {wait} ms");
+    for (rate, megabits, load) in [
+        ("3Mbit/s", 3.0, "media:rate=150kbit/s..10Mbit/s,fps=30"),
+        ("10Mbit/s", 10.0, "media:rate=150kbit/s..20Mbit/s,fps=30"),
+    ] {
+        let path = Path { rate, delay: "28ms", queue: "droptail:packets=400", ..PLAIN };
+        let outcome = path.run(&[("scream", load)], 90);
+        let (found, wait) =
+            (outcome.megabits(1, 30.0, 90.0), outcome.delay(1, 30.0, 0.95) - 28.0 - 12.0 / megabits);
+        let is_used = found > 0.85 * megabits;
+        assert!(is_used && wait < 100.0 + 1000.0 / 30.0, "{rate}: {found} Mbit/s, {wait} ms");
+    }
+}
+
+#[test]
+fn a_flow_without_end_that_scream_paces_takes_its_own_delay_for_that_of_others() {
+    let path = Path { rate: "10Mbit/s", delay: "28ms", queue: "infinite", ..PLAIN };
+    let outcome = path.run(&[("scream", "bulk")], 60);
+    let wait = |share| outcome.delay(1, 20.0, share) - 28.0 - 1.2;
+    // Any delay between the targets is at rest.
+    assert!(wait(0.05) > 100.0 && wait(0.95) < 400.0 && wait(0.95) - wait(0.05) < 5.0, "{}", wait(0.5));
 }
 
 #[test]
