@@ -31,6 +31,11 @@ class TrialwiseError(Exception):
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  try: {self.hint}"
 
+    @property
+    def line(self) -> str:
+        """Message and hint in one line."""
+        return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
 
 def is_full(error: BaseException) -> bool:
     """Return True if the system refused to write for lack of room, on the disk or in this user's quota."""

@@ -397,7 +397,7 @@ def _refusal(name: str, folders: Sequence[Path], load: str | None) -> str | None
         if asked is not None:
             require_known(scheme, asked)
     except PlanError as error:
-        return f"{error.message}; {error.hint}" if error.hint else error.message
+        return error.line
     return None
 
 

@@ -62,7 +62,7 @@ def _entry(name: str, path: Path) -> SchemeEntry:
     try:
         scheme = read_file(path)
     except PlanError as error:
-        return SchemeEntry(name, "", (), (), str(path), shipped, problem=str(error))
+        return SchemeEntry(name, "", (), (), str(path), shipped, problem=error.line)
     return SchemeEntry(
         name=name,
         title=scheme.title,

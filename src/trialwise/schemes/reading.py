@@ -193,12 +193,14 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         source=path,
         first=document.first,
         color=document.color,
-        loads={kind: _load(kind, document.loads[kind], path) for kind in LOADS if kind in document.loads},
+        loads=_loads(document, path),
         needs=Needs(
             tuple(needs.programs), tuple(needs.packages), needs.congestion, needs.feature, needs.root
         ),
-        prepare=_words("prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]),
-        setup=_words("setup", document.setup, path, known=("folder", "prefix")),
+        prepare=_optional(
+            "prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]
+        ),
+        setup=_optional("setup", document.setup, path, ("folder", "prefix")),
         attach=document.attach,
         simulated=_simulated(document.simulated, path),
         licence=document.licence,
@@ -215,6 +217,12 @@ def _simulated(section: SimulatedSection | None, path: Path) -> Simulated | None
     return Simulated(section.congestion, section.load)
 
 
+def _loads(document: SchemeDocument, path: Path) -> dict[str, str]:
+    if not document.loads:
+        raise PlanError(f"{path}: loads: names no kind of load", hint='leave it out for bulk = ""')
+    return {kind: _load(kind, document.loads[kind], path) for kind in LOADS if kind in document.loads}
+
+
 def _load(kind: str, text: str, path: Path) -> str:
     _words(f"loads.{kind}", text, path, (*VALUES, "amount"))
     return text
@@ -223,7 +231,7 @@ def _load(kind: str, text: str, path: Path) -> str:
 def _side(name: str, section: SideSection, path: Path) -> Side:
     ready = section.ready
     return Side(
-        command=_words(f"{name}.command", section.command, path) or (),
+        command=_command(f"{name}.command", section.command, path),
         environment=_environment(name, section.environment, path),
         ready=Ready(ready.line, ready.port, ready.after, ready.timeout),
     )
@@ -231,19 +239,30 @@ def _side(name: str, section: SideSection, path: Path) -> Side:
 
 def _environment(side: str, variables: Mapping[str, str], path: Path) -> tuple[tuple[str, str], ...]:
     for name, text in variables.items():
+        if not name or "=" in name or "\0" in name + text:
+            raise PlanError(f"{path}: {side}.environment: {name!r} = {text!r} cannot be a variable")
         _require_known(f"{side}.environment.{name}", text, path, VALUES)
     return tuple(sorted(variables.items()))
 
 
-def _words(
-    key: str, command: str | None, path: Path, known: Sequence[str] = PLACEHOLDERS
-) -> tuple[str, ...] | None:
-    if command is None:
-        return None
+def _optional(key: str, command: str | None, path: Path, known: Sequence[str]) -> tuple[str, ...] | None:
+    return None if command is None else _command(key, command, path, known)
+
+
+def _command(key: str, text: str, path: Path, known: Sequence[str] = PLACEHOLDERS) -> tuple[str, ...]:
+    words = _words(key, text, path, known)
+    if not words or not words[0].strip():
+        raise PlanError(f"{path}: {key}: names no program")
+    return words
+
+
+def _words(key: str, command: str, path: Path, known: Sequence[str]) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise PlanError(f"{path}: {key}: cannot be split as a shell would: {error}") from error
+    if "\0" in command:
+        raise PlanError(f"{path}: {key}: no program can be given a NUL character")
     _require_known(key, " ".join(words), path, known)
     return words
 

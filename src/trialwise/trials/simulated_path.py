@@ -47,8 +47,8 @@ class SimulatedPathKind:
         self._files = HeldFiles()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError if a path is invalid, or a scheme is unknown or exists only as real programs."""
-        tried: set[PathSettings] = set()
+        """Raise PlanError if a path is invalid, or a scheme is unknown, exists only as real programs or names no controller."""
+        tried: set[PathSettings | tuple[str, str]] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
             settings = self._files.held(settings_of(experiment, filled))
@@ -60,6 +60,10 @@ class SimulatedPathKind:
             if settings not in tried:
                 _simulate(settings, (), 0, self._files)
                 tried.add(settings)
+            for plan in plans:
+                if (carried := (plan.scheme.name, plan.load.text)) not in tried:
+                    _try_controller(plan, settings, self._files)
+                    tried.add(carried)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
@@ -148,6 +152,18 @@ def _require_simulated(scheme: Scheme, experiment: Experiment) -> None:
     raise PlanError(f"scheme {scheme.name} exists only as real programs", hint=hint)
 
 
+def _try_controller(plan: FlowPlan, settings: PathSettings, files: HeldFiles) -> None:
+    """Simulate no time of a flow; raise PlanError if the core knows no such controller, or not the words of its load."""
+    with contextlib.ExitStack() as lists:
+        try:
+            congestion, load, direction, _, _ = _flow(plan, settings, 0, lists)
+        except TrialError:
+            return  # no flow of a list arrives with this seed; each trial has another
+        if isinstance(congestion, str):
+            flow = (congestion, load, direction, 0.0, 0.0)
+            _simulate(settings, [flow], 0, files, where=f"scheme {plan.scheme.name}")
+
+
 def _is_simulated(path: Path) -> bool:
     try:
         return read_file(path).simulated is not None
@@ -190,6 +206,7 @@ def _simulate(
     files: HeldFiles,
     cancel: int | None = None,
     delays: Sequence[tuple[int, float]] = (),
+    where: str = "trial.path",
 ) -> _core.PathSimulation:
     try:
         return _core.simulate_path(
@@ -203,4 +220,4 @@ def _simulate(
             flow_delays=delays,
         )
     except _core.PathSimulationError as error:
-        raise PlanError(f"trial.path: {files.in_own_words(str(error))}") from error
+        raise PlanError(f"{where}: {files.in_own_words(str(error))}") from error

@@ -111,6 +111,19 @@ def test_a_users_scheme_comes_before_one_that_ships(tmp_path: Path):
             "receiver.environment.X: {load} is unknown here",
         ),
         (('title = "Mine"', 'title = "Mine'), "cannot be read as a scheme"),
+        (('title = "Mine"', 'title = "Mine"\nloads = {}'), "loads: names no kind of load"),
+        (('"true {port}"', '" "'), "receiver.command: names no program"),
+        (('"true {peer}"', """ "'' x" """), "sender.command: names no program"),
+        (('title = "Mine"', 'title = "Mine"\nsetup = " "'), "setup: names no program"),
+        (('title = "Mine"', 'title = "Mine"\nprepare = "\\t"'), "prepare: names no program"),
+        (
+            ('title = "Mine"', 'title = "Mine"\nsetup = "a\\u0000"'),
+            "setup: no program can be given a NUL character",
+        ),
+        (
+            ('"true {port}"', '"true"\nenvironment = { "A=B" = "x" }'),
+            "receiver.environment: 'A=B' = 'x' cannot be a variable",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, change: tuple[str, str], said: str):
@@ -133,6 +146,7 @@ def test_a_wrong_file_does_not_hide_the_others(tmp_path: Path):
     assert "cannot be read as a scheme" in str(entries["broken"].problem)
     assert "prints sender or receiver" in str(entries["wrapper"].problem)
     assert "Pantheon's is Python 2.7" in str(entries["python2"].problem)
+    assert not any("\n" in str(entry.problem) for entry in entries.values())
     assert entries["cubic"].problem is None
     assert entries["cubic"].file == str(SHIPPED / "cubic.toml")
 

@@ -233,6 +233,30 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(
         assert ", ".join(simulated) in str(refusal.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("congestion", "load", "said"),
+    [
+        ("cubik", "{load}", "no congestion control over UDP is called `cubik`"),
+        ("dcqcn", "{load}", "no congestion control over UDP is called `dcqcn`"),
+        ("copa:delta=x", "{load}", "copa:delta: `x` is not a fraction"),
+        ("fixed_rate", "{load}", "fixed_rate:RATE: `` is not a rate"),
+        ("fixed_rate:0Mbit/s", "{load}", "rate"),
+        ("cubic", "nonsense", "unknown load `nonsense`"),
+        ("cubic", "requests:{load}", "requests:"),
+    ],
+)
+def test_a_scheme_whose_controller_the_core_does_not_know_is_refused_before_anything_runs(
+    tmp_path: Path, congestion: str, load: str, said: str
+) -> None:
+    words = SCHEME.partition("[simulated]")[0].format(file="none")
+    words += f'[simulated]\ncongestion = "{congestion}"\nload = "{load}"\n'
+    (tmp_path / "mine.toml").write_text(words)
+    found = experiment(tmp_path, 'scheme = "mine"', '[schemes]\nfolders = ["."]')
+    with pytest.raises(PlanError, match=r"^scheme mine: ") as refusal:
+        kind_of(found).check(found, [{}])
+    assert said in str(refusal.value)
+
+
 def test_a_class_needs_the_simulator(tmp_path: Path) -> None:
     (tmp_path / "newreno.py").write_text(NEWRENO.read_text())
     text = FILE.format(trial='scheme = "python:newreno:NewReno"', metrics="").replace(
@@ -420,9 +444,8 @@ def test_a_scheme_names_a_table_in_its_own_folder(tmp_path: Path) -> None:
     assert done.status == "finished", done.reason
     assert np.array_equal(packets_of(folder, done).time, packets_of(tmp_path, shipped).time)
     (folder / "mine.json").write_text(TABLE.read_text().replace("remy-table", "onnx"))
-    refused = execute(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
-    assert refused.status == "failed"
-    assert 'known is "remy-table" of version 1' in str(refused.reason)
+    with pytest.raises(PlanError, match='known is "remy-table" of version 1'):
+        execute(tmp_path, trial, '[schemes]\nfolders = ["my schemes"]')
 
 
 def test_what_is_in_flight_when_the_flow_is_stopped_counts_as_lost_in_pantheons_loss(tmp_path: Path) -> None:
