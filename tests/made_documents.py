@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from effects_data import normal, trial_set
 from order_data import fixed_and_random
 from trialwise.analysis.calibration.calibrating import calibrate
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
+from trialwise.analysis.comparison.results import Word
 from trialwise.analysis.conditions.profile import profile_of
 from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
 from trialwise.analysis.effects.trials import factor_trials
+from trialwise.analysis.likeness.results import Certificate, JudgedRow, Moment, Parameter, Search
 from trialwise.analysis.observing.observing import observe as observed
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.runtime.advising import runtime_advice
@@ -27,6 +30,7 @@ from trialwise.analysis.versions.results import VersionsResult
 from trialwise.design.summary import plan_json, summarise
 from trialwise.design.timing import stated_times
 from trialwise.exchange.calibration_json import calibration_document
+from trialwise.exchange.certificate_json import certificate_document
 from trialwise.exchange.comparison_json import comparison_document
 from trialwise.exchange.condition_json import condition_document
 from trialwise.exchange.effects_json import effects_document
@@ -41,6 +45,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents import aa as aa_words
 from trialwise.report.documents import ab as ab_words
+from trialwise.report.documents import certificate as certificate_words
 from trialwise.report.documents import compare as compare_words
 from trialwise.report.documents import effects as effects_words
 from trialwise.report.documents import emulated_path as path_words
@@ -62,6 +67,44 @@ from trialwise.trials.path_documents import LinkDocument, PathDocument
 from trialwise.trials.simulated_document import ClassDocument, QuantileDocument, SimulateDocument
 
 Made = tuple[Document, dict[str, Any]]
+
+
+def certificate(folder: Path) -> Made:
+    """One scheme held out, different in loss; two fitted."""
+
+    def row(treatment: str, metric: str, unit: str, means: tuple[float, float], verdict: Word) -> JudgedRow:
+        change = 100 * (means[1] / means[0] - 1)
+        more = 31 if verdict == "undecided" else 0
+        return JudgedRow(
+            treatment, metric, unit, (10, 20), means, change, change - 3.1, change + 3.2, means[0] / 10, verdict, more,
+            "as the interval lies", 1.7, 0.85,
+        )  # fmt: skip
+
+    way = "rate 12Mbit/s, queue droptail:packets=50, loss 0.1%, delay 28ms"
+    parameters = (
+        Parameter(
+            "rate", "bit/s", 12e6, 11.99e6, 12.01e6, "identified", "gaps behind waiting packets: median"
+        ),
+        Parameter("queue", "packets", inf, 131.5, inf, "assumed", "no queue was full"),
+        Parameter(
+            "loss", "", 0.001, 0.0008, 0.0012, "searched", "losses while the queue was at most half full"
+        ),
+    )
+    judged = (
+        row("scheme=own:<b>", "throughput", "Mbit/s", (9.31, 9.36), "equivalent"),
+        row("scheme=own:<b>", "loss", "%", (0.1, 0.2), "different"),
+    )
+    left_out = (row("scheme=cubic", "queueing_delay_p95", "ms", (21.3, 20.1), "undecided"),)
+    found = Certificate(
+        real="real_<b>.results", span=("2026-11-25T10:00:00+00:00", "2026-11-25T12:00:00+00:00"), made="2026-11-26T10:00:00+00:00",
+        version="0.1.0", seed=1, engine="simulated", uplink=way, downlink="rate 12Mbit/s, delay 28ms", digest="sha256:0123",
+        parameters=parameters, doubts=("uplink: packets overtake each other; a path that keeps their order is fitted",),
+        fitted=("scheme=cubic", "scheme=newreno"), held_out=("scheme=own:<b>",), not_simulated=("scheme=tcp_x",),
+        search=Search(49, 6, 1.31, 0.97, 61.5, "budget"), confidence=95.0, correction="Holm over 2 differences", judged=judged,
+        left_out=left_out, passed=("throughput",), open=(), failed=("loss",), betrayed="scheme=own:<b>",
+        course=(Moment("1.1", 57.1), Moment("1.2", 57.2)), notes=("1 trial failed, without a value",),
+    )  # fmt: skip
+    return certificate_words.document(found), certificate_document(found)
 
 
 def ab(folder: Path, head: tuple[float, float, int] = (1.2, 0.01, 20)) -> Made:
@@ -218,6 +261,7 @@ MADE = {
     "profile": profile,
     "runtime": runtime,
     "observe": observe,
+    "certificate": certificate,
 }
 """Of results, whose answer is a sentence that a method stands behind."""
 STATES = {

@@ -69,6 +69,7 @@ SUMMARIES = {
     },
     "Networks": {
         "path": "Run a command inside an emulated path.",
+        "calibrate": "Fit an emulated path to a real one, and certify for which schemes it stands.",
         "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
         "schemes": "List congestion-control schemes; show, set up and check one.",
         "packets": "Say what a log of packets says, and write it in another format.",

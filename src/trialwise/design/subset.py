@@ -13,7 +13,7 @@ Subset = Mapping[str, Sequence[Level]]
 """The levels wanted of each factor; a factor not listed may have any."""
 
 
-def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subset:
+def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]], option: str = "--only") -> Subset:
     """Parse a subset from texts such as ``scheme=cubic,bbr``; several levels of a factor are alternatives.
 
     Parameters
@@ -22,6 +22,8 @@ def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subs
         For each factor its levels; repeated factors are combined.
     factors
         The factors of the planned trials, from which to choose.
+    option
+        The option that the texts stand behind, for messages.
 
     Raises
     ------
@@ -34,12 +36,12 @@ def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subs
         name, equals, levels = text.partition("=")
         if not equals or not levels:
             raise PlanError(
-                f"--only {text}: is not of the form FACTOR=LEVEL[,LEVEL…]", hint="write scheme=cubic,bbr"
+                f"{option} {text}: is not of the form FACTOR=LEVEL[,LEVEL…]", hint="write scheme=cubic,bbr"
             )
-        known = _levels(name, rows)
-        wanted.setdefault(name, []).extend(_level(name, level, known) for level in levels.split(","))
+        known = _levels(name, rows, option)
+        wanted.setdefault(name, []).extend(_level(name, level, known, option) for level in levels.split(","))
     if not any(matches(row, wanted) for row in rows):
-        raise PlanError(f"--only {' '.join(texts)}: no trial has all of that")
+        raise PlanError(f"{option} {' '.join(texts)}: no trial has all of that")
     return wanted
 
 
@@ -48,22 +50,24 @@ def matches(factors: Mapping[str, Level], wanted: Subset) -> bool:
     return all(factors.get(name) in levels for name, levels in wanted.items())
 
 
-def _levels(name: str, rows: Sequence[Mapping[str, Level]]) -> Mapping[str, Level]:
+def _levels(name: str, rows: Sequence[Mapping[str, Level]], option: str) -> Mapping[str, Level]:
     """Return the levels of a factor by how users write them."""
     if found := {level_text(row[name]): row[name] for row in rows if name in row}:
         return found
     names = sorted({each for row in rows for each in row})
     if not names:
-        raise PlanError(f"--only {name}=…: this experiment has no factors")
+        raise PlanError(f"{option} {name}=…: this experiment has no factors")
     raise PlanError(
-        f"--only {name}=…: there is no such factor{_meant(name, names)}", hint=f"known: {', '.join(names)}"
+        f"{option} {name}=…: there is no such factor{_meant(name, names)}", hint=f"known: {', '.join(names)}"
     )
 
 
-def _level(name: str, text: str, known: Mapping[str, Level]) -> Level:
+def _level(name: str, text: str, known: Mapping[str, Level], option: str) -> Level:
     if text not in known:
         hint = f"known: {', '.join(sorted(known))}"
-        raise PlanError(f"--only {name}={text}: there is no such level{_meant(text, list(known))}", hint=hint)
+        raise PlanError(
+            f"{option} {name}={text}: there is no such level{_meant(text, list(known))}", hint=hint
+        )
     return known[text]
 
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from trialwise.errors import PlanError
 from trialwise.experiment.file.sections import adapter
+from trialwise.experiment.path_files import PREFIX, read_path_file
 from trialwise.experiment.problems import nearest
 from trialwise.experiment.trials import Path, PathSettings
 
@@ -22,14 +23,18 @@ def shipped_paths() -> Mapping[str, PathSettings]:
     return {name: _shipped(table) for name, table in tomllib.loads(_FILE.read_text()).items()}
 
 
-def path_named(name: str, own: Mapping[str, PathSettings] | None = None) -> PathSettings:
-    """Return the path called `name`, looked up among `own` first.
+def path_named(
+    name: str, own: Mapping[str, PathSettings] | None = None, folder: pathlib.Path = pathlib.Path()
+) -> PathSettings:
+    """Return the path called `name`, looked up among `own` first; `file:NAME.path` is a file, relative to `folder`.
 
     Raises
     ------
     PlanError
-        No path has this name; the message suggests the nearest.
+        No path has this name, and the message suggests the nearest; or a file is none of a path.
     """
+    if name.startswith(PREFIX):
+        return read_path_file(name, folder)
     known = {**shipped_paths(), **(own or {})}
     if name not in known:
         meant = nearest(name, list(known))

@@ -238,7 +238,8 @@ class PathSettings:
     """An emulated path: what packets meet from the sender to the receiver, and back; `mtu` in bytes.
 
     Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
-    numbers come from, and `shells` mahimahi's words if the path was written in them.
+    numbers come from, and `shells` mahimahi's words if the path was written in them. `refused` names the metrics that the
+    certificate of a calibrated path denies it, and `file` is its file, empty if it has none.
     """
 
     uplink: Groups
@@ -247,6 +248,8 @@ class PathSettings:
     folder: str = "."
     source: str = ""
     shells: str = field(default="", compare=False)
+    refused: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,9 +411,11 @@ class PathTrial(Trial):
         Written(Annotated[Any, ByShape(value=Text, table=PathTable)], _path_of, _written_path),
     ] = key(
         ...,
-        "The emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
+        "The emulated path, or the name of one: [paths.NAME] in this file, pantheon:NAME, or file:NAME.path for one that was "
+        "calibrated to a real path.",
         {"rate": "12Mbit/s", "delay": "28ms"},
         "pantheon:nepal-aws-india",
+        "file:nepal.path",
         missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
         stand_in="missing",
         filled=True,

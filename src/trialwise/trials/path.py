@@ -33,6 +33,7 @@ from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
     attachments_of,
+    check_certificate,
     check_load,
     flow_plans,
     open_path,
@@ -60,6 +61,7 @@ class PathKind:
             settings = self._files.held(settings_of(experiment, filled))
             plans = flow_plans(experiment, filled)
             check_frames(experiment, plans)
+            check_certificate(experiment, settings)
             for plan in plans:
                 if not plan.scheme.has_programs:
                     hint = 'set trial.engine = "simulated"'

@@ -13,9 +13,11 @@ from trialwise import _core, _linux
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
+from trialwise.experiment.path_files import judged_as
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.traits import assumed
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import assumed, sources_of
 from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
@@ -117,13 +119,26 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
     trial = trial_of(experiment)
     settings = trial.path
     if not isinstance(settings, PathSettings):
-        settings = path_named(fill(settings, values), dict(trial.named_paths))
+        settings = path_named(fill(settings, values), dict(trial.named_paths), experiment.folder)
     return dataclasses.replace(
         settings,
         uplink=_filled(settings.uplink, values),
         downlink=_filled(settings.downlink, values),
         folder=str(experiment.folder / settings.folder),
     )
+
+
+def check_certificate(experiment: Experiment, settings: PathSettings) -> None:
+    """Raise PlanError if a metric rests on one that the certificate of a calibrated path denies it."""
+    for metric, source in sources_of(experiment.metrics, PathSource):
+        if denied := [
+            name for name in judged_as(source.quantity, metric.measure) if name in settings.refused
+        ]:
+            told = ",".join(f"despite={name}" for name in denied)
+            raise PlanError(
+                f"metric {metric.name}: {settings.file} does not stand for the real path in {' and '.join(denied)}: {settings.source}",
+                hint=f'leave the metric out, or take it all the same: path = "file:{Path(settings.file).name},{told}"',
+            )
 
 
 def open_path(
@@ -200,7 +215,8 @@ def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> l
     """Return the files that a path and loads name: the name of each relative to `home` if it is below, and its path."""
     names = (name for way in (settings.uplink, settings.downlink) for name in files_named(way))
     loads = [path for plan in plans for path in plan.load.files]
-    paths = dict.fromkeys([*(Path(settings.folder) / name for name in names), *loads])
+    own = [Path(settings.file)] if settings.file else []
+    paths = dict.fromkeys([*own, *(Path(settings.folder) / name for name in names), *loads])
     return [(str(path.relative_to(home)) if path.is_relative_to(home) else str(path), path) for path in paths]
 
 

@@ -14,7 +14,7 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.packets import packed_packets, simulated_packets
+from trialwise.measurement.packets import Packets, packed_packets, simulated_packets
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.scheme import Scheme
@@ -27,6 +27,7 @@ from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
     attachments_of,
+    check_certificate,
     check_load,
     flow_plans,
     listed,
@@ -54,6 +55,7 @@ class SimulatedPathKind:
             settings = self._files.held(settings_of(experiment, filled))
             plans = flow_plans(experiment, filled)
             check_frames(experiment, plans)
+            check_certificate(experiment, settings)
             for plan in plans:
                 _require_simulated(plan.scheme, experiment)
                 check_load(plan, settings)
@@ -91,10 +93,7 @@ def _computed(task: Task, cancel: int | None, files: HeldFiles) -> TrialOutcome:
     try:
         settings = files.held(settings_of(task.experiment, dict(NOWHERE) | task.places))
         plans = flow_plans(task.experiment, dict(NOWHERE) | task.places)
-        with contextlib.ExitStack() as lists:
-            flows = [_flow(plan, settings, task.seed, lists) for plan in plans]
-            delays = [(place, plan.delay) for place, plan in enumerate(plans) if plan.delay]
-            done = _simulate(settings, flows, task.seed, files, cancel, delays)
+        done = _flows_over(settings, plans, task.seed, files, cancel)
     except InterruptedError:
         return abandoned()
     except (TrialError, PlanError) as error:
@@ -102,6 +101,29 @@ def _computed(task: Task, cancel: int | None, files: HeldFiles) -> TrialOutcome:
     except Exception as error:  # whatever a congestion control in Python raises
         return raised(error, started)
     return _outcome(task, done, settings, plans, started)
+
+
+def packets_over(settings: PathSettings, plans: Sequence[FlowPlan], seed: int) -> Packets:
+    """Simulate flows over a path, and return their packets alone, with times in seconds since the first flow's start.
+
+    Raises
+    ------
+    PlanError, TrialError
+        The path is invalid, a scheme cannot be simulated, or a load that must not be cut off was.
+    """
+    done = _flows_over(settings, plans, seed, HeldFiles(), None)
+    if problem := _unfinished(done, plans):
+        raise TrialError(problem)
+    return simulated_packets(done.packets, [plan.number for plan in plans])
+
+
+def _flows_over(
+    settings: PathSettings, plans: Sequence[FlowPlan], seed: int, files: HeldFiles, cancel: int | None
+) -> _core.PathSimulation:
+    with contextlib.ExitStack() as lists:
+        flows = [_flow(plan, settings, seed, lists) for plan in plans]
+        delays = [(place, plan.delay) for place, plan in enumerate(plans) if plan.delay]
+        return _simulate(settings, flows, seed, files, cancel, delays)
 
 
 def _outcome(

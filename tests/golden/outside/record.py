@@ -404,6 +404,8 @@ path --rate x -- true
 doctor nothing
 observe
 observe none
+calibrate none -o x.path
+calibrate none -o x.toml
 ab
 ab true
 """

@@ -1,0 +1,140 @@
+"""The verdicts on emulated trials of schemes that a path was not fitted to, by the product's own comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from trialwise.analysis.comparison.comparing import PAPER_MARGIN, CompareOptions, compare
+from trialwise.analysis.comparison.results import ComparisonRow
+from trialwise.analysis.likeness.distances import Values, Yardstick, collected
+from trialwise.analysis.likeness.results import JudgedRow
+from trialwise.analysis.likeness.values import METRICS
+from trialwise.analysis.trial_set import LEVELS, SCHEMA, MetricFacts, TrialSet
+
+TrialValues = Mapping[str, float]
+"""The metrics of one trial."""
+
+
+def judging_options(options: CompareOptions) -> CompareOptions:
+    """Return the options of a judgement: the margin is 10 % of the real mean unless one is given."""
+    return options if options.margin else dataclasses.replace(options, margin=PAPER_MARGIN)
+
+
+def with_likeness(trials: TrialSet, values: Mapping[str, TrialValues]) -> TrialSet:
+    """Return a set with the metrics of a likeness in place of its own; `values` are by the names of its trials."""
+    places = trials.table.unique("trial", maintain_order=True).drop("metric", "value")
+    cells = [
+        (trial, metric, value) for trial, of_metric in values.items() for metric, value in of_metric.items()
+    ]
+    found = pl.DataFrame(cells, schema=["trial", "metric", "value"], orient="row")
+    table = found.join(places, on="trial", how="inner", maintain_order="left").select(list(SCHEMA))
+    return dataclasses.replace(trials, metrics=_known(table), table=table, may_repeat=False)
+
+
+def emulated_set(name: str, like: TrialSet, values: Mapping[str, Sequence[TrialValues]]) -> TrialSet:
+    """Return emulated trials, by treatment, as the other side of a comparison with the set `like`."""
+    rows = [
+        (metric, treatment, value, *_units(name, treatment, number), "1", f"1.{number}", None, None)
+        for treatment, trials in values.items()
+        for number, trial in enumerate(trials, 1)
+        for metric, value in trial.items()
+    ]
+    table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    there = {treatment: like.treatments[treatment] for treatment in values}
+    return TrialSet(name, _known(table), there, table)
+
+
+def _units(name: str, treatment: str, number: int) -> tuple[str, ...]:
+    """Return the units of a computed trial, which nests in nothing."""
+    trial = f"{name}/{treatment}/{number}"
+    return tuple(trial if level in {"process", "trial"} else "" for level in LEVELS)
+
+
+def _known(table: pl.DataFrame) -> dict[str, MetricFacts]:
+    there = set(table["metric"].unique())
+    return {name: facts for name, facts in METRICS.items() if name in there}
+
+
+def only(trials: TrialSet, treatments: Iterable[str]) -> TrialSet:
+    """Return the trials of some treatments."""
+    names = [name for name in trials.treatments if name in set(treatments)]
+    table = trials.table.filter(pl.col("treatment").is_in(names))
+    there = {name: trials.treatments[name] for name in names}
+    return dataclasses.replace(trials, treatments=there, table=table)
+
+
+def judged_rows(
+    real: TrialSet,
+    emulated: Mapping[str, Sequence[TrialValues]],
+    yardstick: Yardstick,
+    options: CompareOptions,
+    name: str,
+) -> tuple[tuple[JudgedRow, ...], str]:
+    """Judge the treatments in `emulated` as one family; return the rows and the correction.
+
+    Raises
+    ------
+    AnalysisError
+        A side has no value.
+    """
+    if not emulated:
+        return (), "none: there is no inference"
+    other = emulated_set(name, real, emulated)
+    found = compare(only(real, emulated), other, judging_options(options))
+    values = {treatment: collected(trials) for treatment, trials in emulated.items()}
+    names = dict(zip(_canonical(real, emulated), emulated, strict=True))
+    return tuple(_row(row, names, values, yardstick) for row in found.rows), found.correction
+
+
+def _canonical(real: TrialSet, emulated: Mapping[str, object]) -> list[str]:
+    from trialwise.analysis.comparison.sides import treatment_name
+
+    return [
+        treatment_name(dict(sorted(real.treatments[name].items()))) if real.treatments[name] else name
+        for name in emulated
+    ]
+
+
+def _row(
+    row: ComparisonRow, names: Mapping[str, str], values: Mapping[str, Values], yardstick: Yardstick
+) -> JudgedRow:
+    treatment = names.get(row.treatment, row.treatment)
+    own = values[treatment].get(row.metric.name, [])
+    change = row.difference.percent if row.difference else None
+    return JudgedRow(
+        treatment=treatment,
+        metric=row.metric.name,
+        unit=row.metric.unit,
+        n=row.summary.n,
+        means=row.summary.means,
+        change=change and change.estimate,
+        low=change and change.low,
+        high=change and change.high,
+        margin=row.difference and row.difference.margin,
+        verdict=row.verdict,
+        more=row.more,
+        reason=row.reason,
+        distance=yardstick.distances(treatment, {row.metric.name: own}).get(row.metric.name),
+        inside=yardstick.inside(treatment, row.metric.name, own),
+    )
+
+
+def outcome_of(rows: Sequence[JudgedRow]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the metrics that are equivalent in all rows, that are open, and that are different in one."""
+    metrics = dict.fromkeys(row.metric for row in rows)
+    words = {metric: {row.verdict for row in rows if row.metric == metric} for metric in metrics}
+    failed = tuple(metric for metric in metrics if "different" in words[metric])
+    passed = tuple(metric for metric in metrics if words[metric] == {"equivalent"})
+    return passed, tuple(metric for metric in metrics if metric not in (*failed, *passed)), failed
+
+
+def betrayed_by(rows: Sequence[JudgedRow]) -> str | None:
+    """Return the treatment in which the path is farthest from the real one, by its mean distance; None if there is none."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.distance is not None:
+            found.setdefault(row.treatment, []).append(row.distance)
+    return max(found, key=lambda name: sum(found[name]) / len(found[name]), default=None)

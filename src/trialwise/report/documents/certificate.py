@@ -1,0 +1,173 @@
+"""What `trialwise calibrate` says: for which schemes and metrics an emulated path stands for a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from trialwise.analysis.likeness.results import Certificate, JudgedRow, Parameter, Search
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Items,
+    Name,
+    Note,
+    Outcome,
+    Piece,
+    Table,
+    Text,
+    Verdict,
+    joined,
+)
+from trialwise.report.numbers import ABSENT, Number, counted, estimate, given
+
+_OUTCOMES: dict[str, Outcome] = {
+    "different": "bad",
+    "equivalent": "good",
+    "undecided": "open",
+    "no inference": "open",
+}
+_SCALES = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3), "": ("%", 100.0), "packets": ("packets", 1.0)}
+"""Units of parameters as people read them, with the factor."""
+_ENDINGS: dict[str, str] = {
+    "done": "",
+    "nothing open": "; what was identified left nothing to search",
+    "budget": "; the budget ended it",
+    "not simulated": "no search: none of the schemes to fit can be simulated",
+}
+
+
+def document(found: Certificate) -> Document:
+    """Return what the path may stand for, its parameters, the verdicts, what betrays it, and how it was fitted."""
+    return Document("certificate", _answer(found), tuple(_evidence(found)), tuple(_method(found)))
+
+
+def _answer(found: Certificate) -> Verdict:
+    outcome: Outcome = "bad" if found.failed else "open" if found.open or not found.passed else "good"
+    of_each = (
+        ("stands for it in ", found.passed),
+        ("is undecided in ", found.open),
+        ("does not stand for it in ", found.failed),
+    )
+    said = [(words, *joined([Name(one) for one in metrics])) for words, metrics in of_each if metrics]
+    text: Text = (
+        "The path fitted to ",
+        Name(found.real),
+        " ",
+        *(joined(said, "; ") if said else ("was not judged",)),
+        ".",
+    )
+    return Verdict(outcome, text)
+
+
+def _evidence(found: Certificate) -> Iterator[Block]:
+    yield _parameters(found.parameters)
+    yield Note(("Uplink: ", Name(found.uplink), "."), is_aside=True)
+    yield Note(("Downlink: ", Name(found.downlink), "."), is_aside=True)
+    if found.doubts:
+        yield Items(tuple((doubt,) for doubt in found.doubts))
+    if found.judged:
+        yield _rows("judged", "Held out: emulated against real", found.judged, "/judged")
+    if found.left_out:
+        caption = "Each fitted treatment against the path that is likest without it"
+        yield _rows("left-out", caption, found.left_out, "/left_out")
+    if found.betrayed is not None:
+        yield Note((Name(found.betrayed), " betrays the path most: it is farthest from the real one."))
+    if found.not_simulated:
+        names = joined([Name(name) for name in found.not_simulated])
+        yield Note(
+            ("Not judged in simulated time, because their schemes exist only as real programs: ", *names, ".")
+        )
+    yield from (Note((note,), is_aside=True) for note in found.notes)
+
+
+def _parameters(parameters: Sequence[Parameter]) -> Table:
+    columns = (
+        Column("parameter"),
+        Column("value", is_numeric=True),
+        Column("95 % interval"),
+        Column("source"),
+        Column("from", is_remark=True),
+    )
+    rows = tuple(_parameter(one, f"/parameters/{place}") for place, one in enumerate(parameters))
+    return Table("parameters", ("The path",), columns, rows)
+
+
+def _parameter(one: Parameter, at: str) -> tuple[Cell, ...]:
+    unit, factor = _SCALES[one.unit]
+    value = Number(one.value * factor, at + "/value", unit) if isfinite(one.value) else "no limit"
+    low = Number(one.low * factor, at + "/low", "", "down")
+    high: Piece = Number(one.high * factor, at + "/high", unit, "up") if isfinite(one.high) else "…"
+    return (one.name, value, (low, " to ", high), one.source, one.how)
+
+
+def _rows(key: str, caption: str, rows: Sequence[JudgedRow], at: str) -> Table:
+    columns = (
+        Column("treatment"),
+        Column("metric"),
+        Column("real", is_numeric=True),
+        Column("emulated", is_numeric=True),
+        Column("difference", is_numeric=True),
+        Column("verdict"),
+        Column("more", is_numeric=True),
+        Column("distance", is_numeric=True),
+        Column("inside", is_numeric=True),
+    )
+    made = tuple(_row(row, f"{at}/{place}") for place, row in enumerate(rows))
+    facts: tuple[Text, ...] = (
+        ("more: further trials on each side for a 90 % chance of a verdict.",),
+        ("distance: 1 is what the real path's own noise gives on average.",),
+        ("inside: emulated trials within the interval that holds 90 % of real ones (with 95 %).",),
+    )
+    return Table(key, (caption,), columns, made, facts, most=None)
+
+
+def _row(row: JudgedRow, at: str) -> tuple[Cell, ...]:
+    real, emulated = (Number(mean, f"{at}/means/{place}", row.unit) for place, mean in enumerate(row.means))
+    return (
+        Name(row.treatment),
+        Name(row.metric),
+        real,
+        emulated,
+        estimate(row.change, row.low, row.high, "%", sign=True) if row.change is not None else ABSENT,
+        Verdict(_OUTCOMES[row.verdict], (row.verdict,)),
+        Number(row.more, f"{at}/more", kind="count") if row.verdict == "undecided" else "",
+        Number(row.distance, f"{at}/distance", digits=2),
+        ABSENT if row.inside is None else Number(100 * row.inside, f"{at}/inside", "%", digits=3),
+    )
+
+
+def _method(found: Certificate) -> Iterator[Block]:
+    delays = "Delays are those above the least of their trial: no clock of the other end is trusted."
+    yield Note(
+        (
+            "Fitted to ",
+            *joined([Name(name) for name in found.fitted]),
+            f": what packets tell was identified first; {_searched(found.search)}. ",
+            "Verdicts hold together in each table at ",
+            given(found.confidence),
+            f" ({found.correction}); emulated packets are {found.engine}. {delays}",
+        )
+    )
+    if found.left_out:
+        chosen = (
+            "For a treatment left out, the path is the likest without it of those that the search evaluated"
+        )
+        yield Note((f"{chosen}; what was identified saw its packets.",))
+    span = f", trials of {found.span[0]} to {found.span[1]}" if found.span else ""
+    yield Note(
+        (f"Made {found.made} by Trialwise {found.version}{span}; seed {found.seed}; {found.digest}.",),
+        is_aside=True,
+    )
+
+
+def _searched(search: Search) -> str:
+    if not search.evaluations:
+        return _ENDINGS[search.ended]
+    trials = counted(search.trials, "trial")
+    return (
+        f"then {counted(search.evaluations, 'evaluation')} with {trials} of each treatment brought the mean distance from "
+        f"{Number(search.identified, digits=3).text} to {Number(search.chosen, digits=3).text}{_ENDINGS[search.ended]}"
+    )

@@ -1,0 +1,266 @@
+"""Fit an emulated path to a real one: identify, search, judge on what was held out, and certify."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from trialwise import __version__
+from trialwise.analysis.comparison.comparing import CompareOptions
+from trialwise.analysis.likeness.candidates import Candidate, Family
+from trialwise.analysis.likeness.distances import Yardstick, collected
+from trialwise.analysis.likeness.identifying import identify
+from trialwise.analysis.likeness.judging import TrialValues, betrayed_by, judged_rows, outcome_of
+from trialwise.analysis.likeness.results import Certificate, Ending, Search
+from trialwise.analysis.likeness.values import likeness_values
+from trialwise.analysis.progress import Progress
+from trialwise.errors import PlanError
+from trialwise.experiment.path_files import PathCertificate, path_file
+from trialwise.experiment.trials import PathSettings, way_text
+from trialwise.statistics.fitting.surrogate import fitted, proposal, sobol
+from trialwise.study.evaluations import Distances, Evaluation, EvaluationLog, is_likelier, score
+from trialwise.study.real_trials import RealTreatment, RealTrials, read_real
+from trialwise.trials.simulated_path import packets_over
+
+DESIGN, IMPROVEMENTS = 16, 8
+"""Evaluations of a Sobol design, and further ones at the greatest expected improvement, for each parameter that is searched."""
+_LEAST = 8
+"""Evaluations that a budget has to allow."""
+_TRIALS, _JUDGED = 6, 20
+"""Simulated trials of each treatment in an evaluation at most, and in a judgement at least."""
+_FINALISTS = 3
+_SEARCHING, _CONFIRMING, _JUDGING = 1, 2, 3
+"""Purposes of seeds: no two steps simulate the same trials."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """Options of a calibration.
+
+    `hold_out` and `only` are texts as `scheme=bbr,copa`; `budget` is in seconds of evaluations. `judging` has the confidence and
+    the margins of the verdicts.
+    """
+
+    hold_out: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    budget: float = 600.0
+    seed: int = 1
+    judging: CompareOptions = field(default_factory=CompareOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPath:
+    """A path with its certificate, and the text of its file."""
+
+    certificate: Certificate
+    file: str
+
+
+def fit_path(
+    real: Path, options: FitOptions, log: Path, told: Progress, clock: Callable[[], float] = time.perf_counter
+) -> FittedPath:
+    """Fit a path to the trials of an experiment directory, and certify it.
+
+    Parameters
+    ----------
+    real
+        The directory: trials of kind path whose packets were kept.
+    log
+        File of evaluations: those of an interrupted calibration with the same options are taken from it.
+    told
+        Called with what is being done, how much is done, and the total.
+
+    Raises
+    ------
+    PlanError
+        An option names what is not there, everything is held out, or the budget is too small.
+    AnalysisError
+        Trials or packets are too few, or no queue was busy.
+    """
+    trials = read_real(real, options.only, options.hold_out, told)
+    family = Family(*identify(trials.packets_to_fit()))
+    yardstick = Yardstick(trials.values_by_treatment())
+    fit = _Fit(
+        trials,
+        family,
+        yardstick,
+        options,
+        EvaluationLog(log, trials.fingerprint(family, options.seed)),
+        told,
+        clock,
+    )
+    search, best = fit.search()
+    return _certified(fit, search, best)
+
+
+class _Fit:
+    """One calibration: what is real, what can be fitted, and what has been evaluated."""
+
+    def __init__(
+        self,
+        trials: RealTrials,
+        family: Family,
+        yardstick: Yardstick,
+        options: FitOptions,
+        log: EvaluationLog,
+        told: Progress,
+        clock: Callable[[], float],
+    ) -> None:
+        self.trials, self.family, self.yardstick, self.options = trials, family, yardstick, options
+        self.log, self.told, self.clock = log, told, clock
+        self.fitted = [one for one in trials.treatments if not one.is_held_out]
+        self.simulated = [one for one in self.fitted if one.is_simulated]
+        self.repeats = max(2, min(_TRIALS, *(len(one.plans) for one in self.fitted)))
+
+    def settings(self, candidate: Candidate) -> PathSettings:
+        """Return a candidate's path with the MTU of the real trials."""
+        return self.family.settings(candidate, self.trials.mtu)
+
+    def simulate(
+        self, treatment: RealTreatment, candidate: Candidate, purpose: int, number: int
+    ) -> list[TrialValues]:
+        """Simulate a treatment over a candidate `number` times; for a purpose, each trial has one seed over all candidates."""
+        settings = self.settings(candidate)
+        found: list[TrialValues] = []
+        for place in range(number):
+            sequence = np.random.SeedSequence(
+                [self.options.seed, purpose, self.trials.place(treatment), place]
+            )
+            seed = int(sequence.generate_state(1)[0])
+            plans = treatment.plans[place % len(treatment.plans)]
+            packets = packets_over(settings, plans, seed)
+            found.append(likeness_values(packets, treatment.flows(plans), self.trials.warmup))
+        return found
+
+    def distances(self, candidate: Candidate, purpose: int, number: int) -> Distances:
+        """Return the distances of each fitted treatment and metric."""
+        return {
+            one.name: self.yardstick.distances(
+                one.name, collected(self.simulate(one, candidate, purpose, number))
+            )
+            for one in self.simulated
+        }
+
+    def search(self) -> tuple[Search, Candidate]:
+        """Return what was done, and the likest path: the identified one unless another is clearly likelier with other seeds."""
+        known = self.family.identified
+        if not self.simulated:
+            return Search(0, 0, np.nan, np.nan, 0.0, "not simulated"), known
+        evaluations, ended = self._evaluations()
+        ranked = sorted(evaluations, key=lambda one: one.score())
+        finalists = [self.family.candidate(np.array(one.point)) for one in ranked[:_FINALISTS]]
+        found = [self.distances(one, _CONFIRMING, 2 * self.repeats) for one in (known, *finalists)]
+        place = min(range(len(found)), key=lambda number: score(found[number]))
+        chosen = place if is_likelier(found[place], found[0]) else 0
+        seconds = sum(one.seconds for one in evaluations)
+        search = Search(len(evaluations), self.repeats, score(found[0]), score(found[chosen]), seconds, ended)
+        return search, (known, *finalists)[chosen]
+
+    def _evaluations(self) -> tuple[list[Evaluation], Ending]:
+        first = self._evaluated(self.family.point(self.family.identified))
+        if first.seconds * _LEAST > self.options.budget:
+            raise PlanError(
+                f"the budget of {self.options.budget:.3g} s is too small: one evaluation takes {first.seconds:.2g} s",
+                hint=f"give it --budget {int(first.seconds * _LEAST * 4) + 1}s or more, or fit fewer treatments",
+            )
+        found = [first]
+        dimensions = len(self.family.axes)
+        if not dimensions:
+            return found, "nothing open"
+        for point in sobol(DESIGN * dimensions, dimensions, self.options.seed):
+            if sum(one.seconds for one in found) >= self.options.budget:
+                return found, "budget"
+            found.append(self._evaluated(point.tolist(), len(found)))
+        for step in range(IMPROVEMENTS * dimensions):
+            if sum(one.seconds for one in found) >= self.options.budget:
+                return found, "budget"
+            points, values = (
+                np.array([one.point for one in found]),
+                np.array([np.log(one.score() + 0.1) for one in found]),
+            )
+            best = int(np.argmin(values))
+            process = fitted(points, values)
+            point = proposal(process, float(values[best]), self.options.seed * 1000 + step, [points[best]])
+            found.append(self._evaluated(point.tolist(), len(found)))
+        return found, "done"
+
+    def _evaluated(self, point: Sequence[float], done: int = 0) -> Evaluation:
+        self.told("searching", done, 1 + (DESIGN + IMPROVEMENTS) * len(self.family.axes))
+        known = self.log.known(point)
+        if known is not None:
+            return known
+        began = self.clock()
+        candidate = self.family.candidate(np.array(point))
+        distances = self.distances(candidate, _SEARCHING, self.repeats)
+        return self.log.add(Evaluation(tuple(map(float, point)), distances, self.clock() - began))
+
+    def without(self, treatment: str) -> Candidate:
+        """Return the likest path of those evaluated if one treatment had not been fitted."""
+        best = min(self.log.all, key=lambda one: one.score(without=treatment))
+        if is_likelier(best.distances, self.log.all[0].distances, without=treatment):
+            return self.family.candidate(np.array(best.point))
+        return self.family.identified
+
+
+def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
+    trials, options = fit.trials, fit.options
+    real = trials.likeness_set()
+    held = [one for one in trials.treatments if one.is_held_out and one.is_simulated]
+    number = {one.name: max(_JUDGED, len(one.plans)) for one in trials.treatments}
+    judged, correction = judged_rows(
+        real,
+        {one.name: fit.simulate(one, best, _JUDGING, number[one.name]) for one in held},
+        fit.yardstick,
+        options.judging,
+        "emulated",
+    )
+    others = {
+        one.name: fit.simulate(one, fit.without(one.name), _JUDGING, number[one.name])
+        for one in (fit.simulated if len(fit.simulated) > 1 else ())
+    }
+    left_out, second = judged_rows(real, others, fit.yardstick, options.judging, "emulated")
+    passed, undecided, failed = outcome_of(judged or left_out)
+    settings = fit.settings(best)
+    made = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()
+    text = path_file(
+        settings,
+        PathCertificate(trials.name, made, tuple(one.name for one in held), passed, undecided, failed),
+    )
+    certificate = Certificate(
+        real=trials.name,
+        span=trials.span,
+        made=made,
+        version=__version__,
+        seed=options.seed,
+        engine="simulated",
+        uplink=way_text(settings.uplink),
+        downlink=way_text(settings.downlink),
+        digest=digest_of(text),
+        parameters=fit.family.parameters(best),
+        doubts=(*fit.family.doubts, *trials.doubts),
+        fitted=tuple(one.name for one in fit.fitted),
+        held_out=tuple(one.name for one in trials.treatments if one.is_held_out),
+        not_simulated=tuple(one.name for one in trials.treatments if not one.is_simulated),
+        search=search,
+        confidence=options.judging.confidence,
+        correction=correction if judged else second,
+        judged=judged,
+        left_out=left_out,
+        passed=passed,
+        open=undecided,
+        failed=failed,
+        betrayed=betrayed_by((*judged, *left_out)),
+        course=trials.course,
+        notes=real.notes,
+    )
+    return FittedPath(certificate, text)
+
+
+def digest_of(text: str) -> str:
+    """Return the digest that a path file states."""
+    return next(line for line in text.splitlines() if line.startswith("digest")).split('"')[1]
