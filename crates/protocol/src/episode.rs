@@ -62,6 +62,9 @@ impl Episodes {
 
     /// A packet of these numbers that was deemed lost and arrived after all, with its number.
     pub(crate) fn take_arrived(&mut self, numbers: &Range<u64>) -> Option<(u64, Lost, Outcome)> {
+        if self.declared.is_empty() {
+            return None;
+        }
         let number = *self.declared.range(numbers.clone()).next()?.0;
         let declared = self.declared.remove(&number)?;
         let outcome = self.settle(declared.episode);

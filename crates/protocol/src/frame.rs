@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! every frame   kind u8 · way and when the next is due u8 · two of u8 or one of u16 · flow u32 · session u64        (16 bytes)
-//! data          [pace u16 (ms)] number u64 · offset u64 · [opening, where offset = 0 on the opener's way]
+//! data          [pace u16] number u64 · offset u64 · [opening, where offset = 0 on the opener's way]
 //!               [of a message: message u32 · within it u32 · its size u32] · payload
 //! answer        [arrivals u8 · ranges u8] largest u64 · its arrival u64 (ns) · held u64 (ns)
 //!               packets u32 · with ECT(0) u32 · with ECT(1) u32 · with CE u32 · ranges × (from u32 · length u32)
@@ -12,8 +12,9 @@
 //! The way is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
 //! Packets are counted modulo 2^32, those of each ECN field apart as in RFC 9000, section 19.3.2. A range of an answer starts `from` below the largest number and goes down for `length` numbers.
 //!
-//! Data whose pace is not 0 ask for an answer each so many milliseconds, and for the arrival of each packet since the last answer (as
-//! RFC 8888 has it): packets of consecutive numbers that arrived at once, from `from` below the largest number upwards, and how long before the answer.
+//! A pace with the highest bit says how many microseconds answers keep between them ([`Pace::Apart`]). Data with any other that is not 0 ask for an answer each so many
+//! milliseconds, and for the arrival of each packet since the last answer (as RFC 8888 has it): packets of consecutive numbers that arrived at once, from `from`
+//! below the largest number upwards, and how long before the answer.
 //!
 //! Above the lowest bit, data say when the sender's next packet is due: 1 at once, 1 more for each millisecond, 127 for 126 ms or more, 0 where
 //! it does not say. The note is what the receiver's half of a scheme has written ([`Note`]); most schemes have none.
@@ -46,6 +47,8 @@ const RANGE: usize = 8;
 /// The latest time of the next packet that is said, and the unit, in nanoseconds.
 const LATEST_NEXT: u64 = 126;
 const NEXT_UNIT: u64 = 1_000_000;
+/// Of a pace that is not in milliseconds.
+const APART: u16 = 1 << 15;
 const DATA: u8 = 0xd1;
 /// Data of a message.
 const PART: u8 = 0xd2;
@@ -70,6 +73,54 @@ pub struct Name {
     pub flow: u32,
 }
 
+/// When data are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As soon as the receiver has read, but at least so many microseconds after the last answer, up to [`Pace::MAX_APART`].
+    Apart(u16),
+    /// Each so many milliseconds, up to [`Pace::MAX_LISTING`], with the arrival of each packet.
+    Listing(u16),
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::Apart(0)
+    }
+}
+
+impl Pace {
+    /// The longest time between answers that tell one arrival, in microseconds.
+    pub const MAX_APART: u16 = APART - 1;
+    /// The longest time between others, in milliseconds.
+    pub const MAX_LISTING: u16 = 1000;
+
+    /// The time between answers.
+    pub fn span(self) -> Duration {
+        match self {
+            Self::Apart(microseconds) => Duration::from_microseconds(u64::from(microseconds)),
+            Self::Listing(milliseconds) => {
+                Duration::from_milliseconds(u64::from(milliseconds.min(Self::MAX_LISTING)))
+            }
+        }
+    }
+
+    const fn to_wire(self) -> u16 {
+        match self {
+            Self::Apart(0) => 0,
+            Self::Apart(microseconds) => APART | microseconds,
+            Self::Listing(milliseconds) => milliseconds,
+        }
+    }
+
+    const fn from_wire(wire: u16) -> Self {
+        match wire {
+            0 => Self::Apart(0),
+            wire if wire & APART != 0 => Self::Apart(wire & Self::MAX_APART),
+            wire => Self::Listing(wire),
+        }
+    }
+}
+
 /// The facts of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
@@ -79,8 +130,8 @@ pub struct Data {
     pub offset: u64,
     /// Payload.
     pub length: u64,
-    /// Milliseconds between answers, which then list arrivals; 0 for an answer as soon as the receiver has read.
-    pub pace: u16,
+    /// When to answer.
+    pub pace: Pace,
     /// What the first packet says to the other end.
     pub opening: Option<Opening>,
     /// In how much time the sender's next packet is due, where it says so; on the wire whole milliseconds, rounded up, up to 126.
@@ -187,7 +238,7 @@ impl Frame {
         let name = Name { flow: u32::from_be_bytes(reader.take()?), session: reader.word()? };
         let frame = match kind {
             DATA | PART => {
-                let pace = u16::from_be_bytes([first, second]);
+                let pace = Pace::from_wire(u16::from_be_bytes([first, second]));
                 Self::Data(way, Data { next, ..reader.data(way, pace, kind == PART)? })
             }
             ANSWER => Self::Answer(way, reader.answer(usize::from(first), usize::from(second))?),
@@ -202,7 +253,7 @@ impl Frame {
 pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
     let way = way as u8 | next_of(data.next) << 1;
     let kind = if data.part.is_some() { PART } else { DATA };
-    let mut writer = Writer::begin(buffer, kind, way, data.pace.to_be_bytes(), name);
+    let mut writer = Writer::begin(buffer, kind, way, data.pace.to_wire().to_be_bytes(), name);
     writer.put(&data.number.to_be_bytes());
     writer.put(&data.offset.to_be_bytes());
     if let Some(opening) = &data.opening {
@@ -302,7 +353,7 @@ impl Reader<'_> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn data(&mut self, way: Way, pace: u16, has_part: bool) -> Option<Data> {
+    fn data(&mut self, way: Way, pace: Pace, has_part: bool) -> Option<Data> {
         let (number, offset) = (self.word()?, self.word()?);
         let opens = way == Way::Out && offset == 0;
         let opening = if opens { Some(Opening::from_bytes(&self.take::<OPENING_BYTES>()?)?) } else { None };
@@ -366,10 +417,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, pace: u16, back: bool, next in 0_u8..128, part: Option<[u32; 3]>) {
+        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, apart: bool, pace in 0..=Pace::MAX_APART, back: bool, next in 0_u8..128, part: Option<[u32; 3]>) {
             let way = if back { Way::Back } else { Way::Out };
             let opening = (offset == 0 && !back).then(opening);
             let part = part.map(|[message, within, size]| Part { message, within, size });
+            let pace = if apart || pace == 0 { Pace::Apart(pace) } else { Pace::Listing(pace) };
             let data = Data { number, offset, length, pace, opening, next: time_until_next(next), part };
             let mut buffer = [0; 1500];
             let written = write_data(&mut buffer, NAME, way, &data);
@@ -453,7 +505,7 @@ mod tests {
             number: 0,
             offset: 0,
             length: 5,
-            pace: 0,
+            pace: Pace::default(),
             opening: Some(opening()),
             next: None,
             part: None,

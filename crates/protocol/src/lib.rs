@@ -21,6 +21,7 @@ pub mod scheme;
 pub mod sender;
 
 mod episode;
+mod flight;
 mod origin;
 mod pacer;
 mod ranges;

@@ -12,7 +12,9 @@ use trialwise_congestion::{
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Seed, Time};
 
-use crate::frame::{Answer, Arrival, Frame, MAX_ANSWER, Name, PacketCounts, Way, write_answer, write_data};
+use crate::frame::{
+    Answer, Arrival, Frame, MAX_ANSWER, Name, Pace, PacketCounts, Way, write_answer, write_data,
+};
 use crate::message::{Message, Whole};
 use crate::receiver::Receiver;
 use crate::sender::{Segments, Sender};
@@ -107,17 +109,9 @@ impl Link {
 
 impl Network {
     fn new(algorithm: &str, weather: Weather, seed: u64) -> Self {
-        let context = Context {
-            now: Time::ZERO,
-            segment: Bytes::new(SEGMENT),
-            line_rate: None,
-            base_rtt: None,
-            path_window: None,
-            seed: Seed::new(seed),
-        };
         let rate = Rate::from_megabits_per_second(10);
         let algorithm = Algorithm::named(algorithm, rate).unwrap();
-        let controller = algorithm.build(&context).unwrap();
+        let controller = algorithm.build(&context(seed)).unwrap();
         let segments = Segments { full: SEGMENT, first: SEGMENT - 64 };
         let sender = Sender::new(controller, segments, Time::ZERO).answered_every(algorithm.needs().pace);
         Self {
@@ -145,6 +139,15 @@ impl Network {
     /// The receiver's clock, in nanoseconds.
     fn there(&self) -> u64 {
         (self.now + self.ahead).nanoseconds()
+    }
+
+    /// One whose sender sends at this rate.
+    fn at_rate(rate: Rate, weather: Weather) -> Self {
+        let network = Self::new("newreno", weather, 1);
+        let algorithm = Algorithm::named("fixed_rate", rate).unwrap();
+        let controller = algorithm.build(&context(1)).unwrap();
+        let segments = Segments { full: SEGMENT, first: SEGMENT - 64 };
+        Self { sender: Sender::new(controller, segments, Time::ZERO).keeping_answers_apart(), ..network }
     }
 
     fn spreading_windows(self) -> Self {
@@ -243,6 +246,17 @@ impl Network {
     fn is_within_window(&self) -> bool {
         let window = self.sender.state().window.map_or(u64::MAX, Bytes::get);
         self.sender.in_flight() <= window.max(SEGMENT)
+    }
+}
+
+fn context(seed: u64) -> Context {
+    Context {
+        now: Time::ZERO,
+        segment: Bytes::new(SEGMENT),
+        line_rate: None,
+        base_rtt: None,
+        path_window: None,
+        seed: Seed::new(seed),
     }
 }
 
@@ -828,6 +842,30 @@ fn answers_at_a_pace_tell_each_arrival_and_are_waited_for() {
     assert_eq!(network.sender.round_trip().minimum(), Some(MILLISECOND * 40), "less the time of waiting");
     let counters = network.sender.counters();
     assert_eq!((counters.retransmits, counters.probes, counters.timeouts), (0, 0, 0));
+}
+
+#[test]
+fn answers_are_kept_apart_by_150_us_or_an_eighth_of_the_round_trip_and_no_slow_packet_waits() {
+    let answers = |delay: u64, rate: u64| {
+        let weather = Weather { delay: Duration::from_microseconds(delay), ..CALM };
+        let mut network = Network::at_rate(Rate::from_megabits_per_second(rate), weather);
+        network.sender.write(u64::MAX / 2);
+        network.run_until(Time::from_milliseconds(100));
+        let before = (network.sent, network.departures.len() as u64);
+        network.run_until(Time::from_milliseconds(130));
+        let packets = network.departures.len() as u64 - before.1;
+        (
+            packets,
+            network.sent - before.0 - packets,
+            network.sender.poll(network.now + MILLISECOND).unwrap().pace,
+        )
+    };
+    // 30 ms of a packet each 1.152 ms, then of one each 5.8 us.
+    assert_eq!(answers(20_000, 10), (26, 26, Pace::Apart(150)));
+    let (packets, answered, pace) = answers(20_000, 2_000);
+    assert!((5_180..5_235).contains(&packets) && (198..=202).contains(&answered), "{packets} {answered}");
+    assert_eq!(pace, Pace::Apart(150));
+    assert_eq!(answers(100, 10).2, Pace::Apart(25));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use trialwise_units::{Duration, Time};
 
 /// At high rates the departures of so long a time leave together, so that the kernel handles them together, as that of Linux
 /// lets up to a millisecond's worth of TCP leave together (`tcp_tso_autosize`).
-const USUALLY_TOGETHER: Duration = Duration::from_microseconds(150);
+pub(crate) const USUALLY_TOGETHER: Duration = Duration::from_microseconds(150);
 
 /// Departures by the clock of the rate, not by that of the wake-ups: lateness does not add up. What is not sent for lack of
 /// window or data is not made up for.

@@ -63,6 +63,17 @@ impl RangeSet {
         self.ranges.get(next).filter(|known| known.start <= number).map_or(number, |known| known.end)
     }
 
+    /// Whether this number is there.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        self.next_absent(number) > number
+    }
+
+    /// Forgets the ranges that end before this number.
+    pub(crate) fn forget_below(&mut self, number: u64) {
+        let count = self.ranges.partition_point(|known| known.end <= number);
+        self.ranges.drain(..count);
+    }
+
     /// Forgets the lowest ranges beyond so many.
     pub(crate) fn keep(&mut self, count: usize) {
         self.ranges.drain(..self.ranges.len().saturating_sub(count));

@@ -6,18 +6,15 @@ use trialwise_congestion::{NOTE_BYTES, Note, Received, ReceiverHalf};
 use trialwise_units::{Bytes, Ecn, Time};
 
 use crate::frame::{
-    ARRIVAL, Answer, Arrival, DATA_HEADER, Data, MAX_ANSWER_WITHOUT_ARRIVALS, MAX_ARRIVALS, MAX_RANGES,
+    ARRIVAL, Answer, Arrival, DATA_HEADER, Data, MAX_ANSWER_WITHOUT_ARRIVALS, MAX_ARRIVALS, MAX_RANGES, Pace,
     PacketCounts,
 };
 use crate::message::{Arriving, Whole};
 use crate::ranges::RangeSet;
 
-/// No answer waits for longer, in milliseconds.
-const SLOWEST: u16 = 1000;
-
-/// What has arrived. Whoever reads the socket asks for an answer when it has read a batch, so that at low rates each packet is
-/// acknowledged at once, and at high ones many together; and when [`Self::next_answer`] says so, where data ask for answers at
-/// a pace of their own, or a timer of the scheme's half is due.
+/// What has arrived. Whoever reads the socket asks for an answer with each batch of packets that came together, so that at low rates each
+/// packet is acknowledged at once, and when [`Self::next_answer`] says so: after the time that data want between answers, so that at
+/// high rates many are acknowledged together, or with a timer of the scheme's half.
 #[derive(Debug, Default)]
 pub struct Receiver {
     numbers: RangeSet,
@@ -25,11 +22,16 @@ pub struct Receiver {
     largest: Option<(u64, u64)>,
     packets: PacketCounts,
     messages: Arriving,
-    is_due: bool,
-    /// Nanoseconds between answers; 0 for an answer to whatever has been read.
-    pace: u64,
-    /// When the last answer was given, by our clock.
+    /// Packets that no answer has told of, and when the newest came.
+    untold: u32,
+    newest: u64,
+    pace: Pace,
+    /// Whether the half has something to tell.
+    half_is_due: bool,
+    /// When the last answer was due, or what it was given for came, if that was later; by our clock.
     answered: Option<u64>,
+    /// Whether it told of several packets.
+    told_several: bool,
     /// Numbers that arrived at once, and when: those that no answer has listed.
     arrivals: Vec<(Range<u64>, u64)>,
     /// The longest payload: the path carries answers of that length.
@@ -59,7 +61,8 @@ impl Receiver {
     /// A packet has arrived at this nanosecond of our clock, with this ECN field.
     pub fn on_data(&mut self, arrival: u64, data: &Data, ecn: Ecn) {
         self.packets.add(ecn);
-        self.is_due = true;
+        self.untold += 1;
+        self.newest = arrival;
         let new = self.stream.insert(data.offset..data.offset + data.length);
         if let Some(part) = &data.part {
             self.messages.on_part(part, new, arrival);
@@ -83,9 +86,9 @@ impl Receiver {
     }
 
     fn list(&mut self, arrival: u64, data: &Data) {
-        self.pace = u64::from(data.pace.min(SLOWEST)) * 1_000_000;
+        self.pace = data.pace;
         self.longest = self.longest.max(data.length);
-        if self.pace == 0 {
+        if matches!(self.pace, Pace::Apart(_)) {
             return;
         }
         let last =
@@ -107,11 +110,34 @@ impl Receiver {
 
     /// When to ask for an answer, in nanoseconds of our clock; none where nothing has happened since the last.
     pub fn next_answer(&self) -> Option<u64> {
-        let waits = self.pace > 0 && !self.is_full();
-        let acknowledgement = self.is_due.then(|| {
-            self.answered.filter(|_| waits).map_or(0, |answered| answered.saturating_add(self.pace))
-        });
+        if self.half_is_due {
+            return Some(0);
+        }
+        let acknowledgement = (self.untold > 0).then(|| self.due());
         acknowledgement.into_iter().chain(self.next_timer()).min()
+    }
+
+    /// When what has come may be answered.
+    fn due(&self) -> u64 {
+        let is_full = matches!(self.pace, Pace::Listing(_)) && self.is_full();
+        if is_full { 0 } else { self.after_pace().unwrap_or(0) }
+    }
+
+    /// When the time between answers is over.
+    fn after_pace(&self) -> Option<u64> {
+        Some(self.answered?.saturating_add(self.pace.span().nanoseconds()))
+    }
+
+    /// Whether packets that came together until this nanosecond of our clock are worth an answer, however late they are read.
+    pub fn is_due(&self, arrival: u64) -> bool {
+        self.next_answer().is_some_and(|time| time <= arrival)
+    }
+
+    /// Until when nobody needs to look for packets, as what comes is answered together anyway; none where the next one is to be
+    /// answered at once.
+    pub fn rests_until(&self) -> Option<u64> {
+        let is_busy = matches!(self.pace, Pace::Apart(1..)) && (self.untold > 0 || self.told_several);
+        self.after_pace().filter(|_| is_busy)
     }
 
     /// What to tell the sender at this nanosecond of our clock, if it is time and anything has arrived since the last answer.
@@ -119,8 +145,12 @@ impl Receiver {
         self.run_half(now);
         self.next_answer().filter(|time| *time <= now)?;
         let (largest, arrival) = self.largest?;
-        self.is_due = false;
-        self.answered = Some(now);
+        if self.untold > 0 {
+            self.answered = Some(self.due().max(self.newest).min(now));
+        }
+        self.told_several = self.untold > 1;
+        self.untold = 0;
+        self.half_is_due = false;
         let ranges = self.numbers.descending().collect();
         let held = now.saturating_sub(arrival);
         let age = |then| u32::try_from((arrival + held).saturating_sub(then) / 1000).unwrap_or(u32::MAX);
@@ -140,8 +170,7 @@ impl Receiver {
             && let (Some(half), Some(origin)) = (&mut self.half, self.origin)
         {
             half.on_timer(Time::from_nanoseconds(now - origin));
-            self.is_due = true;
-            self.answered = None;
+            self.half_is_due = true;
         }
     }
 
@@ -166,12 +195,12 @@ mod tests {
     use super::*;
 
     fn data(number: u64, offset: u64) -> Data {
-        Data { number, offset, length: 100, pace: 0, opening: None, next: None, part: None }
+        Data { number, offset, length: 100, pace: Pace::default(), opening: None, next: None, part: None }
     }
 
     /// A full packet that asks for an answer each 50 ms.
     fn paced(number: u64) -> Data {
-        Data { length: 1440, pace: 50, ..data(number, 1440 * number) }
+        Data { length: 1440, pace: Pace::Listing(50), ..data(number, 1440 * number) }
     }
 
     #[test]
@@ -226,14 +255,63 @@ mod tests {
         assert!(receiver.answer(at(1300)).is_some(), "nothing waits after a pause");
     }
 
+    /// A packet whose answers are to be 150 us apart.
+    fn fast(number: u64) -> Data {
+        Data { pace: Pace::Apart(150), ..data(number, 100 * number) }
+    }
+
+    #[test]
+    fn answers_that_are_kept_apart_tell_of_what_came_meanwhile() {
+        let at = |microseconds: u64| microseconds * 1000;
+        let mut receiver = Receiver::default();
+        let mut answered = Vec::new();
+        // A packet each 12 us for a while, as at 1 Gbit/s, then one each millisecond, as at 12 Mbit/s.
+        let arrivals: Vec<u64> =
+            (0..50).map(|step| 12 * step).chain((1..5).map(|step| 1000 * step)).collect();
+        for (number, arrival) in (0..).zip(&arrivals) {
+            while let Some(due) = receiver.next_answer().filter(|due| *due < at(*arrival)) {
+                answered.push((due, receiver.answer(due).unwrap().largest));
+            }
+            receiver.on_data(at(*arrival), &fast(number), Ecn::NotCapable);
+            let answer = receiver.answer(at(*arrival));
+            answered.extend(answer.map(|answer| (at(*arrival), answer.largest)));
+            // After the first packet nothing says that others follow closely.
+            assert_eq!(receiver.rests_until().is_some(), (1..50).contains(&number), "{number}");
+        }
+        let fast = [(0, 0), (150, 12), (300, 25), (450, 37), (600, 49)];
+        let slow = (1..5).map(|step| (1000 * step, 49 + step));
+        let wanted: Vec<_> =
+            fast.into_iter().chain(slow).map(|(microseconds, largest)| (at(microseconds), largest)).collect();
+        assert_eq!(answered, wanted);
+    }
+
+    #[test]
+    fn what_is_read_late_is_answered_as_if_it_had_been_read_when_it_came() {
+        let at = |microseconds: u64| microseconds * 1000;
+        let mut receiver = Receiver::default();
+        // Nobody read for 20 ms, in which three packets came far apart, and then five together.
+        let arrivals = [1000, 2000, 3000, 4000, 4040, 4080, 4120, 4160];
+        let mut told = Vec::new();
+        for (number, arrival) in (0..).zip(arrivals) {
+            receiver.on_data(at(arrival), &fast(number), Ecn::NotCapable);
+            if receiver.is_due(at(arrival)) {
+                told.push(receiver.answer(at(20_000)).unwrap().largest);
+            }
+        }
+        assert_eq!(told, [0, 1, 2, 3, 7]);
+        receiver.on_data(at(4170), &fast(8), Ecn::NotCapable);
+        assert!(!receiver.is_due(at(4170)));
+        assert_eq!(receiver.answer(at(20_000)).map(|answer| answer.largest), Some(8), "it is late enough");
+    }
+
     #[test]
     fn no_answer_is_longer_than_data_or_waits_for_more_than_a_second() {
         for (length, runs) in [(1440, 128), (520, 30), (100, 0)] {
             let mut receiver = Receiver::default();
-            receiver.on_data(0, &Data { length, pace: u16::MAX, ..paced(0) }, Ecn::NotCapable);
+            receiver.on_data(0, &Data { length, pace: Pace::Listing(u16::MAX), ..paced(0) }, Ecn::NotCapable);
             receiver.answer(0).unwrap();
             for number in 1_u64.. {
-                let data = Data { length, pace: u16::MAX, ..paced(2 * number) };
+                let data = Data { length, pace: Pace::Listing(u16::MAX), ..paced(2 * number) };
                 receiver.on_data(1000 * number, &data, Ecn::NotCapable);
                 let next = receiver.next_answer().unwrap();
                 assert!(next == 0 || next == 1_000_000_000);

@@ -4,17 +4,18 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use trialwise_congestion::{
-    Acknowledgement, AnyController, Backlog, Controller, Delivery, Departed, Loss, Phase, RoundTrip, Sent,
-    State, Timeout,
+    Acknowledgement, AnyController, Backlog, Controller, Delivery, Loss, Phase, RoundTrip, Sent, State,
+    Timeout,
 };
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::episode::{Episodes, Lost, Outcome};
-use crate::frame::{Answer, Data, PacketCounts};
+use crate::flight::{Flight, Packet};
+use crate::frame::{Answer, Data, Pace, PacketCounts};
 use crate::message::{Message, Messages, PART_BYTES, Part};
 use crate::opening::Opening;
 use crate::origin::{Origin, round_trip};
-use crate::pacer::Pacer;
+use crate::pacer::{Pacer, USUALLY_TOGETHER};
 use crate::ranges::RangeSet;
 use crate::report::RttTotals;
 use crate::reports::Reports;
@@ -44,6 +45,8 @@ const BURST_TIME: Duration = Duration::from_milliseconds(1);
 /// `N` of RFC 9002, section 7.7, and, while the window doubles in a round trip, what it then takes.
 const SPREAD: f64 = 1.25;
 const SPREAD_IN_SLOW_START: f64 = 2.0;
+/// However fast packets come, a round trip has so many answers.
+const ANSWERS_IN_ROUND_TRIP: u64 = 8;
 
 /// Payload that may leave now, under this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub struct Departure {
     /// Payload.
     pub length: u64,
     /// See [`Data::pace`].
-    pub pace: u16,
+    pub pace: Pace,
     /// In how much time the next one is due, where the controller says so.
     pub next: Option<Duration>,
     /// Of which message it is, where it is of one.
@@ -89,25 +92,6 @@ pub struct Counters {
     pub marked: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Packet {
-    payload: Range<u64>,
-    departed: Departed,
-    is_application_limited: bool,
-    /// Whether it has arrived.
-    is_gone: bool,
-}
-
-impl Packet {
-    fn length(&self) -> u64 {
-        self.payload.end - self.payload.start
-    }
-
-    const fn sent(&self) -> Time {
-        self.departed.sent()
-    }
-}
-
 /// What an answer brought.
 #[derive(Default)]
 struct Arrived {
@@ -130,10 +114,7 @@ pub struct Segments {
 pub struct Sender {
     controller: AnyController,
     segments: Segments,
-    /// From the oldest packet in flight on; `base` is its number.
-    packets: VecDeque<Packet>,
-    base: u64,
-    in_flight: u64,
+    flight: Flight,
     /// Payload that is to be sent again.
     lost: VecDeque<Range<u64>>,
     acknowledged: RangeSet,
@@ -145,8 +126,9 @@ pub struct Sender {
     packet_threshold: u64,
     pacer: Pacer,
     spreads_window: bool,
-    /// How long an answer may wait for others.
-    pace: Duration,
+    /// When packets ask to be answered.
+    pace: Pace,
+    keeps_answers_apart: bool,
     reports: Reports,
     delivery: Delivery,
     episodes: Episodes,
@@ -174,9 +156,7 @@ impl Sender {
         Self {
             controller,
             segments,
-            packets: VecDeque::new(),
-            base: 0,
-            in_flight: 0,
+            flight: Flight::default(),
             lost: VecDeque::new(),
             acknowledged: RangeSet::default(),
             delivered: 0,
@@ -187,7 +167,8 @@ impl Sender {
             packet_threshold: PACKET_THRESHOLD,
             pacer,
             spreads_window: false,
-            pace: Duration::ZERO,
+            pace: Pace::default(),
+            keeps_answers_apart: false,
             reports: Reports::default(),
             delivery: Delivery::default(),
             episodes: Episodes::default(),
@@ -212,10 +193,20 @@ impl Sender {
         Self { spreads_window: true, ..self }
     }
 
-    /// Asks for answers at this pace, in whole milliseconds, each with the arrivals of packets.
+    /// Asks for answers at this pace, in whole milliseconds, each with the arrivals of packets; zero for answers to whatever the
+    /// receiver has read.
     #[must_use]
     pub fn answered_every(self, pace: Duration) -> Self {
+        let milliseconds = u16::try_from(pace.milliseconds()).unwrap_or(u16::MAX).min(Pace::MAX_LISTING);
+        let pace = if milliseconds == 0 { Pace::default() } else { Pace::Listing(milliseconds) };
         Self { pace, ..self }
+    }
+
+    /// Lets answers to whatever the receiver has read come 150 us apart, or an eighth of the round trip where that is shorter: for
+    /// machines that each answer costs time, and that let as much leave together.
+    #[must_use]
+    pub fn keeping_answers_apart(self) -> Self {
+        Self { keeps_answers_apart: true, ..self }
     }
 
     /// Tells the controller of each packet by itself.
@@ -294,7 +285,7 @@ impl Sender {
 
     /// Payload in flight.
     pub const fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.flight.bytes()
     }
 
     /// What it has done.
@@ -329,7 +320,7 @@ impl Sender {
 
     /// Whether something is to come back: otherwise silence means nothing.
     pub fn is_waiting(&self) -> bool {
-        self.in_flight > 0 || !self.lost.is_empty()
+        !self.flight.is_empty() || !self.lost.is_empty()
     }
 
     /// All round-trip times.
@@ -341,6 +332,13 @@ impl Sender {
     pub fn next_event(&self) -> Option<Time> {
         let departure = self.may_send().then(|| self.pacer.next());
         [departure, self.next_timer()].into_iter().flatten().min()
+    }
+
+    /// Until when answers may lie unread, now: a packet leaves so soon that they are looked at together with it.
+    pub fn rests_until(&self, now: Time) -> Option<Time> {
+        let Pace::Apart(_) = self.pace else { return None };
+        let departure = self.may_send().then(|| self.pacer.next())?;
+        (now < departure && departure <= now + self.pace.span()).then_some(departure)
     }
 
     /// When [`Self::on_timer`] is to be called.
@@ -373,8 +371,7 @@ impl Sender {
 
     /// Payload to send once more, where the controller wants more than there is.
     fn padding(&self) -> Option<Range<u64>> {
-        let newest =
-            self.packets.iter().rev().find(|packet| !packet.is_gone).filter(|_| self.controller.pads());
+        let newest = if self.controller.pads() { self.flight.newest() } else { None };
         newest.map(|packet| packet.payload.clone())
     }
 
@@ -383,8 +380,8 @@ impl Sender {
     }
 
     fn has_window(&self) -> bool {
-        let after = Bytes::new(self.in_flight + self.segments.full);
-        self.in_flight == 0 || self.controller.window().is_none_or(|window| after <= window)
+        let after = Bytes::new(self.in_flight() + self.segments.full);
+        self.flight.is_empty() || self.controller.window().is_none_or(|window| after <= window)
     }
 
     /// What is lost first, then what is new, then, as a probe, what has been in flight for the longest time, then padding.
@@ -411,7 +408,7 @@ impl Sender {
             self.next_offset = end.min(start + self.room_at(start));
             return Some((start..self.next_offset, false));
         }
-        let oldest = self.packets.front().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true));
+        let oldest = self.flight.oldest().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true));
         oldest.or_else(|| Some((self.padding()?, false)))
     }
 
@@ -430,10 +427,11 @@ impl Sender {
         if !self.is_waiting() {
             self.heard = now;
         }
-        let (number, length) = (self.next_number(), payload.end - payload.start);
-        self.in_flight += length;
-        let departed = self.delivery.on_sent(now, length, self.in_flight);
-        let (bytes, in_flight) = (Bytes::new(length), Bytes::new(self.in_flight));
+        let (number, length) = (self.flight.next_number(), payload.end - payload.start);
+        let in_flight = self.in_flight() + length;
+        let departed = self.delivery.on_sent(now, length, in_flight);
+        let (bytes, in_flight) = (Bytes::new(length), Bytes::new(in_flight));
+        self.flight.push(Packet { payload: payload.clone(), departed, is_application_limited: false });
         self.controller.on_sent(&Sent { now, number, bytes, in_flight, retransmission });
         self.pace(now, bytes);
         self.last_sent = now;
@@ -441,18 +439,18 @@ impl Sender {
         self.counters.retransmits += u64::from(retransmission);
         let offset = payload.start;
         let part = self.messages.part_at(offset);
-        let is_application_limited = self.note_application_limit();
-        self.packets.push_back(Packet { payload, departed, is_application_limited, is_gone: false });
-        let pace = u16::try_from(self.pace.milliseconds()).unwrap_or(u16::MAX);
+        if self.note_application_limit() {
+            self.flight.limit_last();
+        }
         let next = self.controller.next_departure().filter(|_| self.has_payload());
-        Departure { number, offset, length, pace, next, part }
+        Departure { number, offset, length, pace: self.pace, next, part }
     }
 
     /// Whether the application holds the flow back, which what is delivered from now on shows.
     fn note_application_limit(&mut self) -> bool {
         let is_limited = self.has_window() && !self.has_payload();
         if is_limited {
-            self.delivery.on_application_limited(self.in_flight);
+            self.delivery.on_application_limited(self.flight.bytes());
         }
         is_limited
     }
@@ -481,14 +479,10 @@ impl Sender {
         Some(Rate::from_bits_per_second((bits / self.round_trip.smoothed()?.as_seconds()) as u64))
     }
 
-    fn next_number(&self) -> u64 {
-        self.base + self.packets.len() as u64
-    }
-
     /// An answer is read now, that came at `arrival`: what passed in between, and at the receiver between the packet and the
     /// answer, is no part of the round-trip time.
     pub fn on_answer(&mut self, now: Time, arrival: Time, answer: &Answer) {
-        if answer.largest >= self.next_number() {
+        if answer.largest >= self.flight.next_number() {
             return; // acknowledges what was never sent
         }
         self.heard = now;
@@ -511,6 +505,9 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.round_trip.update(rtt);
             self.rtt_totals.add(rtt);
+            if self.keeps_answers_apart {
+                self.set_pace();
+            }
         }
         self.detect_losses(now);
         if !self.messages.is_empty() {
@@ -523,8 +520,15 @@ impl Sender {
         }
         self.date(arrival, answer);
         self.report(now, &arrived, rtt, one_way_delay, counted, &answer.note);
-        if self.in_flight == 0 && !self.has_payload() {
+        if self.flight.is_empty() && !self.has_payload() {
             self.idle_since = Some(now);
+        }
+    }
+
+    fn set_pace(&mut self) {
+        if let (Pace::Apart(_), Some(rtt)) = (self.pace, self.round_trip.minimum()) {
+            let microseconds = (rtt / ANSWERS_IN_ROUND_TRIP).min(USUALLY_TOGETHER).nanoseconds() / 1000;
+            self.pace = Pace::Apart(microseconds as u16);
         }
     }
 
@@ -554,34 +558,20 @@ impl Sender {
     fn take_arrived(&mut self, now: Time, answer: &Answer) -> Arrived {
         let mut arrived = Arrived::default();
         for numbers in &answer.ranges {
-            let end = numbers.end.min(self.next_number());
-            for number in numbers.start.max(self.base)..end {
-                self.take_packet(now, number, &mut arrived);
-            }
+            let Self { flight, reports, delivery, acknowledged, .. } = self;
+            flight.take(numbers, |number, packet| {
+                reports.arrived(number, packet.sent(), packet.length());
+                delivery.on_delivered(now, packet.length());
+                arrived.packets += 1;
+                arrived.payload += acknowledged.insert(packet.payload.clone());
+                if arrived.newest.as_ref().is_none_or(|(newest, _)| number > *newest) {
+                    arrived.newest = Some((number, packet.clone()));
+                }
+            });
             self.take_returned(now, numbers, answer.largest, &mut arrived);
         }
-        while self.packets.front().is_some_and(|packet| packet.is_gone) {
-            self.packets.pop_front();
-            self.base += 1;
-        }
+        self.flight.settle();
         arrived
-    }
-
-    fn take_packet(&mut self, now: Time, number: u64, arrived: &mut Arrived) {
-        let packet = &mut self.packets[(number - self.base) as usize];
-        if packet.is_gone {
-            return;
-        }
-        packet.is_gone = true;
-        self.reports.arrived(number, packet.sent(), packet.length());
-        let length = packet.length();
-        self.in_flight -= length;
-        self.delivery.on_delivered(now, length);
-        arrived.packets += 1;
-        arrived.payload += self.acknowledged.insert(packet.payload.clone());
-        if arrived.newest.as_ref().is_none_or(|(newest, _)| number > *newest) {
-            arrived.newest = Some((number, packet.clone()));
-        }
     }
 
     /// Packets that were deemed lost and have arrived after all.
@@ -620,7 +610,7 @@ impl Sender {
             acknowledged: Bytes::new(arrived.payload),
             cumulative: self.acknowledged(),
             next_sequence: self.next_offset,
-            in_flight: Bytes::new(self.in_flight),
+            in_flight: Bytes::new(self.in_flight()),
             in_recovery: newest.is_some_and(|(number, _)| self.episodes.is_in_recovery(*number)),
             rtt,
             one_way_delay,
@@ -644,14 +634,14 @@ impl Sender {
 
     /// When the oldest packet in flight, of which a later one has arrived, is deemed lost.
     fn loss_time(&self) -> Option<Time> {
-        let oldest = self.packets.front().filter(|_| self.largest > Some(self.base))?;
+        let oldest = self.flight.oldest().filter(|_| self.largest > Some(self.flight.oldest_number()))?;
         Some(oldest.sent() + self.loss_delay()?)
     }
 
     /// Section 6.1: by the packet threshold, or by the time threshold.
     fn is_oldest_lost(&self, now: Time) -> bool {
-        let later = self.largest.map_or(0, |largest| largest.saturating_sub(self.base));
-        let is_in_flight = !self.packets.is_empty();
+        let later = self.largest.map_or(0, |largest| largest.saturating_sub(self.flight.oldest_number()));
+        let is_in_flight = !self.flight.is_empty();
         is_in_flight && (later >= self.packet_threshold || self.loss_time().is_some_and(|time| time <= now))
     }
 
@@ -669,7 +659,7 @@ impl Sender {
                 now,
                 bytes: Bytes::new(bytes),
                 new_episode,
-                in_flight: Bytes::new(self.in_flight),
+                in_flight: Bytes::new(self.in_flight()),
                 next_sequence: self.next_offset,
                 reports: self.reports.of_losses(),
             });
@@ -678,30 +668,24 @@ impl Sender {
 
     /// Deems the oldest packet in flight lost: its payload, and whether that opens an episode.
     fn give_up_oldest(&mut self) -> Option<(Range<u64>, bool)> {
-        let next_number = self.next_number();
-        let packet = self.packets.pop_front()?;
+        let next_number = self.flight.next_number();
+        let (number, packet) = self.flight.give_up_oldest()?;
         let lost = Lost { payload: packet.payload.clone(), sent: packet.sent() };
-        let opens = self.episodes.on_lost(self.base, lost, next_number);
+        let opens = self.episodes.on_lost(number, lost, next_number);
         self.delivery.on_lost(packet.length());
-        self.reports.lost(self.base, packet.sent(), packet.length());
-        self.base += 1;
-        self.in_flight -= packet.length();
+        self.reports.lost(number, packet.sent(), packet.length());
         self.counters.lost += 1;
-        while self.packets.front().is_some_and(|packet| packet.is_gone) {
-            self.packets.pop_front();
-            self.base += 1;
-        }
         Some((packet.payload, opens))
     }
 
     /// `PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay` (section 6.2.1), doubled at each expiry.
     fn timeout_time(&self) -> Option<Time> {
-        if self.in_flight == 0 {
+        if self.flight.is_empty() {
             return None;
         }
         let initial = INITIAL_RTT + INITIAL_RTT * 2;
         let base = self.round_trip.timeout(TIMEOUT_GRANULARITY, Duration::ZERO).unwrap_or(initial);
-        let span = (base + self.pace) * (1 << self.expiries.min(MAX_DOUBLINGS));
+        let span = (base + self.pace.span()) * (1 << self.expiries.min(MAX_DOUBLINGS));
         let floor = if self.expiries == 0 { Duration::ZERO } else { MINIMUM_TIMEOUT };
         Some(self.last_sent + span.max(floor))
     }
@@ -727,8 +711,8 @@ impl Sender {
             self.probes = PROBES;
             return;
         }
-        let in_flight = Bytes::new(self.in_flight);
-        let next_number = self.next_number();
+        let in_flight = Bytes::new(self.in_flight());
+        let next_number = self.flight.next_number();
         let before = std::mem::take(&mut self.lost);
         self.episodes.begin(next_number);
         while let Some((lost, _)) = self.give_up_oldest() {

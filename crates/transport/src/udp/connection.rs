@@ -78,19 +78,21 @@ impl Connection {
         }
     }
 
-    /// Does what a frame that has just come calls for; data that come joined are answered together. Where nothing else says
-    /// when packets leave, an acknowledgement sends what it permits before the next is looked at: controllers may go by what
-    /// is in flight then (RFC 6817, section 2.4.2).
+    /// Does what a frame that has just come calls for; data that come joined are answered together, and those that came long after
+    /// them by themselves, even where all were read late. Where nothing else says when packets leave, an acknowledgement sends what
+    /// it permits before the next is looked at: controllers may go by what is in flight then (RFC 6817, section 2.4.2).
     pub(super) fn respond(
         &mut self,
         frame: &Frame,
-        is_last: bool,
+        arrived: &Arrived<'_>,
         clock: Clock,
         (socket, outbox): (&Socket, &mut Outbox),
         is_blocked: &mut bool,
     ) -> io::Result<()> {
         match frame {
-            Frame::Data(..) if is_last => self.answer(clock, socket),
+            Frame::Data(..) if arrived.is_last && self.receiver.is_due(clock.nanoseconds(arrived.at)) => {
+                self.answer(clock, socket)
+            }
             Frame::Answer(..) if !*is_blocked && self.is_clocked_by_answers() => {
                 *is_blocked = !self.transmit(clock, socket, outbox)?;
                 Ok(())
@@ -106,6 +108,14 @@ impl Connection {
     /// When an answer is owed.
     pub(super) fn next_answer(&self, clock: Clock) -> Option<Time> {
         self.receiver.next_answer().map(|nanoseconds| clock.time(nanoseconds))
+    }
+
+    /// Until when the socket need not be read for this connection, now: what comes is answered together anyway, or packets leave
+    /// then in any case.
+    pub(super) fn rests_until(&self, clock: Clock, now: Time) -> Option<Time> {
+        let receiver = self.receiver.rests_until().map(|nanoseconds| clock.time(nanoseconds));
+        let sender = self.outgoing.as_ref().and_then(|outgoing| outgoing.sender.rests_until(now));
+        receiver.into_iter().chain(sender).filter(|time| *time > now).min()
     }
 
     /// Acknowledges what has come since the last time, where that is due. An answer that the socket does not take is lost, as on the path.

@@ -48,7 +48,7 @@ struct Receiver {
     peers: HashMap<Key, Peer>,
     /// Those that send back.
     answering: HashSet<Key>,
-    /// Those that are owed an answer at a time of their own.
+    /// Those that are owed an answer, or whose packets come so fast that they are read now and then.
     owed: HashSet<Key>,
     next_sweep: Time,
 }
@@ -90,9 +90,12 @@ impl Receiver {
     fn run(&mut self, waiter: &mut Waiter) -> Result<(), Error> {
         loop {
             waiter.clear();
-            waiter.watch(self.socket.descriptor(), self.is_blocked);
             let now = self.clock.now();
-            let next = gather(now, self.next_event());
+            let rest = self.rests_until(now);
+            if self.is_blocked || rest.is_none() {
+                waiter.watch(self.socket.descriptor(), self.is_blocked);
+            }
+            let next = gather(now, rest.into_iter().fold(self.next_event(), Time::min));
             if waiter.wait(now, Some(next)).map_err(Error::from_io("waiting"))? {
                 return Ok(());
             }
@@ -116,11 +119,17 @@ impl Receiver {
         events.chain(owed).fold(self.next_sweep, Time::min)
     }
 
+    /// Until when nobody needs to look at the socket, now.
+    fn rests_until(&self, now: Time) -> Option<Time> {
+        let peers = self.owed.union(&self.answering).filter_map(|key| self.peers.get(key));
+        peers.filter_map(|peer| peer.connection.rests_until(self.clock, now)).min()
+    }
+
     /// Takes what has come and acknowledges it.
     fn take(&mut self) -> std::io::Result<()> {
         for _ in 0..TURN {
             let Self { socket, inbox, outbox, peers, answering, owed, clock, is_blocked, whole, .. } = self;
-            let (mut result, mut joined) = (Ok(()), Vec::new());
+            let (mut result, mut last) = (Ok(()), None);
             let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let key = (arrived.from, name);
@@ -138,26 +147,15 @@ impl Receiver {
                 peer.connection.on_frame(*clock, now, &frame, &arrived);
                 whole.extend(iter::from_fn(|| peer.connection.take_whole()));
                 peer.serve();
-                if !arrived.is_last && joined.last() != Some(&key) {
-                    joined.push(key);
-                }
                 if result.is_ok() {
                     let ends = (&*socket, &mut *outbox);
-                    result = peer.connection.respond(&frame, arrived.is_last, *clock, ends, is_blocked);
+                    result = peer.connection.respond(&frame, &arrived, *clock, ends, is_blocked);
                 }
-                if arrived.is_last && peer.connection.next_answer(*clock).is_some() {
+                if last != Some(key) {
                     owed.insert(key);
+                    last = Some(key);
                 }
             })?;
-            // Where packets of several flows came joined, only the last one's has been answered.
-            for key in joined {
-                if let Some(peer) = peers.get_mut(&key) {
-                    result = result.and_then(|()| peer.connection.answer(*clock, socket));
-                    if peer.connection.next_answer(*clock).is_some() {
-                        owed.insert(key);
-                    }
-                }
-            }
             result?;
             if !more {
                 break;
@@ -169,10 +167,12 @@ impl Receiver {
     /// Gives the answers that are due.
     fn answer(&mut self) -> std::io::Result<()> {
         let (mut result, Self { socket, peers, owed, clock, .. }) = (Ok(()), self);
+        let now = clock.now();
         owed.retain(|key| {
             let Some(peer) = peers.get_mut(key).filter(|_| result.is_ok()) else { return false };
             result = peer.connection.answer(*clock, socket);
             peer.connection.next_answer(*clock).is_some()
+                || peer.connection.rests_until(*clock, now).is_some()
         });
         result
     }
@@ -259,7 +259,7 @@ impl Peer {
 fn outgoing(scheme: &Scheme, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let seed = Seed::new(key.1.session).named("answerer").numbered(u64::from(key.1.flow));
     Ok(Outgoing {
-        sender: scheme.sender(now, false, seed)?,
+        sender: scheme.sender(now, false, seed)?.keeping_answers_apart(),
         opening: None,
         field: EcnField::of(scheme.manner.ecn, &key.0),
         frame: frame_length(scheme.segment()),

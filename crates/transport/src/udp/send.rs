@@ -144,7 +144,7 @@ impl Sender<'_> {
         let congestion = settings.congestion.as_str().into();
         let seed = Seed::new(self.session).numbered(job.flow as u64);
         let outgoing = Outgoing {
-            sender: self.scheme.sender(now, true, seed).map_err(usage)?,
+            sender: self.scheme.sender(now, true, seed).map_err(usage)?.keeping_answers_apart(),
             opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
             field: EcnField::of(self.scheme.manner.ecn, &settings.peer),
             frame: frame_length(self.scheme.segment()),
@@ -163,30 +163,18 @@ impl Sender<'_> {
     fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..TURN {
             let Self { socket, inbox, outbox, flows, places, session, clock, is_blocked, .. } = self;
-            let (mut result, mut joined) = (Ok(()), Vec::new());
+            let mut result = Ok(());
             let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let Some(place) = places.get(&name.flow).filter(|_| name.session == *session) else { return };
                 let flow = &mut flows[*place];
                 flow.heard = now;
                 flow.connection.on_frame(*clock, now, &frame, &arrived);
-                if !arrived.is_last && joined.last() != Some(place) {
-                    joined.push(*place);
-                }
                 if result.is_ok() {
-                    result = flow.connection.respond(
-                        &frame,
-                        arrived.is_last,
-                        *clock,
-                        (socket, outbox),
-                        is_blocked,
-                    );
+                    let ends = (&*socket, &mut *outbox);
+                    result = flow.connection.respond(&frame, &arrived, *clock, ends, is_blocked);
                 }
             });
-            // Where packets of several flows came joined, only the last one's has been answered.
-            for place in joined {
-                result = result.and_then(|()| flows[place].connection.answer(*clock, socket));
-            }
             if !more.and_then(|more| result.map(|()| more)).map_err(|error| self.failure(error))? {
                 break;
             }
@@ -275,11 +263,14 @@ impl Sender<'_> {
     /// Whether a signal has come.
     fn wait(&mut self, now: Time) -> Result<bool, Error> {
         self.waiter.clear();
-        self.waiter.watch(self.socket.descriptor(), self.is_blocked);
+        let rest = self.flows.iter().filter_map(|flow| flow.connection.rests_until(self.clock, now)).min();
+        if self.is_blocked || rest.is_none() {
+            self.waiter.watch(self.socket.descriptor(), self.is_blocked);
+        }
         let end = self.settings.time.map(|time| Time::ZERO + time);
         let job = self.jobs.front().map(|job| Time::ZERO + job.start);
         let flows = self.flows.iter().filter_map(|flow| self.next_event(flow, now));
-        let others = [end, job, Some(self.ticks.next())].into_iter().flatten();
+        let others = [end, job, rest, Some(self.ticks.next())].into_iter().flatten();
         let next = others.chain(flows).min().map(|time| gather(now, time));
         self.waiter.wait(now, next).map_err(Error::from_io("waiting"))
     }
