@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trialwise_units::{Bytes, Duration, Time};
+use trialwise_units::{Bytes, Duration, Ecn, Time};
 
 use crate::packet::Tally;
 
@@ -19,11 +19,23 @@ pub enum Cause {
     Overflow,
     /// Active queue management chose it.
     Managed,
+    /// Its bits were changed on the way, so that its checksum is wrong.
+    Corrupt,
+    /// Packets of its kind are not let through.
+    Filtered,
 }
 
 impl Cause {
     /// All of them, in the order in which packet logs number them.
-    pub const ALL: [Self; 5] = [Self::Loss, Self::Outage, Self::Policed, Self::Overflow, Self::Managed];
+    pub const ALL: [Self; 7] = [
+        Self::Loss,
+        Self::Outage,
+        Self::Policed,
+        Self::Overflow,
+        Self::Managed,
+        Self::Corrupt,
+        Self::Filtered,
+    ];
 
     /// Its place in [`Self::ALL`].
     pub fn number(self) -> u8 {
@@ -36,14 +48,16 @@ impl Cause {
 pub enum Verdict {
     /// It goes on, at once.
     Pass,
+    /// It goes on, at once, with this ECN field.
+    PassAs(Ecn),
     /// It is dropped.
     Drop(Cause),
 }
 
-/// An element that decides on each packet at once and holds none: loss, outage, policer.
+/// An element that decides on each packet at once and holds none: loss, outage, policer, what rewrites or filters by a header.
 pub trait Gate: Send {
-    /// Decides on a packet of `size` that arrives at `now`, which never goes back.
-    fn judge(&mut self, now: Time, size: Bytes) -> Verdict;
+    /// Decides on a packet of `size` with this ECN field that arrives at `now`, which never goes back.
+    fn judge(&mut self, now: Time, size: Bytes, ecn: Ecn) -> Verdict;
 }
 
 /// An element that holds packets for a time: a bottleneck with its queue, a delay.
@@ -75,8 +89,8 @@ pub trait Stage<P>: Send {
 }
 
 impl<G: Gate + ?Sized> Gate for Box<G> {
-    fn judge(&mut self, now: Time, size: Bytes) -> Verdict {
-        (**self).judge(now, size)
+    fn judge(&mut self, now: Time, size: Bytes, ecn: Ecn) -> Verdict {
+        (**self).judge(now, size, ecn)
     }
 }
 

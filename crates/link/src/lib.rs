@@ -30,9 +30,13 @@
 //! assert_eq!(exits[1..], [(29, Fate::Delivered), (30, Fate::Delivered)]);
 //! ```
 
+mod corruption;
+mod course;
 mod delay;
+mod ecn_gate;
 mod element;
 mod error;
+mod handover;
 mod link;
 pub mod log;
 mod loss;
@@ -43,12 +47,17 @@ mod queue;
 mod random;
 mod rate;
 mod series;
+mod spans;
 mod spec;
 mod trace;
 
+pub use corruption::{CorruptSpec, Corruption};
+pub use course::{CourseSpec, Part, RecordingError, check_recording};
 pub use delay::{BatchSpec, Batches, Delay, DelaySpec, Distribution, OrderedDelay, ReorderingDelay};
+pub use ecn_gate::{EcnGate, EcnSpec};
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
 pub use error::SpecError;
+pub use handover::{Handover, HandoverSpec};
 pub use link::{Counters, Exit, Fate, Link};
 pub use loss::{
     Bernoulli, GilbertElliott, GilbertElliottParameters, LossSpec, Pattern, PatternError, PatternLoss,

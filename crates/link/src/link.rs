@@ -210,7 +210,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Hands a packet to the elements from `first` on, until one keeps it.
-    fn offer(&mut self, first: usize, time: Time, packet: P) {
+    fn offer(&mut self, first: usize, time: Time, mut packet: P) {
         let size = packet.size();
         for index in first..self.nodes.len() {
             let node = &mut self.nodes[index];
@@ -221,8 +221,12 @@ impl<P: Packet> Link<P> {
                     node.next = stage.next_event();
                     return self.collect_drops(index);
                 }
-                Element::Gate(gate) => match gate.judge(time, size) {
+                Element::Gate(gate) => match gate.judge(time, size, packet.ecn()) {
                     Verdict::Pass => node.departed.add(size),
+                    Verdict::PassAs(ecn) => {
+                        packet.set_ecn(ecn);
+                        node.departed.add(size);
+                    }
                     Verdict::Drop(cause) => return self.drop_packet(index, time, packet, cause),
                 },
             }

@@ -176,7 +176,7 @@ pub struct Columns {
     pub lateness: Vec<u32>,
     /// [`Record::size`] in bytes.
     pub size: Vec<u16>,
-    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed.
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered.
     pub event: Vec<u8>,
     /// 0 forward, 1 backward.
     pub direction: Vec<u8>,
@@ -307,7 +307,7 @@ mod tests {
                 flow: rank.wrapping_mul(0x9e37_79b9_7f4a_7c15),
                 lateness: Duration::from_nanoseconds(rank % 13),
                 size: Bytes::new(40 + rank % 1_461),
-                event: match rank % 7 {
+                event: match rank % 9 {
                     0 => Event::Delivered,
                     1 => Event::Held,
                     cause => {

@@ -1,11 +1,36 @@
 //! Outages: a link that is on, then off, then on again.
 
-use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
-use trialwise_units::{Bytes, Duration, Seed, Time, elements};
+use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
+use trialwise_units::{Bytes, Duration, Ecn, Seed, Time, elements};
 
 use crate::element::{Cause, Gate, Verdict};
 use crate::random::Random;
+use crate::series::Series;
+use crate::spans::Spans;
 use crate::trace::Phases;
+
+/// Drops what arrives during its spans.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedOutage {
+    spans: Spans,
+    start: Time,
+}
+
+impl ListedOutage {
+    /// A link that is off during `spans`, counted from `start`.
+    pub(crate) const fn new(spans: Spans, start: Time) -> Self {
+        Self { spans, start }
+    }
+}
+
+impl Gate for ListedOutage {
+    fn judge(&mut self, now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
+        match self.spans.at(now.since(self.start)).end {
+            None => Verdict::Pass,
+            Some(_) => Verdict::Drop(Cause::Outage),
+        }
+    }
+}
 
 /// Drops what arrives while the link is off (mm-onoff with exponential phases, mm-intermittent with fixed
 /// ones). It starts on.
@@ -36,7 +61,7 @@ impl Outage {
 }
 
 impl Gate for Outage {
-    fn judge(&mut self, now: Time, _size: Bytes) -> Verdict {
+    fn judge(&mut self, now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
         while self.end <= now {
             self.switch();
         }
@@ -57,9 +82,10 @@ pub struct PhasesSpec {
 
 elements! {
     /// Outages as written.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub enum OutageSpec of "outage", outage! {
         Phases(PhasesSpec),
+        Listed(ListedOutageSpec),
     }
 }
 
@@ -95,9 +121,46 @@ impl Declared for PhasesSpec {
     }
 }
 
+/// `series:FILE`
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedOutageSpec {
+    pub(crate) spans: Spans,
+}
+
+impl Declared for ListedOutageSpec {
+    const FORMS: &'static [Form] = &[Form {
+        name: "series",
+        words: "Lose everything during recorded outages.",
+        head: Some(Key {
+            name: "FILE",
+            takes: Takes::File,
+            words: "Lines of the millisecond of an outage and how long it is, such as `1500 200ms`.",
+        }),
+        keys: &[],
+        example: "series:FILE.spans",
+    }];
+
+    fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {
+        let parse = |text: &str| Series::parse_delays(text).and_then(|series| Spans::from_lengths(&series));
+        Ok(Self { spans: written.file(HEAD, parse)? })
+    }
+}
+
+impl PhasesSpec {
+    fn build(self, start: Time, seed: Seed) -> Box<dyn Gate> {
+        Box::new(Outage::new(self.on, self.off, self.phases, start, seed))
+    }
+}
+
+impl ListedOutageSpec {
+    fn build(&self, start: Time, _seed: Seed) -> Box<dyn Gate> {
+        Box::new(ListedOutage::new(self.spans.clone(), start))
+    }
+}
+
 impl OutageSpec {
-    pub(crate) fn build(&self, start: Time, seed: Seed) -> Outage {
-        outage!(self, spec => Outage::new(spec.on, spec.off, spec.phases, start, seed))
+    pub(crate) fn build(&self, start: Time, seed: Seed) -> Box<dyn Gate> {
+        outage!(self, spec => spec.build(start, seed))
     }
 }
 
@@ -110,8 +173,20 @@ mod tests {
         let span = Duration::from_milliseconds;
         let mut outage = Outage::new(span(on), span(off), phases, Time::ZERO, Seed::new(2));
         (0..count)
-            .map(|time| outage.judge(Time::from_milliseconds(time), Bytes::ZERO) == Verdict::Pass)
+            .map(|time| {
+                outage.judge(Time::from_milliseconds(time), Bytes::ZERO, Ecn::NotCapable) == Verdict::Pass
+            })
             .collect()
+    }
+
+    #[test]
+    fn listed_outages_are_when_they_are() {
+        let read = |_: &str| Ok("1 2ms\n5 1ms\n".to_owned());
+        let mut gate = OutageSpec::read("series:FILE", &read).unwrap().build(Time::ZERO, Seed::new(1));
+        let on = (0..8).map(|time| {
+            gate.judge(Time::from_milliseconds(time), Bytes::ZERO, Ecn::NotCapable) == Verdict::Pass
+        });
+        assert_eq!(on.collect::<Vec<_>>(), [true, false, false, true, true, false, true, true]);
     }
 
     #[test]

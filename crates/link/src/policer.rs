@@ -1,7 +1,7 @@
 //! A token-bucket policer.
 
 use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
-use trialwise_units::{Bytes, Rate, Time, elements};
+use trialwise_units::{Bytes, Ecn, Rate, Time, elements};
 
 use crate::element::{Cause, Gate, Verdict};
 use crate::packet::FULL_PACKET;
@@ -35,7 +35,7 @@ impl Policer {
 }
 
 impl Gate for Policer {
-    fn judge(&mut self, now: Time, size: Bytes) -> Verdict {
+    fn judge(&mut self, now: Time, size: Bytes, _ecn: Ecn) -> Verdict {
         self.refill(now);
         match self.tokens.checked_sub(u128::from(size.get()) * TOKENS_PER_BYTE) {
             None => Verdict::Drop(Cause::Policed),
@@ -106,7 +106,8 @@ mod tests {
     fn a_full_bucket_passes_a_burst_and_then_the_rate() {
         let mut policer = Policer::new(Rate::from_megabits_per_second(12), Bytes::new(4_500), Time::ZERO);
         let mut passes = |picoseconds| {
-            policer.judge(Time::from_picoseconds(picoseconds), Bytes::new(1_500)) == Verdict::Pass
+            policer.judge(Time::from_picoseconds(picoseconds), Bytes::new(1_500), Ecn::NotCapable)
+                == Verdict::Pass
         };
         assert_eq!([0; 4].map(&mut passes), [true, true, true, false]);
         // 1500 bytes at 12 Mbit/s take exactly a millisecond.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use thiserror::Error;
-use trialwise_units::{Duration, parse_fraction};
+use trialwise_units::{Duration, Rate, parse_fraction};
 
 /// What is wrong with a series, in which line, and what to try.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -24,6 +24,14 @@ pub enum SeriesError {
         /// A value that would do.
         example: &'static str,
     },
+    /// A span that begins before the one above has ended.
+    #[error(
+        "line {line} of the series begins before what the line before begins has ended; shorten that, or leave one out"
+    )]
+    Overlapping {
+        /// Counted from 1.
+        line: usize,
+    },
     /// A time that is not after the one above.
     #[error(
         "line {line} of the series is not after the line before; sort it: `sort -n SERIES`, one line for each millisecond"
@@ -38,6 +46,8 @@ pub enum SeriesError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series<T> {
     steps: Arc<[(Duration, T)]>,
+    /// After what time all begins again.
+    period: Option<Duration>,
 }
 
 impl<T: Copy> Series<T> {
@@ -51,12 +61,27 @@ impl<T: Copy> Series<T> {
         }
         match steps.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
             Some(index) => Err(SeriesError::Unsorted { line: index + 2 }),
-            None => Ok(Self { steps: steps.into() }),
+            None => Ok(Self { steps: steps.into(), period: None }),
         }
     }
 
+    /// The same series, beginning again after a period above zero.
+    pub(crate) fn repeated(self, period: Option<Duration>) -> Self {
+        Self { period: period.filter(|period| *period > Duration::ZERO), ..self }
+    }
+
+    /// The instants at which values begin, with the values.
+    pub(crate) fn steps(&self) -> &[(Duration, T)] {
+        &self.steps
+    }
+
+    /// After what time it begins again, where it does.
+    pub(crate) const fn period(&self) -> Option<Duration> {
+        self.period
+    }
+
     pub(crate) fn cursor(&self) -> Cursor<T> {
-        Cursor { steps: Arc::clone(&self.steps), index: 0 }
+        Cursor { steps: Arc::clone(&self.steps), period: self.period, index: 0 }
     }
 
     fn parse<E: Display>(
@@ -98,16 +123,31 @@ impl Series<f64> {
     }
 }
 
-/// A place in a series that only goes forward.
+impl Series<Rate> {
+    /// Reads rates: lines of a millisecond and a rate, zero included, such as `1500 12Mbit/s`.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    pub fn parse_rates(text: &str) -> Result<Self, SeriesError> {
+        Self::parse(text, "12Mbit/s", str::parse)
+    }
+}
+
+/// A place in a series that only goes forward, and from its end to its beginning where it repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<T> {
     steps: Arc<[(Duration, T)]>,
+    period: Option<Duration>,
     index: usize,
 }
 
 impl<T: Copy> Cursor<T> {
     /// The value at a time, not before that of the call before.
     pub(crate) fn at(&mut self, time: Duration) -> T {
+        let time = self.period.map_or(time, |period| within(time, period));
+        if self.steps[self.index].0 > time {
+            self.index = 0;
+        }
         while self.steps.get(self.index + 1).is_some_and(|(start, _)| *start <= time) {
             self.index += 1;
         }
@@ -115,9 +155,23 @@ impl<T: Copy> Cursor<T> {
     }
 }
 
+/// The time since the last multiple of a period above zero.
+pub(crate) fn within(time: Duration, period: Duration) -> Duration {
+    Duration::from_picoseconds(time.picoseconds() % period.picoseconds())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_series_begins_again_after_its_period() {
+        let series = Series::parse_delays("0 10ms\n100 20ms\n").unwrap();
+        let mut cursor = series.repeated(Some(Duration::from_milliseconds(150))).cursor();
+        let at = [0, 120, 149, 150, 249, 250, 1_000_000]
+            .map(|time| cursor.at(Duration::from_milliseconds(time)).milliseconds());
+        assert_eq!(at, [10, 20, 20, 10, 10, 20, 20]);
+    }
 
     #[test]
     fn values_hold_until_the_next() {

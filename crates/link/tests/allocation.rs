@@ -45,12 +45,16 @@ fn steady_links_allocate_nothing() {
             ("12Mbit/s", "28ms"),
             ("poisson:rate=12Mbit/s,length=10s", "28ms,jitter=5ms"),
             ("cellular:rate=12Mbit/s,length=10s", "28ms,jitter=5ms,reorder=yes"),
+            ("bucket:rate=12Mbit/s,burst=30kB", "28ms"),
         ] {
             let pairs = [
                 ("policer", "17Mbit/s,burst=30kB"),
                 ("rate", rate),
                 ("queue", queue),
                 ("outage", "exponential:on=500ms,off=10ms"),
+                ("handover", "every:300ms,hold=30ms,flush=100Mbit/s"),
+                ("ecn", "drop-ect1"),
+                ("corrupt", "0.1%"),
                 ("loss", "gilbert-elliott:to_bad=1%,to_good=10%"),
                 ("delay", delay),
                 ("batches", "packets=4,wait=3ms"),

@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{Mix, Numbered, drain, is_delivered, no_file, packet};
+use common::{Mix, Numbered, drain, is_delivered, packet};
 use proptest::prelude::*;
 use trialwise_link::{Ecn, Exit, Fate, Link, LinkSpec, Tally};
 use trialwise_units::{Duration, Seed, Time};
@@ -34,11 +34,16 @@ const RATES: &[&str] = &[
     "3333333bit/s",
     "poisson:rate=6Mbit/s,length=2s",
     "cellular:rate=6Mbit/s,length=2s",
+    "bucket:rate=6Mbit/s,burst=9000",
+    "bucket:rate=6Mbit/s,burst=1500,peak=30Mbit/s",
+    "series:FILE",
 ];
 const LOSSES: &[&str] = &["0%", "10%", "gilbert-elliott:to_bad=5%,to_good=30%", "pattern:0010"];
 const DELAYS: &[&str] = &["0ms", "1ms", "28ms", "5ms,jitter=5ms", "5ms,jitter=3ms,distribution=normal"];
 const REORDERING: &str = "5ms,jitter=5ms,distribution=exponential,reorder=yes";
 const OUTAGES: &[&str] = &["fixed:on=20ms,off=5ms", "exponential:on=20ms,off=5ms"];
+const HANDOVERS: &[&str] =
+    &["every:20ms,hold=7ms", "every:31ms,hold=5ms,flush=20Mbit/s,lose=10%,step=2ms,packets=9"];
 const BATCHES: &[&str] = &["packets=4,wait=3ms", "every=7ms"];
 
 type Pairs = Vec<(&'static str, &'static str)>;
@@ -56,11 +61,13 @@ fn pairs() -> impl Strategy<Value = Pairs> {
     let others = (
         policer,
         pick("outage", OUTAGES),
+        pick("handover", HANDOVERS),
         pick("loss", LOSSES),
         pick("delay", DELAYS),
+        pick("corrupt", &["5%"]),
         pick("batches", BATCHES),
     );
-    (bottleneck, others).prop_map(|(first, (a, b, c, d, e))| [first, a, b, c, d, e].concat())
+    (bottleneck, others).prop_map(|(first, (a, b, c, d, e, f, g))| [first, a, b, c, d, e, f, g].concat())
 }
 
 /// Arrivals: after how many nanoseconds each, and the packet.
@@ -78,8 +85,13 @@ fn arrivals(count: u64, seed: u64) -> Vec<(u64, Numbered)> {
     (0..count).map(one).collect()
 }
 
+/// What a series of rates says.
+fn rates(_path: &str) -> Result<String, String> {
+    Ok("0 12Mbit/s\n40 3Mbit/s\n70 0bit/s\n80 6Mbit/s\n".to_owned())
+}
+
 fn build(pairs: &Pairs, reversed: bool, seed: u64) -> Link<Numbered> {
-    let spec = LinkSpec::from_pairs(pairs.iter().copied(), &no_file).expect("the parts are right");
+    let spec = LinkSpec::from_pairs(pairs.iter().copied(), &rates).expect("the parts are right");
     let spec = if reversed { spec.reversed() } else { spec };
     spec.build(Time::ZERO, Seed::new(seed), Some(Duration::from_milliseconds(20)))
         .expect("the whole is right")

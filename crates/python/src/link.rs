@@ -18,6 +18,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LinkDescription>()?;
     module.add_class::<PacketColumns>()?;
     module.add_function(wrap_pyfunction!(check_link, module)?)?;
+    module.add_function(wrap_pyfunction!(check_recording, module)?)?;
     module.add_function(wrap_pyfunction!(cut_trace, module)?)?;
     module.add_function(wrap_pyfunction!(format_trace, module)?)?;
     module.add_function(wrap_pyfunction!(make_trace, module)?)?;
@@ -79,6 +80,18 @@ fn make_trace<'py>(
 fn parse_trace<'py>(python: Python<'py>, text: &str) -> PyResult<Milliseconds<'py>> {
     let trace: Trace = python.detach(|| text.parse()).map_err(refused)?;
     Ok(milliseconds(python, &trace))
+}
+
+/// Check the text of a recording of a path.
+///
+/// Raises
+/// ------
+/// ValueError
+///     Which line is wrong, and what to write.
+#[entry]
+#[pyfunction]
+fn check_recording(python: Python<'_>, text: &str) -> PyResult<()> {
+    python.detach(|| trialwise_link::check_recording(text)).map_err(refused)
 }
 
 /// The text of a trace file with these milliseconds.
@@ -254,7 +267,7 @@ pub(crate) struct PacketColumns {
     lateness_ns: Py<PyArray1<u32>>,
     /// Bytes of the IP packet.
     size: Py<PyArray1<u16>>,
-    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed.
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered.
     event: Py<PyArray1<u8>>,
     /// 0 uplink, 1 downlink.
     direction: Py<PyArray1<u8>>,

@@ -1,7 +1,7 @@
 //! Independent loss, at a constant or a recorded rate.
 
 use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
-use trialwise_units::{Bytes, Seed, Time};
+use trialwise_units::{Bytes, Ecn, Seed, Time};
 
 use crate::element::{Gate, Verdict};
 use crate::loss::register::{DeclaredLoss, refuse_all};
@@ -24,7 +24,7 @@ impl Bernoulli {
 }
 
 impl Gate for Bernoulli {
-    fn judge(&mut self, _now: Time, _size: Bytes) -> Verdict {
+    fn judge(&mut self, _now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
         verdict(self.random.chance(self.probability))
     }
 }
@@ -45,7 +45,7 @@ impl VaryingLoss {
 }
 
 impl Gate for VaryingLoss {
-    fn judge(&mut self, now: Time, _size: Bytes) -> Verdict {
+    fn judge(&mut self, now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
         let probability = self.cursor.at(now.since(self.start));
         verdict(self.random.chance(probability))
     }
@@ -115,8 +115,9 @@ mod tests {
     use super::*;
 
     fn lost(gate: &mut impl Gate, milliseconds: std::ops::Range<u64>) -> usize {
-        let judge =
-            |time: &u64| gate.judge(Time::from_milliseconds(*time), Bytes::new(1500)) != Verdict::Pass;
+        let judge = |time: &u64| {
+            gate.judge(Time::from_milliseconds(*time), Bytes::new(1500), Ecn::NotCapable) != Verdict::Pass
+        };
         milliseconds.filter(judge).count()
     }
 

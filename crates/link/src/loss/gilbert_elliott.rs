@@ -1,7 +1,7 @@
 //! Loss in bursts: the two-state chain of Gilbert (1960) and Elliott (1963).
 
 use trialwise_units::element::{Arguments, Declared, ElementError, Form, Key, Takes};
-use trialwise_units::{Bytes, Seed, Time};
+use trialwise_units::{Bytes, Ecn, Seed, Time};
 
 use crate::element::{Gate, Verdict};
 use crate::loss::register::{DeclaredLoss, refuse_all};
@@ -54,7 +54,7 @@ impl GilbertElliott {
 }
 
 impl Gate for GilbertElliott {
-    fn judge(&mut self, _now: Time, _size: Bytes) -> Verdict {
+    fn judge(&mut self, _now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
         let GilbertElliottParameters { to_bad, to_good, loss_good, loss_bad } = self.parameters;
         let lost = self.random.chance(if self.bad { loss_bad } else { loss_good });
         if self.random.chance(if self.bad { to_good } else { to_bad }) {
@@ -120,7 +120,7 @@ mod tests {
         let mut loss = GilbertElliott::new(parameters, Seed::new(5));
         let (mut lost, mut bursts, mut before) = (0_u32, 0_u32, false);
         for _ in 0..count {
-            let now = loss.judge(Time::ZERO, Bytes::new(1500)) != Verdict::Pass;
+            let now = loss.judge(Time::ZERO, Bytes::new(1500), Ecn::NotCapable) != Verdict::Pass;
             lost += u32::from(now);
             bursts += u32::from(now && !before);
             before = now;
@@ -155,8 +155,11 @@ mod tests {
             GilbertElliottParameters { to_bad: 0.001, to_good: 0.003, loss_good: 0.0, loss_bad: 1.0 };
         let lost = (0..20_000)
             .filter(|seed| {
-                GilbertElliott::new(parameters, Seed::new(*seed)).judge(Time::ZERO, Bytes::ZERO)
-                    != Verdict::Pass
+                GilbertElliott::new(parameters, Seed::new(*seed)).judge(
+                    Time::ZERO,
+                    Bytes::ZERO,
+                    Ecn::NotCapable,
+                ) != Verdict::Pass
             })
             .count();
         // A quarter of 20000, five standard errors of 61.

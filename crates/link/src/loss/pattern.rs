@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use trialwise_units::element::{Arguments, Declared, ElementError, Form, HEAD, Key, Takes};
-use trialwise_units::{Bytes, Seed, Time};
+use trialwise_units::{Bytes, Ecn, Seed, Time};
 
 use crate::element::{Gate, Verdict};
 use crate::loss::register::DeclaredLoss;
@@ -80,7 +80,7 @@ impl PatternLoss {
 }
 
 impl Gate for PatternLoss {
-    fn judge(&mut self, _now: Time, _size: Bytes) -> Verdict {
+    fn judge(&mut self, _now: Time, _size: Bytes, _ecn: Ecn) -> Verdict {
         let lost = self.pattern.lost.get(self.index).copied().unwrap_or(false);
         self.index = (self.index + 1).min(self.pattern.lost.len());
         if self.repeat == Repeat::Forever && self.index == self.pattern.lost.len() {
@@ -164,7 +164,9 @@ mod tests {
     fn fates(text: &str, repeat: Repeat, count: usize) -> String {
         let mut loss = PatternLoss::new(text.parse().unwrap(), repeat);
         (0..count)
-            .map(|_| if loss.judge(Time::ZERO, Bytes::ZERO) == Verdict::Pass { '0' } else { '1' })
+            .map(|_| {
+                if loss.judge(Time::ZERO, Bytes::ZERO, Ecn::NotCapable) == Verdict::Pass { '0' } else { '1' }
+            })
             .collect()
     }
 

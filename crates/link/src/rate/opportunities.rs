@@ -167,6 +167,6 @@ impl DeclaredRate for TraceRateSpec {
     }
 
     fn server(&self, _seed: Seed) -> Result<Server, TraceError> {
-        Ok(Server::Trace(self.trace.clone(), self.convention, self.repeat))
+        Ok(Server::of_trace(self.trace.clone(), self.convention, self.repeat))
     }
 }

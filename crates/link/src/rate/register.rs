@@ -3,9 +3,11 @@
 use trialwise_units::element::{Arguments, Declared, ElementError, Key, Takes};
 use trialwise_units::{Duration, Rate, Seed, Time, elements};
 
+use super::bucket::{Bucket, BucketSpec};
 use super::constant::ConstantRateSpec;
 use super::generated::{CellularSpec, OnOffSpec, PoissonSpec};
 use super::opportunities::{TraceRate, TraceRateSpec};
+use super::steps::{Steps, StepsSpec};
 use crate::element::Stage;
 use crate::error::SpecError;
 use crate::packet::Packet;
@@ -28,7 +30,7 @@ pub(crate) trait DeclaredRate: Declared {
     /// # Errors
     /// As those of [`Self::trace`].
     fn server(&self, seed: Seed) -> Result<Server, TraceError> {
-        Ok(Server::Trace(self.trace(None, seed)?, ByteConvention::Documented, Repeat::Forever))
+        Ok(Server::of_trace(self.trace(None, seed)?, ByteConvention::Documented, Repeat::Forever))
     }
 }
 
@@ -38,6 +40,8 @@ elements! {
     pub enum RateSpec of "rate", rate! {
         Constant(ConstantRateSpec),
         Trace(TraceRateSpec),
+        Steps(StepsSpec),
+        Bucket(BucketSpec),
         Poisson(PoissonSpec),
         OnOff(OnOffSpec),
         Cellular(CellularSpec),
@@ -68,16 +72,33 @@ impl RateSpec {
 pub(crate) enum Server {
     /// A rate, and what each packet takes beyond its size.
     Constant(ConstantRateSpec),
+    /// Rates, one after the other.
+    Steps(StepsSpec),
+    /// A token bucket.
+    Bucket(BucketSpec),
     /// The opportunities of a trace.
-    Trace(Trace, ByteConvention, Repeat),
+    Trace {
+        trace: Trace,
+        convention: ByteConvention,
+        repeat: Repeat,
+        /// After what time it starts again; none: after its last opportunity.
+        period: Option<Duration>,
+    },
 }
 
 impl Server {
+    /// The opportunities of a trace that starts again after its last one.
+    pub(super) const fn of_trace(trace: Trace, convention: ByteConvention, repeat: Repeat) -> Self {
+        Self::Trace { trace, convention, repeat, period: None }
+    }
+
     /// In the long run.
     pub(crate) fn mean_rate(&self) -> Rate {
         match self {
             Self::Constant(spec) => spec.mean(),
-            Self::Trace(trace, convention, _) => trace.mean_rate(*convention),
+            Self::Steps(spec) => spec.mean(),
+            Self::Bucket(spec) => spec.mean(),
+            Self::Trace { trace, convention, period, .. } => trace.mean_rate_over(*convention, *period),
         }
     }
 
@@ -85,8 +106,11 @@ impl Server {
     pub(crate) fn serve<P: Packet>(self, queue: Box<dyn Queue<P>>, start: Time) -> Box<dyn Stage<P>> {
         match self {
             Self::Constant(spec) => spec.serve(queue),
-            Self::Trace(trace, convention, repeat) => {
-                Box::new(TraceRate::new(Schedule::new(trace, repeat, start), convention, queue))
+            Self::Steps(spec) => Box::new(Steps::new(spec.series, queue, start)),
+            Self::Bucket(spec) => Box::new(Bucket::new(spec, queue, start)),
+            Self::Trace { trace, convention, repeat, period } => {
+                let schedule = Schedule::new(trace, repeat, start).with_period(period);
+                Box::new(TraceRate::new(schedule, convention, queue))
             }
         }
     }

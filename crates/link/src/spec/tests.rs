@@ -43,6 +43,10 @@ fn files(path: &str) -> Result<String, String> {
         "unsorted.trace" => Ok("5\n1\n".to_owned()),
         "packets.loss" => Ok("0\n1\n0\n".to_owned()),
         "rates.loss" => Ok("0 0%\n1000 50%\n".to_owned()),
+        "both.path" => Ok("# trialwise.path/1 {}\ntime_ms,direction,rate_bps,base_delay_us,loss,state\n\
+            0,uplink,12000000,10000,0,on\n0,downlink,,30000,,\n50,uplink,,,,hold\n60,uplink,,,,on\n\
+            70,uplink,,,,off\n100,uplink,,,,on\n"
+            .to_owned()),
         "delays" => Ok("0 10ms\n1000 20ms\n".to_owned()),
         _ => Err("there is no such file".to_owned()),
     }
@@ -377,6 +381,9 @@ fn every_example_is_read_and_no_key_takes_nonsense() {
         "FILE.trace" => Ok("1\n5\n".to_owned()),
         "FILE.delays" => Ok("0 10ms\n".to_owned()),
         "FILE.losses" => Ok("0 1%\n".to_owned()),
+        "FILE.rates" => Ok("0 12Mbit/s\n".to_owned()),
+        "FILE.spans" => Ok("1500 50ms\n".to_owned()),
+        "FILE.path" => files("both.path"),
         _ => Ok("0001\n".to_owned()),
     };
     for kind in LinkSpec::kinds() {
@@ -447,7 +454,9 @@ fn every_kind_of_element_can_be_written_and_built() {
         let link = spec.build::<Full>(Time::ZERO, Seed::new(1), Some(Duration::from_milliseconds(56)));
         assert!(link.is_ok());
     }
-    let OutageSpec::Phases(PhasesSpec { phases, .. }) = "fixed:on=1s,off=2s".parse().unwrap();
+    let Ok(OutageSpec::Phases(PhasesSpec { phases, .. })) = "fixed:on=1s,off=2s".parse() else {
+        panic!("no phases")
+    };
     assert_eq!(phases, Phases::Fixed);
 }
 
@@ -458,4 +467,76 @@ proptest! {
         let _ = (text.parse::<DelaySpec>(), text.parse::<OutageSpec>(), text.parse::<PolicerSpec>());
         let _ = text.parse::<BatchSpec>();
     }
+}
+
+fn course(pairs: &[(&str, &str)]) -> Result<LinkSpec, String> {
+    LinkSpec::from_pairs(pairs.iter().copied(), &files).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_course_stands_for_the_keys_of_its_parts() {
+    let up =
+        course(&[("course", "recording:both.path,way=uplink"), ("queue", "droptail:packets=5")]).unwrap();
+    assert_eq!(up.names(), ["rate", "outage", "handover", "loss", "delay"]);
+    assert_eq!(up.capacity(), Some(Rate::from_megabits_per_second(12)));
+    assert_eq!(up.base_delay(), Duration::from_milliseconds(10));
+    let down = course(&[("course", "recording:both.path,way=downlink"), ("rate", "1Mbit/s"), ("loss", "1%")]);
+    let down = down.unwrap();
+    assert_eq!(down.names(), ["rate", "loss", "delay"]);
+    assert_eq!(down.base_delay(), Duration::from_milliseconds(30));
+    let refused = course(&[("course", "recording:both.path,way=uplink"), ("delay", "1ms")]).unwrap_err();
+    assert_eq!(refused, "a link whose course says it already: `delay` is given twice; keep one");
+    let queue = course(&[("course", "recording:both.path,way=downlink"), ("queue", "infinite")]);
+    assert!(queue.unwrap_err().contains("needs a rate that it waits for"));
+    assert!(course(&[("course", "recording:both.path")]).unwrap_err().contains("needs a way"));
+    assert!(course(&[("course", "recording:nowhere,way=uplink")]).unwrap_err().contains("no such file"));
+}
+
+/// Full packets, one in each millisecond, through a link: when each leaves, and which element dropped others.
+fn crossed(spec: &LinkSpec, count: u64) -> (Vec<u64>, Vec<usize>) {
+    let mut link = spec.build(Time::ZERO, Seed::new(3), None).unwrap();
+    let (mut times, mut drops) = (Vec::new(), Vec::new());
+    let mut exits = Vec::new();
+    for time in 0..count {
+        link.push(Time::from_milliseconds(time), Full);
+        exits.extend(std::iter::from_fn(|| link.pop(Time::from_milliseconds(time))));
+    }
+    exits.extend(std::iter::from_fn(|| link.pop(Time::from_milliseconds(count + 100_000))));
+    for exit in exits {
+        match exit.fate {
+            Fate::Delivered => times.push(exit.time.milliseconds()),
+            Fate::Dropped { element, .. } => drops.push(element),
+        }
+    }
+    (times, drops)
+}
+
+#[test]
+fn a_recorded_course_paces_holds_loses_and_delays() {
+    let up = course(&[("course", "recording:both.path,way=uplink")]).unwrap();
+    let (times, drops) = crossed(&up, 100);
+    // One leaves the rate after each millisecond from 1 on: those of 50 to 59 wait until 60, those of 70 to 99 are lost.
+    assert_eq!(drops, [1; 30]);
+    let expected: Vec<u64> = (1..=100)
+        .filter(|time| !(70..100).contains(time))
+        .map(|time| if (50..60).contains(&time) { 70 } else { time + 10 })
+        .collect();
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn all_parts_of_a_drawn_course_are_of_one_draw() {
+    let text = "leo:rate=100Mbit/s..100Mbit/s,delay=20ms..60ms,drift=no,period=1s,phase=1s,outage=50%";
+    let link = course(&[("course", text)]).unwrap();
+    assert_eq!(link.names(), ["rate", "outage", "handover", "delay"]);
+    let (times, drops) = crossed(&link, 20_000);
+    assert_eq!(times.len() + drops.len(), 20_000);
+    assert!(times.is_sorted(), "none overtakes");
+    // In each of 19 changes either 10 to 100 are lost, or none.
+    assert!(
+        (50..1_900).contains(&drops.len()) && drops.iter().all(|element| *element == 1),
+        "{}",
+        drops.len()
+    );
+    assert_eq!(crossed(&link, 20_000), (times, drops));
 }

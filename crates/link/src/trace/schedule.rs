@@ -26,6 +26,7 @@ impl Repeat {
 pub struct Schedule {
     trace: Trace,
     repeat: Repeat,
+    period: Duration,
     /// Where the present round starts.
     base: Time,
     index: usize,
@@ -34,7 +35,15 @@ pub struct Schedule {
 impl Schedule {
     /// The opportunities of `trace`, whose millisecond 0 is at `start`.
     pub fn new(trace: Trace, repeat: Repeat, start: Time) -> Self {
-        Self { trace, repeat, base: start, index: 0 }
+        let period = trace.period();
+        Self { trace, repeat, period, base: start, index: 0 }
+    }
+
+    /// The same, starting again after `period`, which is not before the last opportunity.
+    #[must_use]
+    pub(crate) fn with_period(self, period: Option<Duration>) -> Self {
+        let period = period.unwrap_or(self.period).max(self.period);
+        Self { period, ..self }
     }
 
     /// The next opportunity.
@@ -48,7 +57,7 @@ impl Schedule {
         if self.peek().is_none_or(|time| time > now) {
             return;
         }
-        let period = self.trace.period();
+        let period = self.period;
         if self.repeat == Repeat::Forever {
             // At now = base + k periods, the last opportunity of round k has passed: round k + 1 goes on.
             self.base += period * ((now - self.base).picoseconds() / period.picoseconds());
@@ -60,7 +69,7 @@ impl Schedule {
 
     fn wrap(&mut self) {
         if self.index == self.trace.milliseconds().len() && self.repeat == Repeat::Forever {
-            self.base += self.trace.period();
+            self.base += self.period;
             self.index = 0;
         }
     }
@@ -93,6 +102,17 @@ mod tests {
         assert_eq!(milliseconds(forever, 6), [5, 6, 6, 7, 7, 8]);
         let once = Schedule::new(trace, Repeat::Once, Time::ZERO);
         assert_eq!(milliseconds(once, 6), [0, 1]);
+    }
+
+    #[test]
+    fn a_longer_period_ends_in_silence() {
+        let trace = Trace::new(vec![0, 2]).unwrap();
+        let period = Some(Duration::from_milliseconds(10));
+        let schedule = Schedule::new(trace, Repeat::Forever, Time::ZERO).with_period(period);
+        assert_eq!(milliseconds(schedule.clone(), 5), [0, 2, 10, 12, 20]);
+        let mut skipping = schedule;
+        skipping.skip_through(Time::from_milliseconds(25));
+        assert_eq!(milliseconds(skipping, 2), [30, 32]);
     }
 
     proptest! {

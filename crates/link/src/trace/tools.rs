@@ -1,14 +1,20 @@
 //! What one does with traces: mean rate, scaling, cutting, making one from departures.
 
-use trialwise_units::{Bytes, Rate, Time};
+use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::trace::{ByteConvention, Trace, TraceError};
 
 impl Trace {
     /// The mean rate of the repeated trace, rounded down: opportunities in a period times their bytes.
     pub fn mean_rate(&self, convention: ByteConvention) -> Rate {
+        self.mean_rate_over(convention, None)
+    }
+
+    /// The same of a trace that starts again after `period`, or none: after its last opportunity.
+    pub(crate) fn mean_rate_over(&self, convention: ByteConvention, period: Option<Duration>) -> Rate {
         let bits = self.milliseconds().len() as u128 * 8 * u128::from(convention.opportunity().get());
-        Rate::from_bits_per_second((bits * 1_000 / u128::from(self.last())) as u64)
+        let milliseconds = period.map_or(self.last(), Duration::milliseconds).max(1);
+        Rate::from_bits_per_second((bits * 1_000 / u128::from(milliseconds)) as u64)
     }
 
     /// The same trace with `factor` times as many opportunities, spread as they were, in the same period.

@@ -58,7 +58,9 @@ pub(crate) fn links(bytes: &[u8]) {
 
 /// Made traces of many short phases take long to make.
 fn has_long_phases(lines: &str) -> bool {
-    ["on-off", "cellular", "length", "outage", "trace", "batches"].iter().any(|word| lines.contains(word))
+    ["on-off", "cellular", "length", "outage", "trace", "batches", "leo"]
+        .iter()
+        .any(|word| lines.contains(word))
 }
 
 #[derive(Clone, Debug)]
