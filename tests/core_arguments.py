@@ -107,6 +107,8 @@ RATES = (
     "on-off:rate={3Mbit/s},on={1s},off={1s},length={9s}",
     "cellular:rate={3Mbit/s},dwell={100ms},levels={8},length={2s}",
     "on-off:rate={3Mbit/s},on={1s},off={1s},phases=fixed",
+    "bucket:rate={3Mbit/s},burst={15kB},peak={12Mbit/s}",
+    "series:x",
 )
 LIMITS = ("packets={50}", "bytes={15kB}", "bdp={1}")
 QUEUES = (
@@ -138,7 +140,14 @@ LINK_VALUES = {
         "trace:x",
         "series:x",
     ),
-    "outage": ("on={5s},off={200ms}", "series:x"),
+    "outage": ("fixed:on={5s},off={200ms}", "series:x"),
+    "course": (
+        "leo:rate={5Mbit/s}..{12Mbit/s},delay={5ms}..{200ms},period={5s},length={5s}",
+        "recording:x,way=uplink",
+    ),
+    "handover": ("every:{5s},hold={2ms},flush={5Mbit/s},lose={1%},step={1ms},packets={8}", "series:x"),
+    "ecn": ("bleach", "drop-ect1"),
+    "corrupt": ("{1%}",),
     "policer": ("{5Mbit/s},burst={30kB}",),
     "batches": ("packets={8},wait={2ms}", "every={2ms}", "packets={8},wait={2ms},every={1ms}"),
 }

@@ -24,6 +24,7 @@ __all__ = [
     "_panic",
     "check_link",
     "check_load",
+    "check_recording",
     "check_simulation",
     "controller_parameters",
     "controllers",
@@ -245,6 +246,7 @@ def check_link(
     round_trip: float | None = None,
 ) -> LinkDescription: ...
 def check_load(load: str, content: str | None = None) -> tuple[int, int] | None: ...
+def check_recording(text: str) -> None: ...
 
 @final
 class PacketColumns:

@@ -166,6 +166,9 @@ link_pairs = st.fixed_dictionaries(
         "outage": st.just("exponential:on=5s,off=1s"),
         "policer": st.just("12Mbit/s,burst=15kB"),
         "batches": st.just("every=20ms"),
+        "handover": st.just("every:60s,hold=50ms"),
+        "ecn": st.sampled_from(["bleach", "drop-ect1"]),
+        "corrupt": st.just("0.01%"),
     },
 )
 KEYS = tuple(LinkTable.__slots__)

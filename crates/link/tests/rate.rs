@@ -197,3 +197,17 @@ fn a_link_may_be_handed_to_another_thread() {
     }
     assert!(is_send(&Link::<common::Numbered>::new()));
 }
+
+#[test]
+fn a_packet_of_9000_bytes_takes_six_opportunities() {
+    let trace = "1\n".parse().unwrap();
+    let schedule = Schedule::new(trace, Repeat::Forever, Time::ZERO);
+    let queue = DropTail::new(Limit::NONE);
+    let mut link = Link::new().stage("rate", TraceRate::new(schedule, ByteConvention::Documented, queue));
+    for number in 0..3 {
+        link.push(Time::ZERO, packet(number, 9000));
+    }
+    let times: Vec<u64> =
+        drain(&mut link, Time::from_milliseconds(100)).iter().map(|exit| exit.time.milliseconds()).collect();
+    assert_eq!(times, [6, 12, 18]);
+}

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,14 +21,14 @@ from trialwise.cli.text import say_document, show_document
 from trialwise.errors import PlanError, not_written
 from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
-from trialwise.experiment.trials import Groups
+from trialwise.experiment.trials import Groups, LinkTable, PathSettings, with_ways
 from trialwise.trials.path_documents import path_document, paths_document
 
 if TYPE_CHECKING:
     from trialwise.measurement.opportunities import Trace
     from trialwise.trials.held_files import HeldFiles
 
-_LINK_KEYS = ("rate", "queue", "delay", "loss", "outage", "policer", "batches")
+_LINK_KEYS = tuple(LinkTable.__slots__)
 
 
 def separated(words: Sequence[str]) -> list[str]:
@@ -66,6 +66,10 @@ def path(
     outage: str | None = None,
     policer: str | None = None,
     batches: str | None = None,
+    course: str | None = None,
+    handover: str | None = None,
+    ecn: str | None = None,
+    corrupt: str | None = None,
     uplink: tuple[str, ...] = (),
     downlink: tuple[str, ...] = (),
     mtu: int = 1500,
@@ -119,6 +123,14 @@ def path(
         A token bucket: 12Mbit/s,burst=15kB.
     batches
         Packets released together: every=20ms.
+    course
+        Rate, delay and more over time: recording:FILE, or leo:rate=50Mbit/s..250Mbit/s.
+    handover
+        Times at which packets are held: every:60s,hold=50ms.
+    ecn
+        What happens to the ECN field: bleach, or drop-ect1.
+    corrupt
+        Random corruption: 0.01%.
     uplink
         One key=value of the direction from the command outwards; may be repeated.
     downlink
@@ -140,13 +152,10 @@ def path(
     """
     if list:
         return _list(json=json)
-    both = {
-        key: value
-        for key, value in zip(_LINK_KEYS, (rate, queue, delay, loss, outage, policer, batches), strict=True)
-        if value
-    }
+    values = (rate, queue, delay, loss, outage, policer, batches, course, handover, ecn, corrupt)
+    both = {key: value for key, value in zip(_LINK_KEYS, values, strict=True) if value}
     ways = (both | _pairs("uplink", uplink), both | _pairs("downlink", downlink))
-    plan = _plan(named, ways, command)
+    plan = _with_ways(_plan(named, ways, command))
     if log is not None:
         check_out(log, force=force)
     if not quiet:
@@ -201,6 +210,11 @@ def _plan(
         notes=shells.notes,
         once=shells.once,
     )
+
+
+def _with_ways(plan: _Plan) -> _Plan:
+    path = with_ways(PathSettings(plan.uplink, plan.downlink))
+    return replace(plan, uplink=path.uplink, downlink=path.downlink)
 
 
 def _shell() -> tuple[str, ...]:

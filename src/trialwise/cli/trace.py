@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from cyclopts import App, Parameter
 
 from trialwise import _core
@@ -13,20 +14,23 @@ from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
-from trialwise.errors import TrialwiseError
+from trialwise.cli.trace_import import import_
+from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.numbers import as_given
 from trialwise.report.numbers import write
 
 if TYPE_CHECKING:
     from trialwise.exchange.captures import Capture
     from trialwise.measurement.opportunities import Trace
+    from trialwise.measurement.recordings import Recording
 
 app = App(
     name="trace",
-    help="""Make, inspect, plot, scale and cut link traces, also from a capture or a log.
+    help="""Make, inspect, plot, scale and cut link traces and recordings of paths, also from a capture or a log.
 
 A trace says when a link may send one full packet: a millisecond in each line, in order, starting again after the last
-(mahimahi's format): 1000 lines in a second are 12 Mbit/s.
+(mahimahi's format): 1000 lines in a second are 12 Mbit/s. A recording says how rate, base delay and loss of a path change
+over time, both ways (docs/reference/path-recording.md); `import` makes one.
 
 For example:
 
@@ -49,7 +53,11 @@ Out = Annotated[
 Force = Annotated[bool, Parameter(help="Overwrite a file that is there.", negative="")]
 Bin = Annotated[str, Parameter(help="Width of the bins in which rates are counted.")]
 _NAMED = 5
+_PAIR = 2
 AsJson = Annotated[bool, Parameter(negative="")]
+
+
+app.command(import_, name="import")
 
 
 @app.command
@@ -118,7 +126,7 @@ def _made(rate: str, length: str | None, seed: int) -> Trace:
 def show(
     trace: TraceFile, /, *, bin_width: Annotated[Bin, Parameter("--bin")] = "500ms", json: AsJson = False
 ) -> int:
-    """Describe a trace: its mean rate, how it varies, its longest gap, and what to know before using it.
+    """Describe a trace or a recording: its mean rate, how it varies, its longest gap, and what to know before using it.
 
     For example:
 
@@ -132,11 +140,14 @@ def show(
     Parameters
     ----------
     json
-        Print it as JSON (format trialwise.trace/1, docs/reference/path-json.md).
+        Print it as JSON (format trialwise.trace/1 or trialwise.recording/1, docs/reference/path-json.md).
     """
     from trialwise.measurement.opportunities import summary
 
-    found = summary(_read(trace), _bin(bin_width))
+    read = _read_either(trace)
+    if not isinstance(read, np.ndarray):
+        return _show_recording(str(trace), read, _bin(bin_width), json=json)
+    found = summary(read, _bin(bin_width))
     if json:
         from trialwise.exchange.path_json import trace_document
 
@@ -145,6 +156,21 @@ def show(
         from trialwise.report.documents.trace import document
 
         say_document(document(str(trace), found))
+    return 0
+
+
+def _show_recording(name: str, recording: Recording, width: int, *, json: bool) -> int:
+    from trialwise.measurement.recordings import summary
+
+    found = summary(recording, width)
+    if json:
+        from trialwise.exchange.path_json import recording_document
+
+        print_json(recording_document(name, found))
+    else:
+        from trialwise.report.documents.recording import document
+
+        say_document(document(name, found))
     return 0
 
 
@@ -157,7 +183,7 @@ def plot(
     bin_width: Annotated[Bin, Parameter("--bin")] = "500ms",
     force: Force = False,
 ) -> int:
-    """Draw the rate of a trace over one period.
+    """Draw the rate of a trace over one period, or rate, base delay and loss of a recording.
 
     For example:
 
@@ -181,7 +207,13 @@ def plot(
     from trialwise.measurement.opportunities import fitting_bin, rates
     from trialwise.report.figures.trace import write_trace
 
-    read = _read(trace)
+    read = _read_either(trace)
+    if not isinstance(read, np.ndarray):
+        from trialwise.report.figures.recording import write_recording_plot
+
+        drawn = read
+        write_plot(out, str, lambda path: write_recording_plot(path, drawn, _bin(bin_width), trace.name))
+        return 0
     width = fitting_bin(read, _bin(bin_width))
     ends, values = rates(read, width)
     mean = _core.trace_mean_rate(read, mahimahi=False) / 1e6
@@ -196,16 +228,20 @@ def scale(
     /,
     *,
     to: str | None = None,
+    delay: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     out: Out = STANDARD,
     force: Force = False,
 ) -> int:
-    """Make a trace faster or slower: more or fewer opportunities, spread as they were, in the same period.
+    """Make a trace or a recording faster or slower, and a recording longer or shorter in delay.
+
+    A trace has more or fewer opportunities, spread as they were, in the same period.
 
     For example:
 
     ```text
     trialwise trace scale cell.trace 0.5 --out half.trace
     trialwise trace scale cell.trace --to 10Mbit/s --out ten.trace
+    trialwise trace scale leo.path 2 --delay +10ms --out farther.path
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no trace.
@@ -216,13 +252,21 @@ def scale(
         How many times as fast.
     to
         Instead of it, the mean rate that it shall have.
+    delay
+        Of a recording: what is added to its base delays each way, such as +10ms or -5ms; they stay at 0 or more.
     """
     check_out(out, force=force)
+    read = _read_either(trace)
+    if not isinstance(read, np.ndarray):
+        return _scale_recording(trace, read, factor, to, delay, out)
+    if delay is not None:
+        raise TrialwiseError(
+            "--delay: a trace has no delay", hint="scale a recording, or set the delay of the path"
+        )
     if (factor is None) == (to is None):
         raise TrialwiseError(
             "expected either a factor or --to RATE", hint=f"trialwise trace scale {trace} 0.5"
         )
-    read = _read(trace)
     if to is not None:
         factor = _rate(to) / _core.trace_mean_rate(read, mahimahi=False)
     if factor is None or not 0 < factor < float("inf"):
@@ -231,6 +275,34 @@ def scale(
         return _write(_core.scale_trace(read, factor), out)
     except ValueError as error:
         raise TrialwiseError(f"scaled by {as_given(factor)}, {error}", hint="scale it less") from error
+
+
+def _scale_recording(
+    name: Path, recording: Recording, factor: float | None, to: str | None, delay: str | None, out: Path
+) -> int:
+    from trialwise.cli.trace_import import write_out
+    from trialwise.measurement.recordings import scaled
+
+    if to is not None or (factor is None and delay is None):
+        hint = f"trialwise trace scale {name} 0.5 --delay +10ms"
+        raise TrialwiseError("a recording takes a factor, --delay, or both", hint=hint)
+    factor = 1.0 if factor is None else factor
+    if not 0 < factor < float("inf"):
+        raise TrialwiseError(f"the factor {factor} is not a number above 0")
+    more = 0.0
+    if delay is not None:
+        sign = -1 if delay.startswith("-") else 1
+        more = sign * _microseconds(delay.lstrip("+-"), "--delay")
+    return write_out(scaled(recording, factor, more), out)
+
+
+def _microseconds(text: str, option: str) -> float:
+    from trialwise.experiment.quantity import seconds
+
+    try:
+        return seconds(text) * 1e6
+    except ValueError as error:
+        raise TrialwiseError(f"{option} {text}: {error}") from error
 
 
 def _rate(text: str) -> int:
@@ -251,7 +323,7 @@ def cut(
     out: Out = STANDARD,
     force: Force = False,
 ) -> int:
-    """Cut a part out of a trace; its time counts from the cut, and it repeats after its last opportunity.
+    """Cut a part out of a trace or a recording; its time counts from the cut, and a trace repeats after its last opportunity.
 
     For example:
 
@@ -270,13 +342,98 @@ def cut(
         Opportunities after this time are left out; default: none.
     """
     check_out(out, force=force)
-    read = _read(trace)
+    read = _read_either(trace)
+    if not isinstance(read, np.ndarray):
+        return _cut_recording(trace, read, start, end, out)
     first, last = _milliseconds(start, "--from"), int(read[-1]) if end is None else _milliseconds(end, "--to")
     try:
         return _write(_core.cut_trace(read, first, last), out)
     except ValueError as error:
         hint = f"the trace goes from {read[0]} ms to {read[-1]} ms"
         raise TrialwiseError(f"{trace}: no opportunity from {first} ms to {last} ms", hint=hint) from error
+
+
+def _cut_recording(name: Path, recording: Recording, start: str, end: str | None, out: Path) -> int:
+    from trialwise.cli.trace_import import write_out
+    from trialwise.measurement.recordings import cut
+
+    first = _milliseconds(start, "--from")
+    last = recording.length if end is None else _milliseconds(end, "--to")
+    try:
+        return write_out(cut(recording, first, last), out)
+    except ValueError as error:
+        raise TrialwiseError(
+            f"{name}: nothing from {first} ms to {as_given(last)} ms", hint=str(error)
+        ) from error
+
+
+@app.command
+def join(*recordings: Path, out: Out = STANDARD, force: Force = False) -> int:
+    """Put recordings of a path one after the other.
+
+    For example:
+
+    ```text
+    trialwise trace join morning.path evening.path --out day.path
+    ```
+
+    Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no recording, or
+    says other things than the first.
+
+    Parameters
+    ----------
+    recordings
+        Two or more, which say the same things of each direction.
+    """
+    check_out(out, force=force)
+    from trialwise.cli.trace_import import write_out
+    from trialwise.exchange.recording_files import read_recording
+    from trialwise.measurement.recordings import joined
+
+    if len(recordings) < _PAIR:
+        raise TrialwiseError(
+            "expected two recordings or more", hint="trialwise trace join ONE TWO --out BOTH"
+        )
+    try:
+        return write_out(joined([read_recording(path) for path in recordings]), out)
+    except ValueError as error:
+        raise AnalysisError(f"the recordings cannot be joined: {error}") from error
+
+
+@app.command
+def compare(one: Path, other: Path, /, *, json: AsJson = False) -> int:
+    """Compare two recordings of a path: rates in bins of 100 ms, minimum delays, runs of loss.
+
+    For example:
+
+    ```text
+    trialwise trace compare monday.path tuesday.path
+    ```
+
+    Exit codes: 0; 2 wrong options; 7 a file that is no recording.
+
+    Parameters
+    ----------
+    one, other
+        The recordings.
+    json
+        Print it as JSON (format trialwise.recording-comparison/1, docs/reference/path-json.md).
+    """
+    from trialwise.exchange.recording_files import read_recording
+    from trialwise.measurement.recordings import compared
+
+    found = compared(read_recording(one), read_recording(other))
+    if not found:
+        raise AnalysisError(f"{one} and {other}: no direction is in both")
+    if json:
+        from trialwise.exchange.path_json import recording_comparison_document
+
+        print_json(recording_comparison_document(str(one), str(other), found))
+    else:
+        from trialwise.report.documents.recording import comparison_document
+
+        say_document(comparison_document((str(one), str(other)), found))
+    return 0
 
 
 @app.command(name="from-capture")
@@ -391,10 +548,13 @@ def from_log(
     return _write(trace_from_departures(times, left.size.astype("int64"), str(log)), out)
 
 
-def _read(path: Path) -> Trace:
-    from trialwise.exchange import trace_files
+def _read_either(path: Path) -> Trace | Recording:
+    """Read a trace, or a recording, by how the file begins."""
+    from trialwise.exchange.recording_files import is_recording, parse_recording
+    from trialwise.exchange.trace_files import parse_trace, text_of
 
-    return trace_files.parse_trace(*read_text(path)) if path == STANDARD else trace_files.read_trace(path)
+    text, name = read_text(path) if path == STANDARD else (text_of(path), str(path))
+    return parse_recording(text, name) if is_recording(text) else parse_trace(text, name)
 
 
 def _write(trace: Trace, out: Path) -> int:

@@ -30,7 +30,7 @@ def read_trace(path: Path) -> Trace:
     AnalysisError
         The file cannot be read or is not a trace; the message names the wrong line and what to write.
     """
-    return parse_trace(_text(path), str(path))
+    return parse_trace(text_of(path), str(path))
 
 
 def parse_trace(text: str, name: str) -> Trace:
@@ -52,7 +52,8 @@ def _refusal(name: str, error: ValueError) -> AnalysisError:
     return AnalysisError(f"{name}: {problem}", hint=hint or None)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file of at most `LARGEST` bytes; raise AnalysisError if it cannot be read or is none."""
     content = read_foreign(path, LARGEST, pipe=True)
     try:
         return content.decode("utf-8")

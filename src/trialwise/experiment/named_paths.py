@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 
+from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.file.sections import adapter
 from trialwise.experiment.path_files import PREFIX, read_path_file
@@ -28,6 +29,8 @@ def path_named(
 ) -> PathSettings:
     """Return the path called `name`, looked up among `own` first; `file:NAME.path` is a file, relative to `folder`.
 
+    A course, such as `recording:FILE`, is a path of that alone.
+
     Raises
     ------
     PlanError
@@ -36,12 +39,20 @@ def path_named(
     if name.startswith(PREFIX):
         return read_path_file(name, folder)
     known = {**shipped_paths(), **(own or {})}
+    if name not in known and name.partition(":")[0] in _courses():
+        way = ((("course", name),),)
+        return PathSettings(way, way)
     if name not in known:
         meant = nearest(name, list(known))
         did = f"; did you mean {meant}?" if meant else ""
         hint = f"describe it under [paths.{name}], or choose one of: {', '.join(known)}"
         raise PlanError(f"no path is called {name!r}{did}", hint=hint)
     return known[name]
+
+
+@cache
+def _courses() -> frozenset[str]:
+    return frozenset(name for name, *_ in _core.elements()["course"])
 
 
 def _shipped(table: dict[str, object]) -> PathSettings:

@@ -15,7 +15,7 @@ from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantity import seconds
 
 _MAX_FLOWS = 1000
-_FROM_FILES = ("trace:", "series:", "pattern:")
+_FROM_FILES = ("trace:", "series:", "pattern:", "recording:")
 """Links with files are checked when they run, so that an experiment can be read where its files are missing."""
 
 

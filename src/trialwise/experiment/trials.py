@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from trialwise.experiment.file.sections import (
@@ -274,6 +274,17 @@ class LinkTable(Section):
     outage: Text | None = key(None, "Times at which everything is lost.", "exponential:on=5s,off=1s")
     policer: Text | None = key(None, "A token bucket that drops what exceeds it.", "10Mbit/s,burst=30kB")
     batches: Text | None = key(None, "Packets released together.", "every=20ms")
+    course: Text | None = key(
+        None,
+        "Rate, delay, loss and interruptions over time together, recorded or drawn; stands for the keys that it says.",
+        "recording:FILE.path",
+        "leo:rate=50Mbit/s..250Mbit/s",
+    )
+    handover: Text | None = key(
+        None, "Times at which packets are held, and let go afterwards.", "every:60s,hold=50ms"
+    )
+    ecn: Text | None = key(None, "What happens to the ECN field on the way.", "bleach")
+    corrupt: Text | None = key(None, "Random corruption, which receivers drop.", "0.01%")
 
     @property
     def pairs(self) -> dict[str, str]:
@@ -338,6 +349,23 @@ def path_table(settings: PathSettings) -> dict[str, Any]:
 
 
 Path = Annotated[PathSettings, Written(PathTable, lambda table: table.settings, path_table)]
+
+
+def with_ways(settings: PathSettings) -> PathSettings:
+    """Return the path with the direction to take of each recording, unless it says one: each way its own."""
+    return replace(
+        settings,
+        **{
+            way: tuple(tuple((key, _of_way(key, text, way)) for key, text in group) for group in groups)
+            for way, groups in (("uplink", settings.uplink), ("downlink", settings.downlink))
+        },
+    )
+
+
+def _of_way(key: str, text: str, way: str) -> str:
+    says_way = any(word.strip().startswith("way=") for word in text.split(",")[1:])
+    recorded = key == "course" and text.partition(":")[0].strip() == "recording"
+    return f"{text},way={way}" if recorded and not says_way else text
 
 
 def way_text(way: Groups) -> str:
@@ -411,11 +439,12 @@ class PathTrial(Trial):
         Written(Annotated[Any, ByShape(value=Text, table=PathTable)], _path_of, _written_path),
     ] = key(
         ...,
-        "The emulated path, or the name of one: [paths.NAME] in this file, pantheon:NAME, or file:NAME.path for one that was "
-        "calibrated to a real path.",
+        "The emulated path, or the name of one: [paths.NAME] in this file, pantheon:NAME, file:NAME.path for one that was "
+        "calibrated to a real path, or a course such as recording:FILE.",
         {"rate": "12Mbit/s", "delay": "28ms"},
         "pantheon:nepal-aws-india",
         "file:nepal.path",
+        "recording:train.csv",
         missing='describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }',
         stand_in="missing",
         filled=True,

@@ -33,10 +33,12 @@ EVENTS = (
     "dropped:policed",
     "dropped:overflow",
     "dropped:managed",
+    "dropped:corrupt",
+    "dropped:filtered",
     "dropped",
 )
 """What becomes of a packet; an event's number is its index here. The last is for logs that give no cause."""
-DELIVERED, HELD, DROPPED = 0, 1, 7
+DELIVERED, HELD, DROPPED = 0, 1, 9
 COLUMNS = ("time", "direction", "flow", "size", "event", "delay")
 _CHUNK = 4_000_000
 _FREE_ROWS, _ROWS_PER_BYTE = 4_000_000, 10

@@ -18,7 +18,9 @@ from trialwise.foreign_files import MEBIBYTE, read_foreign
 
 LARGEST = 640 * MEBIBYTE
 """Maximum bytes: enough for the 50 million lines that a trace may have."""
-_KINDS = ("trace", "series")
+_BARE = {("loss", "series"), ("outage", "series"), ("rate", "series")}
+"""Elements whose file has no arguments behind it, so that its name may have commas."""
+_KINDS = ("trace", "series", "recording")
 
 
 def files_named(groups: Groups) -> Iterator[str]:
@@ -32,7 +34,7 @@ def _split(key: str, text: str) -> tuple[str, str, str] | None:
     kind, colon, rest = text.partition(":")
     if kind.strip() not in _KINDS or not colon:
         return None
-    if (key, kind.strip()) == ("loss", "series"):  # which has no arguments
+    if (key, kind.strip()) in _BARE:
         return kind + colon, rest.strip(), ""
     name, comma, arguments = rest.partition(",")
     return kind + colon, name.strip(), comma + arguments

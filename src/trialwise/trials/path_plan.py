@@ -18,7 +18,7 @@ from trialwise.experiment.placeholders import fill
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import assumed, sources_of
-from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial
+from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial, with_ways
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme
@@ -120,12 +120,13 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
     settings = trial.path
     if not isinstance(settings, PathSettings):
         settings = path_named(fill(settings, values), dict(trial.named_paths), experiment.folder)
-    return dataclasses.replace(
+    filled = dataclasses.replace(
         settings,
         uplink=_filled(settings.uplink, values),
         downlink=_filled(settings.downlink, values),
         folder=str(experiment.folder / settings.folder),
     )
+    return with_ways(filled)
 
 
 def check_certificate(experiment: Experiment, settings: PathSettings) -> None:

@@ -14,7 +14,15 @@ from trialwise.trials.held_files import HeldFiles
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "path.md").read_text()
 LINKS = [line for block in re.findall(r"```link\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
-FILES = {"FILE.trace": "1\n5\n", "FILE.delays": "0 10ms\n", "FILE.losses": "0 1%\n", "FILE.pattern": "0001\n"}
+FILES = {
+    "FILE.trace": "1\n5\n",
+    "FILE.delays": "0 10ms\n",
+    "FILE.losses": "0 1%\n",
+    "FILE.pattern": "0001\n",
+    "FILE.rates": "0 12Mbit/s\n",
+    "FILE.spans": "1500 50ms\n",
+    "FILE.path": "# trialwise.path/1 {}\ntime_ms,direction,rate_bps\n0,uplink,12000000\n0,downlink,6000000\n",
+}
 
 
 ELEMENTS = {kind: forms for kind, forms in _core.elements().items() if kind in LinkTable.__slots__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -12,79 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulated_trials import execute, experiment, packets_of, text_of
 from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.writing import write_experiment
-from trialwise.measurement.packets import Packets, read_packets
 from trialwise.schemes.library import SHIPPED
-from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.simulated_path import SimulatedPathKind
 
 NEWRENO = Path(__file__).parents[3] / "docs" / "how-to" / "newreno.py"
 LINK = (("rate", "12Mbit/s"), ("queue", "droptail:packets=50"), ("delay", "28ms"), ("loss", "0.1%"))
-FILE = """
-[experiment]
-name = "simulated"
-
-[trial]
-kind = "path"
-engine = "simulated"
-{trial}
-runtime = "5s"
-path = {{ rate = "12Mbit/s", delay = "28ms", queue = "droptail:packets=50" }}
-
-[metrics.throughput]
-better = "higher"
-measure = "mean"
-{metrics}
-"""
-
-
-def experiment(folder: Path, trial: str, metrics: str = ""):
-    return parse_experiment(FILE.format(trial=trial, metrics=metrics), folder / "experiment.toml")
-
-
-def packets_of(folder: Path, outcome: TrialOutcome) -> Packets:
-    assert outcome.record is not None
-    what, packed = outcome.record
-    assert what == "packets"
-    assert isinstance(packed, bytes)
-    file = folder / "packets.parquet"
-    file.write_bytes(packed)
-    return read_packets(file)
-
-
-def execute(
-    folder: Path, trial: str, metrics: str = "", seed: int = 7, *, cancel: bool = False
-) -> TrialOutcome:
-    found = experiment(folder, trial, metrics)
-    kind = kind_of(found)
-    assert isinstance(kind, SimulatedPathKind)
-    kind.check(found, [{}])
-    reader, writer = os.pipe()
-    try:
-        if cancel:
-            os.write(writer, b"x")
-        return kind.execute(
-            TrialRequest(
-                experiment=found,
-                factors={},
-                number=1,
-                attempt=1,
-                series=1,
-                round=1,
-                position=1,
-                seed=seed,
-                scratch=folder / "scratch",
-                marker="m",
-                cancel=reader,
-            )
-        )
-    finally:
-        os.close(reader)
-        os.close(writer)
 
 
 def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
@@ -259,9 +196,7 @@ def test_a_scheme_whose_controller_the_core_does_not_know_is_refused_before_anyt
 
 def test_a_class_needs_the_simulator(tmp_path: Path) -> None:
     (tmp_path / "newreno.py").write_text(NEWRENO.read_text())
-    text = FILE.format(trial='scheme = "python:newreno:NewReno"', metrics="").replace(
-        'engine = "simulated"', ""
-    )
+    text = text_of('scheme = "python:newreno:NewReno"').replace('engine = "simulated"', "")
     found = parse_experiment(text, tmp_path / "experiment.toml")
     with pytest.raises(PlanError, match="packets are simulated only"):
         kind_of(found).check(found, [{}])
@@ -295,9 +230,7 @@ def test_the_engine_is_written_as_it_was_read(tmp_path: Path) -> None:
 def test_engines_of_other_kinds_are_refused(tmp_path: Path, engine: str) -> None:
     with pytest.raises(PlanError, match='must be "emulated" or "simulated"'):
         parse_experiment(
-            FILE.format(trial='scheme = "udp-cubic"', metrics="").replace(
-                'engine = "simulated"', f'engine = "{engine}"'
-            ),
+            text_of('scheme = "udp-cubic"').replace('engine = "simulated"', f'engine = "{engine}"'),
             tmp_path / "experiment.toml",
         )
 
@@ -310,7 +243,7 @@ def test_keys_of_programs_do_not_go_with_simulated_packets(tmp_path: Path) -> No
 
 def test_the_analysis_goes_by_simulated_time(tmp_path: Path) -> None:
     experiment_file = tmp_path / "experiment.toml"
-    text = FILE.format(trial='scheme = "udp-cubic"', metrics="") + "\n[design]\nseries = 1\nrounds = 1\n"
+    text = text_of('scheme = "udp-cubic"') + "\n[design]\nseries = 1\nrounds = 1\n"
     experiment_file.write_text(text)
     command = [Path(sys.executable).with_name("trialwise")]
     subprocess.run([*command, "run", experiment_file], cwd=tmp_path, check=True, capture_output=True)

@@ -53,6 +53,9 @@ fn end_of(series: &Series<Rate>, begun: Duration, size: Bytes) -> Option<Duratio
         time += period * rounds;
     }
     loop {
+        if time == Duration::MAX {
+            return Some(time);
+        }
         let place = series.period().map_or(time, |period| within(time, period));
         let index = steps.partition_point(|(start, _)| *start <= place).saturating_sub(1);
         let rate = steps[index].1;
@@ -209,6 +212,10 @@ mod tests {
         // 10 ms of each 20 ms: 1500 packets take 150 rounds, the last one half of it.
         assert_eq!(end(&wave, 0, 1500 * 1500), Some(2_990_000));
         assert_eq!(end(&series("0 0bit/s\n", Some(20)), 0, 1500), None);
+        assert_eq!(
+            end_of(&wave, Duration::MAX - milliseconds(25), Bytes::new(1500_000)),
+            Some(Duration::MAX)
+        );
         assert_eq!(end(&series("0 12Mbit/s\n5 0bit/s\n", None), 5, 1500), None);
     }
 
