@@ -25,8 +25,10 @@ Direction = Literal["uplink", "downlink"]
 
 def packets(
     log: Path,
+    other: Path | None = None,
     /,
     *,
+    host: str | None = None,
     port: tuple[int, ...] = (),
     direction: Direction | None = None,
     egress: Path | None = None,
@@ -41,15 +43,17 @@ def packets(
 ) -> int:
     r"""Say what a log of packets says: throughput, one-way delay and loss of each flow; and write it in another format.
 
-    Logs are packet logs of Trialwise, packets as Parquet, logs of mahimahi's mm-link, and Pantheon's merged logs and tunnel
-    logs. Metrics come twice: as Trialwise defines them, and as Pantheon does (docs/concepts/path-metrics.md).
+    Logs are packet logs of Trialwise, packets as Parquet, captures (pcap, pcapng), logs of mahimahi's mm-link, and Pantheon's
+    merged logs and tunnel logs. Captures of both ends of a path are joined packet by packet, through NAT too; one alone says only
+    what passed. Metrics come twice: as Trialwise defines them, and as Pantheon does (docs/concepts/path-metrics.md).
 
     For example:
 
     ```text
     trialwise packets packets.log --port 5001 --port 5002 --rate 12Mbit/s
     trialwise packets uplink.log --json
-    trialwise packets ingress.log --egress egress.log --to pantheon \
+    trialwise packets sender.pcap receiver.pcapng --port 5201
+    trialwise packets ingress.log egress.log --to pantheon \
         --out merged.log
     trialwise packets packets.log --rate trace:12mbps.trace --propagation 28ms \
         --to mahimahi --out uplink.log
@@ -60,9 +64,13 @@ def packets(
     Parameters
     ----------
     log
-        The file of packets.
+        The file of packets; of two captures, that of the sender's end.
+    other
+        The capture of the other end of the path, or the log of the other end of the tunnel.
+    host
+        For captures: the address of the sender's end; default that which sent most.
     port
-        For packet logs: the port of a flow; repeatable, flows count from 1 in this order.
+        For packet logs and captures: the port of a flow; repeatable, flows count from 1 in this order.
     direction
         Which way a log is that does not say so, that `--rate` is of, and that is written in a format that holds one; default
         uplink, or what the log says.
@@ -89,7 +97,13 @@ def packets(
     from trialwise.exchange.packet_files import read_packet_file
 
     flows = {number: flow for flow, number in enumerate(port, start=1)}
-    found = read_packet_file(log, flow_of_port=flows, egress=egress, direction=direction)
+    if other is not None and egress is not None:
+        raise TrialwiseError(f"--egress {egress}: {other} is the other end", hint="leave --egress out")
+    found = read_packet_file(
+        log, flow_of_port=flows, egress=egress, other=other, host=host, direction=direction
+    )
+    if host is not None and not found.kind.startswith("capture"):
+        raise TrialwiseError(f"--host is for captures, and {log} is a {found.kind}", hint="leave it out")
     way: Direction = direction or ("downlink" if set(found.packets.direction.tolist()) == {1} else "uplink")
     begin = _seconds(start, "--start")
     end = _end(found) if stop is None else _seconds(stop, "--stop")
@@ -181,11 +195,22 @@ def _statistics(
     constant: dict[str, float],
     propagation: float,
 ) -> PathStatistics:
-    from trialwise.measurement.path_statistics import Capacity, PathStatistics, capacity_of, flow_metrics
+    from trialwise.measurement.path_statistics import (
+        Capacity,
+        PathStatistics,
+        capacity_of,
+        flow_metrics,
+        without_delays,
+        without_losses,
+    )
 
     capacities: dict[str, Capacity] = {}
     if found.opportunities is not None and found.opportunities.size:
         capacities[way] = capacity_of(found.opportunities, *span)
     capacities |= {name: Capacity(rate, rate) for name, rate in constant.items()}
     metrics = flow_metrics(found.packets, *span, capacities=capacities, propagation=propagation)
-    return PathStatistics(str(log), found.kind, *span, propagation, capacities, metrics)
+    if not found.has_delays:
+        metrics = without_delays(metrics)
+    if not found.has_losses:
+        metrics = without_losses(metrics)
+    return PathStatistics(str(log), found.kind, *span, propagation, capacities, metrics, found.notes)

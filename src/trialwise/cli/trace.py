@@ -495,6 +495,10 @@ def _counted(found: Capture, chosen: int, *, by_port: bool) -> Iterator[str]:
         yield f"not counted: {', '.join(named[:_NAMED])}{more}"
     for what, number in found.portless.items() if by_port else ():
         yield f"not counted, since their port is not known: {number} {what}"
+    if found.is_cut_off:
+        yield "the capture ends in the middle of a record, which is left out"
+    if found.dropped:
+        yield f"the capture missed {found.dropped} packets, by its own count"
 
 
 @app.command(name="from-log")

@@ -16,9 +16,13 @@ import numpy.typing as npt
 
 from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
+from trialwise.exchange.capture_records import DamagedError, Rest, is_capture, records
+from trialwise.exchange.packet_identity import OF_OTHERS, Parts, joined_parts, parts_of
 from trialwise.foreign_files import open_foreign
 
 Bytes = npt.NDArray[np.uint8]
+Addresses = npt.NDArray[np.uint8]
+"""Of 16 bytes each."""
 Numbers = npt.NDArray[np.int64]
 _HEAD = 256
 """Bytes examined of each packet: link, network, extension headers and port numbers."""
@@ -26,15 +30,8 @@ _ROOM = 64
 """Bytes of these reserved for headers of the link."""
 _AT_ONCE = 25_000
 _MAX_PACKETS = 100_000_000
-_PCAP = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1000),
-    b"\xa1\xb2\xc3\xd4": (">", 1000),
-    b"\x4d\x3c\xb2\xa1": ("<", 1),
-    b"\xa1\xb2\x3c\x4d": (">", 1),
-}
-"""Magic numbers: byte order, and the unit of a time's fraction in nanoseconds."""
-_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-_ETHERNET, _PPP, _PPP_ETHER, _SLL, _SLL2, _NULL, _LOOP = 1, 9, 51, 113, 276, 0, 108
+_ETHERNET, _PPP_ETHER, _SLL, _SLL2, _NULL, _LOOP = 1, 51, 113, 276, 0, 108
+_PPP = (9, 50)
 _RAW = (12, 14, 101, 228, 229)
 _TYPED: dict[int, tuple[int, int]] = {
     _ETHERNET: (12, 14),
@@ -84,6 +81,12 @@ class Capture:
         Counts of packets that are not IP, by what they are.
     portless
         Counts of IP packets that should have ports but have none here, by reason.
+    parts
+        What the packets are known by (`packet_identity`).
+    is_cut_off
+        Whether the file ends in the middle of a record.
+    dropped
+        Packets that the capture missed, by its own statistics; None if it has none.
     """
 
     time: npt.NDArray[np.int64]
@@ -94,6 +97,9 @@ class Capture:
     destination_port: npt.NDArray[np.int64]
     others: Mapping[str, int]
     portless: Mapping[str, int]
+    parts: Parts
+    is_cut_off: bool = False
+    dropped: int | None = None
 
     def selected(self, host: str | None, port: int | None, direction: str | None) -> npt.NDArray[np.bool_]:
         """Select the packets that go to or come from a host and a port.
@@ -119,10 +125,17 @@ def _at(
     addresses: Bytes, ports: npt.NDArray[np.int64], host: str | None, port: int | None
 ) -> npt.NDArray[np.bool_]:
     there = np.ones(ports.size, np.bool_) if port is None else ports == port
-    return there if host is None else there & (addresses == _address(host)).all(axis=1)
+    return there if host is None else there & (addresses == address_of(host)).all(axis=1)
 
 
-def _address(host: str) -> Bytes:
+def address_of(host: str) -> Addresses:
+    """Return an address as 16 bytes.
+
+    Raises
+    ------
+    AnalysisError
+        It is not an address.
+    """
     try:
         found = ipaddress.ip_address(host)
     except ValueError as error:
@@ -133,8 +146,15 @@ def _address(host: str) -> Bytes:
     return np.frombuffer(packed, np.uint8)
 
 
-def read_capture(path: Path) -> Capture:
+def read_capture(path: Path, payload: int = OF_OTHERS) -> Capture:
     """Read the IP packets of a pcap or pcapng file; a truncated last packet is ignored.
+
+    Parameters
+    ----------
+    path
+        The file.
+    payload
+        Bytes of the payload that identities are made of at most.
 
     Raises
     ------
@@ -148,87 +168,22 @@ def read_capture(path: Path) -> Capture:
             reason = error.strerror if isinstance(error, OSError) else "it is empty"
             raise AnalysisError(f"{path}: cannot be read: {reason}") from error
     with content:
+        if not is_capture(content[:4]):
+            raise AnalysisError(
+                f"{path}: this is neither pcap nor pcapng", hint="record with `tcpdump -w FILE`"
+            )
+        rest = Rest()
         try:
-            packets = islice(_packets(path, content), _MAX_PACKETS + 1)
+            packets = islice(records(content, rest), _MAX_PACKETS + 1)
             found = np.fromiter(packets, np.dtype((np.int64, 5))).astype(np.int64, copy=False)
-        except (IndexError, OverflowError, struct.error) as error:
+        except (DamagedError, IndexError, OverflowError, struct.error) as error:
+            where = f" at byte {error}" if isinstance(error, DamagedError) else ""
             hint = "record it again; `tcpdump -r FILE -w COPY` may save what is whole"
-            raise AnalysisError(f"{path}: the capture is damaged", hint=hint) from error
+            raise AnalysisError(f"{path}: the capture is damaged{where}", hint=hint) from error
         if len(found) > _MAX_PACKETS:
             hint = "cut it: `editcap -c 10000000 FILE PART`"
             raise AnalysisError(f"{path}: holds more than {_MAX_PACKETS} packets", hint=hint)
-        return _decoded(path, content, found)
-
-
-def _packets(path: Path, content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the time in nanoseconds, link type, offset, captured length and original length of each packet."""
-    magic = bytes(content[:4])
-    if magic in _PCAP:
-        return _pcap(content, *_PCAP[magic])
-    if magic == struct.pack("<I", _SECTION):
-        return _pcapng(content)
-    raise AnalysisError(f"{path}: this is neither pcap nor pcapng", hint="record with `tcpdump -w FILE`")
-
-
-def _pcap(content: mmap.mmap, order: str, unit: int) -> Iterator[tuple[int, int, int, int, int]]:
-    if len(content) < 24:
-        return
-    link = struct.unpack_from(f"{order}I", content, 20)[0] & 0x0FFFFFFF
-    record = struct.Struct(f"{order}IIII")
-    place, end = 24, len(content)
-    while place + 16 <= end:
-        seconds, fraction, kept, length = record.unpack_from(content, place)
-        place += 16
-        if place + kept > end:
-            return
-        yield seconds * 1_000_000_000 + fraction * unit, link, place, kept, length
-        place += kept
-
-
-@dataclass(slots=True)
-class _Section:
-    """The section of a pcapng file that is being read."""
-
-    order: str
-    links: list[int]
-    ticks: list[int]
-
-
-def _pcapng(content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield packets from pcapng blocks (draft-ietf-opsawg-pcapng, section 4), except simple packets, which have no time."""
-    section = _Section("<", [], [])
-    place = 0
-    while place + 12 <= len(content):
-        if content[place : place + 4] == struct.pack("<I", _SECTION):
-            section = _Section("<" if content[place + 8 : place + 12] == b"\x4d\x3c\x2b\x1a" else ">", [], [])
-        kind, length = struct.unpack_from(f"{section.order}II", content, place)
-        if length < 12 or place + length > len(content):
-            return
-        if kind == _INTERFACE:
-            section.links.append(struct.unpack_from(f"{section.order}H", content, place + 8)[0])
-            section.ticks.append(_ticks(content[place + 16 : place + length - 4], section.order))
-        elif kind == _PACKET:
-            yield _enhanced(content, place, length, section)
-        place += length
-
-
-def _enhanced(content: mmap.mmap, place: int, size: int, section: _Section) -> tuple[int, int, int, int, int]:
-    words: tuple[int, ...] = struct.unpack_from(f"{section.order}IIIII", content, place + 8)
-    interface, high, low, kept, length = words
-    time = (high << 32 | low) * 1_000_000_000 // section.ticks[interface]
-    return time, section.links[interface], place + 28, min(kept, size - 32), length
-
-
-def _ticks(options: bytes, order: str) -> int:
-    """Return the ticks per second of an interface's clock: option if_tsresol, else microseconds."""
-    place = 0
-    while place + 4 <= len(options):
-        code, length = struct.unpack_from(f"{order}HH", options, place)
-        if code == 9 and length == 1:
-            value = options[place + 4]
-            return 2 ** (value & 0x7F) if value & 0x80 else 10**value
-        place += 4 + (length + 3) // 4 * 4
-    return 1_000_000
+        return _decoded(path, content, found, rest, payload)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,22 +203,28 @@ class _Part:
     names: Bytes
     later: Mask
     cut: Mask
+    parts: Parts
     others: Counter[str]
 
 
-def _decoded(path: Path, content: mmap.mmap, found: Numbers) -> Capture:
+def _decoded(path: Path, content: mmap.mmap, found: Numbers, rest: Rest, payload: int) -> Capture:
     links = set(found[:, 1].tolist())
-    if links and not links & {*_TYPED, *_UNTYPED, _PPP}:
+    if links and not links & {*_TYPED, *_UNTYPED, *_PPP}:
         raise AnalysisError(f"{path}: the type of link {min(links)} is not known", hint=f"known: {_LINKS}")
     every = np.frombuffer(content, np.uint8)
     parts = [
-        _part(every, found[first : first + _AT_ONCE]) for first in range(0, max(1, len(found)), _AT_ONCE)
+        _part(every, found[first : first + _AT_ONCE], payload)
+        for first in range(0, max(1, len(found)), _AT_ONCE)
     ]
 
     def joined(name: str) -> npt.NDArray[np.generic]:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    whole = _Part(*(joined(field.name) for field in fields(_Part)[:-1]), others=Counter())  # pyright: ignore[reportArgumentType]
+    whole = _Part(
+        *(joined(field.name) for field in fields(_Part)[:-2]),  # pyright: ignore[reportArgumentType]
+        parts=joined_parts([part.parts for part in parts]),
+        others=Counter({_TIMELESS: rest.timeless} if rest.timeless else {}),
+    )
     ports, lost = _with_ports_of_first(whole)
     portless = {
         "fragments whose first is not in the capture": lost,
@@ -276,12 +237,18 @@ def _decoded(path: Path, content: mmap.mmap, found: Numbers) -> Capture:
         destination=whole.destination,
         source_port=ports[0],
         destination_port=ports[1],
-        others=dict(sum((part.others for part in parts), Counter[str]()).most_common()),
+        others=dict(sum((part.others for part in parts), whole.others).most_common()),
         portless={what: number for what, number in portless.items() if number},
+        parts=whole.parts,
+        is_cut_off=rest.is_cut_off,
+        dropped=rest.dropped,
     )
 
 
-def _part(every: Bytes, found: Numbers) -> _Part:
+_TIMELESS = "packets without a time (simple packet blocks)"
+
+
+def _part(every: Bytes, found: Numbers, payload: int) -> _Part:
     time, link, place, kept, length = found.T
     heads = every[np.minimum(place[:, None] + np.arange(_HEAD), every.size - 1)]
     heads[np.arange(_HEAD) >= kept[:, None]] = 0
@@ -294,7 +261,7 @@ def _part(every: Bytes, found: Numbers) -> _Part:
     damaged = Counter({"damaged or cut off": int((is_network & ~is_ip).sum())})
     strange = Counter(_type_names(kind[~is_network], link[~is_network]))
     described = packets[is_ip], time[is_ip], (length - start)[is_ip], (kept - start)[is_ip]
-    return _described(*described, +(damaged + strange))
+    return _described(*described, +(damaged + strange), payload)
 
 
 _ANY_IP = -1
@@ -338,8 +305,9 @@ def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
         tagged = np.isin(kind, _VLAN)
         kind, start = np.where(tagged, _word(heads, start + 2), kind), start + 4 * tagged
     pppoe = kind == _PPPOE
-    framed = (link == _PPP) & (_word(heads, 0) == 0xFF03)  # address and control, RFC 1662, 3.1
-    in_ppp = pppoe | (link == _PPP)
+    in_hdlc = np.isin(link, _PPP)
+    framed = in_hdlc & (_word(heads, 0) == 0xFF03)  # address and control, RFC 1662, 3.1
+    in_ppp = pppoe | in_hdlc
     start = start + 6 * pppoe + 2 * framed
     protocol = _word(heads, start)
     kind = np.where(in_ppp, np.where(np.isin(protocol, _PPP_IP), _ANY_IP, protocol), kind)
@@ -358,7 +326,9 @@ def _shifted(heads: Bytes, start: Numbers) -> Bytes:
     return wide[np.arange(heads.shape[0])[:, None], start[:, None] + np.arange(_HEAD)]
 
 
-def _described(packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, others: Counter[str]) -> _Part:
+def _described(
+    packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, others: Counter[str], payload: int
+) -> _Part:
     four = packets[:, 0] >> 4 == 4
     said = np.where(four, _word(packets, 2), _word(packets, 4) + 40)
     # A super-frame sent by the capturing machine itself states 0, or less than its size.
@@ -380,6 +350,7 @@ def _described(packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, othe
         names=np.hstack([source, destination, known, name]),
         later=later & np.isin(protocol, _PORTS),
         cut=(has_ports & ~ports) | unfinished,
+        parts=parts_of(packets, header, protocol, later, name, size, there, payload),
         others=others,
     )
 

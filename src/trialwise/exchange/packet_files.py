@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
+from trialwise.exchange.capture_records import is_capture
 from trialwise.exchange.mahimahi_log import read_mahimahi_log, write_mahimahi_log
 from trialwise.exchange.pantheon_log import (
     MergedLog,
@@ -33,7 +34,9 @@ from trialwise.measurement.packets import (
 )
 from trialwise.whole_files import whole_file
 
-Kind = Literal["packet log", "parquet", "mm-link log", "tunnel log", "merged log"]
+Kind = Literal[
+    "packet log", "parquet", "mm-link log", "tunnel log", "merged log", "capture", "captures of both ends"
+]
 Format = Literal["parquet", "csv", "mahimahi", "pantheon"]
 _HEAD = 4096
 
@@ -54,6 +57,10 @@ class PacketFile:
         When the log began: milliseconds since the epoch; 0 if not in the file.
     base
         When the trace of the opportunities began: milliseconds since then.
+    has_delays, has_losses
+        Whether the packets' delays and losses are known.
+    notes
+        What to know about them.
     """
 
     kind: Kind
@@ -61,6 +68,9 @@ class PacketFile:
     opportunities: npt.NDArray[np.int64] | None
     start: float
     base: int = 0
+    has_delays: bool = True
+    has_losses: bool = True
+    notes: tuple[str, ...] = ()
 
 
 def kind_of(path: Path) -> Kind:
@@ -77,11 +87,16 @@ def kind_of(path: Path) -> Kind:
         return "packet log"
     if head.startswith(b"PAR1"):
         return "parquet"
+    if is_capture(head):
+        return "capture"
     found = _kind_of_text(head)
     if found is None:
         hint = (
-            "known: packet logs, Parquet of packets, logs of mm-link, Pantheon's tunnel logs and merged logs"
+            "known: packet logs, Parquet of packets, captures (pcap, pcapng), logs of mm-link, "
+            "Pantheon's tunnel logs and merged logs"
         )
+        if head.startswith(b"\x1f\x8b"):
+            hint = "it is packed with gzip: unpack it with gunzip"
         raise AnalysisError(f"{path}: this is not a packet file", hint=hint)
     return found
 
@@ -103,6 +118,8 @@ def read_packet_file(
     *,
     flow_of_port: Mapping[int, int] | None = None,
     egress: Path | None = None,
+    other: Path | None = None,
+    host: str | None = None,
     direction: Direction | None = None,
 ) -> PacketFile:
     """Read a packet file.
@@ -112,18 +129,28 @@ def read_packet_file(
     path
         The file.
     flow_of_port
-        For a packet log, the flows of ports.
+        For a packet log or a capture, the flows of ports.
     egress
         For an ingress log of a tunnel, the egress log of its other end.
+    other
+        The file of the other end: of a tunnel (whichever of them is which), or of a path whose two ends were captured.
+    host
+        For a capture, the address of the sender's end; default that which sent most.
     direction
         The direction of logs that do not name one (default "uplink").
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, is of no known kind, or is the log of only one end of a tunnel.
+        The file cannot be read, is of no known kind, is the log of only one end of a tunnel, or a second one does not belong to it.
     """
     kind = kind_of(path)
+    if other is not None:
+        _check_pair(path, kind, other)
+    if kind == "capture":
+        return _captured(path, other, host, flow_of_port or {})
+    if other is not None:
+        path, egress = (path, other) if _is_ingress(path) else (other, path)
     if kind == "packet log":
         packets = read_packet_log(path, flow_of_port)
         return PacketFile(kind, packets, None, packet_log_start(path) / 1e6)
@@ -135,6 +162,43 @@ def read_packet_file(
             kind, log.packets(direction), log.opportunities, log.init_timestamp, log.base_timestamp
         )
     return _of_pantheon(kind, _merged(path, kind, egress), direction or "uplink")
+
+
+def _check_pair(path: Path, kind: Kind, other: Path) -> None:
+    second = kind_of(other)
+    if kind not in ("capture", "tunnel log") or second != kind:
+        raise AnalysisError(
+            f"{path} is a {kind} and {other} a {second}",
+            hint="two files are the captures of both ends of a path, or the logs of both ends of a tunnel",
+        )
+    if kind == "tunnel log" and _is_ingress(path) == _is_ingress(other):
+        end = "ingress" if _is_ingress(path) else "egress"
+        raise AnalysisError(f"{path} and {other} are both {end} logs", hint="name that of the other end")
+
+
+def _is_ingress(path: Path) -> bool:
+    with open_foreign(path) as file:
+        return file.readline(_HEAD).rpartition(b":")[0].endswith(b"ingress")
+
+
+def _captured(
+    path: Path, other: Path | None, host: str | None, flow_of_port: Mapping[int, int]
+) -> PacketFile:
+    from trialwise.exchange.capture_points import read_one_point, read_two_points
+
+    if other is None:
+        found, kind = read_one_point(path, host, flow_of_port), "capture"
+    else:
+        found, kind = read_two_points(path, other, host, flow_of_port), "captures of both ends"
+    return PacketFile(
+        kind,
+        found.packets,
+        None,
+        found.start / 1e6,
+        has_delays=found.has_delays,
+        has_losses=other is not None,
+        notes=found.notes,
+    )
 
 
 def _merged(path: Path, kind: Kind, egress: Path | None) -> MergedLog:
@@ -173,7 +237,14 @@ def write_packet_file(
     ------
     StoreError
         The file cannot be written.
+    AnalysisError
+        Delays or losses of the packets are not known.
     """
+    if not (found.has_delays and found.has_losses):
+        raise AnalysisError(
+            "delays or losses of these packets are not known, and other formats have both",
+            hint="name the captures of both ends",
+        )
     none = np.empty(0, np.int64)
     if form == "parquet":
         write_packets(path, found.packets)

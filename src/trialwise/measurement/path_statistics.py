@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,8 @@ class PathStatistics:
         By direction, where known.
     metrics
         For each direction that has packets: all flows together, then each.
+    notes
+        What to know about the packets.
     """
 
     file: str
@@ -89,6 +91,7 @@ class PathStatistics:
     propagation: float
     capacities: dict[str, Capacity]
     metrics: tuple[FlowMetrics, ...]
+    notes: tuple[str, ...] = ()
 
 
 UNKNOWN = Capacity(np.nan, np.nan)
@@ -136,6 +139,17 @@ def flow_metrics(
             for flow in numbered
         ]
     return tuple(found)
+
+
+def without_delays(metrics: Iterable[FlowMetrics]) -> tuple[FlowMetrics, ...]:
+    """Return the metrics of packets whose delays are not known."""
+    unknown = dict.fromkeys(("delay_median", "delay_p95", "queueing_p95", "pantheon_delay"), np.nan)
+    return tuple(replace(one, **unknown) for one in metrics)
+
+
+def without_losses(metrics: Iterable[FlowMetrics]) -> tuple[FlowMetrics, ...]:
+    """Return the metrics of packets of which only those that arrived are known."""
+    return tuple(replace(one, loss=np.nan, pantheon_loss=np.nan) for one in metrics)
 
 
 def _of(

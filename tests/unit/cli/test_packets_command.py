@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -108,3 +109,67 @@ def test_refusals(folder: Path, words: str, problem: str):
     with pytest.raises(TrialwiseError) as refusal:
         packets(*words.split())
     assert problem in refusal.value.message
+
+
+CAPTURES = Path(__file__).parents[1] / "exchange" / "captures"
+A, B = str(CAPTURES / "end-a.pcap"), str(CAPTURES / "end-b.pcap")
+
+
+def test_captures_of_both_ends_have_delays_and_losses(capsys: pytest.CaptureFixture[str]):
+    found = document(capsys, A, B, "--port", "5201", "--port", "5202")
+    assert found["kind"] == "captures of both ends"
+    up = {one["flow"]: one for one in found["metrics"] if one["direction"] == "uplink"}
+    lost = json.loads((CAPTURES / "lost.json").read_text())["lost"]
+    assert (up[None]["dropped"], up[1]["dropped"], up[2]["dropped"]) == (lost, lost, 0)
+    assert 0 < up[None]["delay_median"] <= up[None]["delay_p95"] < 10
+    assert any("one-way delays are right within" in note for note in found["notes"])
+    packets(A, B)
+    assert "the uplink is what 10.1.0.2 sends" in capsys.readouterr().out
+
+
+def test_one_capture_says_what_passed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    found = document(capsys, A, "--port", "5202", "--host", "10.1.0.2")
+    up = found["metrics"][0]
+    assert (found["kind"], up["direction"]) == ("capture", "uplink")
+    assert up["throughput"] > 0
+    unknown = ("delay_median", "delay_p95", "queueing_p95", "loss", "pantheon_delay", "pantheon_loss")
+    assert [up[name] for name in unknown] == [None] * 6
+    with pytest.raises(TrialwiseError, match="delays or losses of these packets are not known"):
+        packets(A, "--to", "parquet", "--out", str(tmp_path / "x.parquet"))
+    assert not (tmp_path / "x.parquet").exists()
+
+
+def test_joined_captures_are_written_in_other_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    wanted = document(capsys, A, B, "--port", "5201")
+    packets(A, B, "--port", "5201", "--to", "parquet", "--out", str(tmp_path / "x.parquet"))
+    capsys.readouterr()
+    found = document(capsys, str(tmp_path / "x.parquet"))
+    for own, other in zip(found["metrics"], wanted["metrics"], strict=True):
+        assert own["delivered"] == other["delivered"]
+        assert own["pantheon_throughput"] == pytest.approx(other["pantheon_throughput"])
+
+
+def test_both_ends_of_a_tunnel_in_either_order(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    ingress, egress = tmp_path / "x.ingress", tmp_path / "x.egress"
+    egress.write_text(
+        "# 'mm-tunnelclient' egress: 1000.000\n1.000 - 1 - 1000\n2.000 - 2 - 1000\n30.000 - 3 - 1000\n"
+    )
+    ingress.write_text("# 'mm-tunnelserver' ingress: 1000.000\n21.000 - 1 - 1000\n60.000 - 3 - 1000\n")
+    found = [document(capsys, *map(str, pair)) for pair in ((ingress, egress), (egress, ingress))]
+    for one in found:
+        assert (one["metrics"][0]["delivered"], one["metrics"][0]["dropped"]) == (2, 1)
+        assert one["metrics"][0]["pantheon_delay"] == pytest.approx(30)
+    with pytest.raises(TrialwiseError, match="are both ingress logs"):
+        packets(str(ingress), str(ingress))
+    with pytest.raises(TrialwiseError, match="is the other end"):
+        packets(str(ingress), str(egress), "--egress", str(egress))
+    with pytest.raises(TrialwiseError, match="--host is for captures"):
+        packets(str(ingress), str(egress), "--host", "10.0.0.1")
+
+
+def test_a_packed_capture_is_refused_with_what_to_do(tmp_path: Path):
+    path = tmp_path / "x.pcap.gz"
+    path.write_bytes(gzip.compress(Path(A).read_bytes()))
+    with pytest.raises(TrialwiseError, match="this is not a packet file") as raised:
+        packets(str(path))
+    assert "gunzip" in (raised.value.hint or "")

@@ -17,9 +17,15 @@ _COLUMNS = (
 
 
 def document(found: PathStatistics) -> Document:
-    """Return what was read, then a table of flows for each direction."""
+    """Return what was read, then a table of flows for each direction, and what to know about them."""
     verdict = Verdict("plain" if found.metrics else "open", (Name(str(found.file)), f": {found.kind}"))
-    return Document("packets", verdict, tuple(_directions(found)))
+    return Document("packets", verdict, tuple(_blocks(found)))
+
+
+def _blocks(found: PathStatistics) -> Iterator[Block]:
+    yield from _directions(found)
+    for note in found.notes:
+        yield Note((Name(note),), is_aside=True)
 
 
 def _directions(found: PathStatistics) -> Iterator[Block]:
