@@ -1,4 +1,4 @@
-//! One end of a connection: moves packets between its socket and quiche, each at the time that quiche's pacer names.
+//! One end of a connection: moves packets between its socket and quiche, when quiche's pacer lets them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -18,6 +18,8 @@ pub const HEADERS: usize = 28;
 const WINDOW: u64 = 200 << 20;
 const SILENCE: Duration = Duration::from_secs(30);
 const SOCKET_BUFFER: usize = 4 << 20;
+/// So long before its time a packet may leave: quiche's pacer does not make up for a thread that wakes up late.
+const EARLY: Duration = Duration::from_millis(1);
 /// Packets that are sent before any is read again.
 const BATCH: usize = 32;
 const LARGEST: usize = 65_535;
@@ -36,9 +38,8 @@ pub struct Endpoint {
     local: SocketAddr,
     connection: Connection,
     outgoing: Vec<u8>,
-    /// The length of the packet in `outgoing` that its time or the socket holds back.
+    /// The length of the packet in `outgoing` that a full socket holds back.
     held: Option<(usize, SendInfo)>,
-    is_full: bool,
 }
 
 /// What both ends agree on: a stream of the sender's, without limits of flow control, and 30 s of silence at most.
@@ -90,7 +91,7 @@ fn failed(error: io::Error) -> Error {
 impl Endpoint {
     pub fn new(socket: UdpSocket, connection: Connection) -> Result<Self> {
         let local = socket.local_addr()?;
-        Ok(Self { socket, local, connection, outgoing: vec![0; LARGEST], held: None, is_full: false })
+        Ok(Self { socket, local, connection, outgoing: vec![0; LARGEST], held: None })
     }
 
     /// Runs the connection, and gives an application its turns once it is established, until either ends it.
@@ -115,18 +116,15 @@ impl Endpoint {
                     }
                 }
             }
-            let more = self.write()?;
+            let next = self.write()?;
             if is_done && self.held.is_none() {
                 return Ok(());
             }
             if self.connection.is_closed() {
                 return self.outcome();
             }
-            if !more {
-                let due = self.held.filter(|_| !self.is_full).map(|(_, info)| info.at);
-                let until = [turn, due, self.connection.timeout_instant()].into_iter().flatten().min();
-                wait(&self.socket, self.is_full, until)?;
-            }
+            let until = [turn, next, self.connection.timeout_instant()].into_iter().flatten().min();
+            wait(&self.socket, self.held.is_some(), until)?;
         }
     }
 
@@ -148,32 +146,40 @@ impl Endpoint {
         }
     }
 
-    /// Sends packets whose time has come; returns whether more can be sent at once.
-    fn write(&mut self) -> Result<bool> {
+    /// Sends packets whose time has come; returns when the next may be sent, if time alone permits it.
+    fn write(&mut self) -> Result<Option<Instant>> {
         for _ in 0..BATCH {
             let (length, info) = match self.held.take() {
                 Some(held) => held,
-                None => match self.connection.send(&mut self.outgoing) {
-                    Ok(packet) => packet,
-                    Err(quiche::Error::Done) => return Ok(false),
-                    Err(error) => bail!("quiche made no packet: {error}"),
-                },
+                None => {
+                    if let Some(time) = self.pause() {
+                        return Ok(Some(time));
+                    }
+                    match self.connection.send(&mut self.outgoing) {
+                        Ok(packet) => packet,
+                        Err(quiche::Error::Done) => return Ok(None),
+                        Err(error) => bail!("quiche made no packet: {error}"),
+                    }
+                }
             };
-            if info.at > Instant::now() {
-                self.held = Some((length, info));
-                return Ok(false);
-            }
             match self.socket.send_to(&self.outgoing[..length], info.to) {
-                Ok(_) => self.is_full = false,
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.held = Some((length, info));
-                    self.is_full = true;
-                    return Ok(false);
+                    return Ok(None);
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
-        Ok(true)
+        Ok(Some(Instant::now()))
+    }
+
+    /// The time until which the pacer wants no packet.
+    fn pause(&self) -> Option<Instant> {
+        let release = self.connection.get_next_release_time()?;
+        let now = Instant::now();
+        let time = release.time(now)?.checked_sub(EARLY)?;
+        (time > now && !release.can_burst()).then_some(time)
     }
 
     /// How the connection ended.
