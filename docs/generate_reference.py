@@ -108,7 +108,7 @@ def compared_rows() -> Iterator[str]:
             yield f"| JSON of {tool.name} ({tool.how}) | {tool.trials} | {tool.nesting} |"
     yield (
         "| a Pantheon folder, also packed as Pantheon publishes it (`.tar.xz`, `.tar.gz`) | each run of each scheme: throughput, "
-        "95th percentile of delay, loss, from `pantheon_perf.json`, else from the logs | |"
+        "95th percentile of delay, loss, from `pantheon_perf.json`, else from the logs, merged or not | |"
     )
     yield (
         "| CSV or Parquet ([dialects](../reference/tables.md)) | each row, or with `--trial` each group of rows | "
