@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use trialwise_units::{Bytes, Duration, Rate, Seed};
 
 use crate::monitor::{Interval, Monitor};
+use crate::segments::MAXIMUM_WINDOW;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Loss, PacketReport, Phase, RoundTrip, Sent, State,
     Timeout,
@@ -19,7 +20,6 @@ const MAXIMUM_RATE: f64 = 1e12;
 /// answers no more is not flooded.
 const ROUND_TRIPS_IN_FLIGHT: f64 = 3.0;
 const SEGMENTS_IN_FLIGHT: f64 = 10.0;
-const MAXIMUM_WINDOW: f64 = (1_u64 << 40) as f64;
 /// Trials of a start whose outcome is not known: the next one would be the third doubling in the dark.
 const UNKNOWN_AT_START: u32 = 2;
 

@@ -2,8 +2,7 @@
 
 use trialwise_units::Bytes;
 
-/// No path holds more, in bytes.
-const MAXIMUM_WINDOW: u64 = 1 << 40;
+use crate::segments::MAXIMUM_WINDOW;
 
 /// Payload that may leave beyond what is in flight. Acknowledgements let nothing leave.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +51,6 @@ impl Quota {
 
     pub(crate) fn window(&self) -> Bytes {
         let window = self.in_flight.saturating_add(self.left);
-        Bytes::new(window.clamp(self.segment, MAXIMUM_WINDOW.max(self.segment)))
+        Bytes::new(window.clamp(self.segment, (MAXIMUM_WINDOW as u64).max(self.segment)))
     }
 }

@@ -1,8 +1,10 @@
-//! What both versions of SCReAM go by: the delay of the queue, how much of it is aimed at beside flows that fill it, and what is in flight.
+//! What both versions of SCReAM have: parameters, bounds, the delay of the queue, how much of it is aimed at beside flows that fill it, and what is in flight.
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::ledbat_delay::BaseDelay;
+use crate::segments::MAXIMUM_WINDOW;
+use crate::{BuildError, Context, RoundTrip};
 
 /// Minutes of the base delay (RFC 6817, section 3.4.2: 10).
 const HISTORY: usize = 10;
@@ -16,6 +18,70 @@ const LOSS_RATE: f64 = 0.002;
 const LOSS_WEIGHT: f64 = 0.01;
 /// Below this variance of the delay over the lower target nothing has changed.
 const STEADY: f64 = 0.2;
+
+/// `MIN_CWND`, in version 2 `MIN_REF_WND`, in bytes.
+const LEAST: f64 = 3000.0;
+/// No rate is higher: 10 Tbit/s.
+pub(crate) const HIGHEST: f64 = 1e13;
+/// `RATE_PACE_MIN`.
+pub(crate) const PACE: f64 = 50_000.0;
+/// RFC 8298, section 4.2.1: "a feedback interval of roughly 20 ms is preferred". The draft of version 2 has tried 40 ms or 16 packets.
+pub(crate) const ANSWERS: Duration = Duration::from_milliseconds(20);
+/// Until a round trip is known.
+const FIRST_RTT: Duration = Duration::from_milliseconds(100);
+
+/// The parameters of both versions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScreamSettings {
+    /// The first target of the source.
+    pub start_rate: Rate,
+    /// Its lowest.
+    pub minimum_rate: Rate,
+    /// Whether the delay that is aimed at follows flows that fill the queue (section 4.1.2.3).
+    pub competing: bool,
+}
+
+impl Default for ScreamSettings {
+    fn default() -> Self {
+        Self {
+            start_rate: Rate::from_bits_per_second(300_000),
+            minimum_rate: Rate::from_bits_per_second(PACE as u64),
+            competing: true,
+        }
+    }
+}
+
+impl ScreamSettings {
+    /// The segment, the first rate and the lowest, or why a controller of this name refuses them.
+    pub(crate) fn checked(
+        &self,
+        controller: &'static str,
+        context: &Context,
+    ) -> Result<(f64, f64, f64), BuildError> {
+        let refuse = |setting, wanted| Err(BuildError::Setting { controller, setting, wanted });
+        if context.segment == Bytes::ZERO {
+            return Err(BuildError::Lacking { controller, field: "segment" });
+        }
+        if self.minimum_rate == Rate::ZERO {
+            return refuse("minimum_rate", "above 0");
+        }
+        if self.start_rate < self.minimum_rate {
+            return refuse("start_rate", "that is not below minimum_rate");
+        }
+        let bits = |rate: Rate| rate.bits_per_second() as f64;
+        Ok((context.segment.get() as f64, bits(self.start_rate), bits(self.minimum_rate)))
+    }
+}
+
+/// The window as it may be; a NaN gives the least.
+pub(crate) fn bounded_window(window: f64, segment: f64) -> f64 {
+    window.max(LEAST.max(2.0 * segment)).min(MAXIMUM_WINDOW)
+}
+
+/// The smoothed round-trip time, or a guess.
+pub(crate) fn smoothed(round_trip: &RoundTrip) -> Duration {
+    round_trip.smoothed().unwrap_or(FIRST_RTT)
+}
 
 /// The last values of a series, in fixed memory.
 #[derive(Clone, Copy, Debug)]

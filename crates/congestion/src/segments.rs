@@ -5,7 +5,7 @@ use trialwise_units::Bytes;
 use crate::{BuildError, Context};
 
 /// No window grows beyond this: a terabyte, and far below where `f64` loses whole bytes.
-const MAXIMUM_WINDOW: f64 = (1_u64 << 40) as f64;
+pub(crate) const MAXIMUM_WINDOW: f64 = (1_u64 << 40) as f64;
 
 /// A window in segments, between a minimum and a terabyte, and never NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use self::parts::{Aggregation, Feedbacks, FullPipe, Kept, Ring, Sample, Stage, Undo};
 use crate::declared::settings;
+use crate::segments::MAXIMUM_WINDOW;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, PacketReport,
     RoundTrip, Sent, Setting, State, Timeout,
@@ -53,7 +54,6 @@ const QUANTUM_SECONDS: f64 = 1e-3;
 const MAXIMUM_QUANTUM: f64 = 65_536.0;
 /// The round-trip time for the first rate (`InitPacingRate`).
 const FIRST_RTT: f64 = 1e-3;
-const MAXIMUM_WINDOW: f64 = (1_u64 << 40) as f64;
 const MAXIMUM_RATE: f64 = 1e12;
 
 /// The parameters of [`Bbr3`].

@@ -14,6 +14,7 @@ use trialwise_units::{Bytes, Duration, Ecn, Rate};
 
 use self::parts::{Era, Growth, LossShare, MarkShare, Push, Signal, Stage};
 use crate::declared::settings;
+use crate::segments::MAXIMUM_WINDOW;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, PacketOutcome,
     RateSample, Sent, Setting, State, Timeout,
@@ -40,7 +41,6 @@ const LARGEST_QUANTUM: f64 = 65_536.0;
 const SMALLEST_QUANTUM: f64 = 2.0;
 /// The fewest segments that may be in flight, as in the draft.
 const LEAST_WINDOW: f64 = 2.0;
-const MOST_WINDOW: f64 = (1_u64 << 40) as f64;
 /// Bytes per second.
 const MOST_RATE: f64 = 1e12 / 8.0;
 
@@ -174,7 +174,7 @@ impl C4 {
             Stage::Initial => path.max(self.initial),
             _ => path + paced * MARGIN.min(MARGIN_SHARE * self.longest) + self.spare(),
         };
-        window.clamp(LEAST_WINDOW * self.segment, MOST_WINDOW)
+        window.clamp(LEAST_WINDOW * self.segment, MAXIMUM_WINDOW)
     }
 
     /// A push is worth a segment at least.
@@ -190,7 +190,7 @@ impl C4 {
             self.packets += u64::from(acknowledgement.packets);
             let divisor = f64::from(1_u32 << (FLAT_SHIFT * self.flat_eras.min(FLAT_ERAS)));
             let grown = self.window_bytes() + acknowledgement.acknowledged.get() as f64 / divisor;
-            self.initial = grown.min(MOST_WINDOW);
+            self.initial = grown.min(MAXIMUM_WINDOW);
         }
         let arrived = acknowledgement.reports.iter().filter(|report| report.outcome != PacketOutcome::Lost);
         let newest = arrived.map(|report| report.number).max();

@@ -7,6 +7,7 @@ use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::declared::settings;
 use crate::rule_table::{Action, RuleTable};
+use crate::segments::MAXIMUM_WINDOW;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Setting, Timeout,
 };
@@ -17,9 +18,8 @@ const WEIGHT: f64 = 1.0 / 8.0;
 const SLOW_WEIGHT: f64 = 1.0 / 256.0;
 /// An acknowledgement that reports more packets counts as one of so many.
 const MOST_PACKETS: u32 = 64;
-/// The largest window in segments, and in bytes.
+/// The largest window in segments.
 const MOST_SEGMENTS: f64 = 1e6;
-const MOST_BYTES: f64 = (1_u64 << 40) as f64;
 
 /// The parameters of [`Remy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -143,7 +143,7 @@ impl Controller for Remy {
     }
 
     fn window(&self) -> Option<Bytes> {
-        Some(Bytes::new((self.window * self.segment).min(MOST_BYTES) as u64))
+        Some(Bytes::new((self.window * self.segment).min(MAXIMUM_WINDOW) as u64))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -4,7 +4,8 @@
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
-use crate::scream_delay::{MostInFlight, QueueDelay, Recent};
+use crate::segments::MAXIMUM_WINDOW;
+use crate::scream_delay::{ANSWERS, HIGHEST, MostInFlight, PACE, QueueDelay, Recent, ScreamSettings, bounded_window, smoothed};
 use crate::{
     Acknowledgement, Backlog, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase,
     RoundTrip, Sent, Setting, State, Timeout,
@@ -21,8 +22,6 @@ const LOW_TREND: f64 = 0.2;
 const TREND_SAMPLES: usize = 20;
 /// By how much the largest trend is forgotten.
 const MEMORY: f64 = 0.99;
-/// `MIN_CWND` in bytes.
-const LEAST: f64 = 3000.0;
 /// `MAX_BYTES_IN_FLIGHT_HEAD_ROOM`, and over how many seconds.
 const HEAD_ROOM: f64 = 1.1;
 const SECONDS: usize = 5;
@@ -41,37 +40,6 @@ const WAIT: f64 = 0.02;
 const AFTER_WAIT: f64 = 0.95;
 /// `T_RESUME_FAST_INCREASE`.
 const RESUME: Duration = Duration::from_milliseconds(5000);
-/// `RATE_PACE_MIN`.
-const PACE: f64 = 50_000.0;
-/// Section 4.2.1: "a feedback interval of roughly 20 ms is preferred".
-const ANSWERS: Duration = Duration::from_milliseconds(20);
-/// Until a round trip is known.
-const FIRST_RTT: Duration = Duration::from_milliseconds(100);
-/// No rate is higher: 10 Tbit/s; nor a window: a terabyte.
-const HIGHEST: f64 = 1e13;
-const LARGEST: f64 = (1_u64 << 40) as f64;
-
-/// The parameters of [`Scream`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScreamSettings {
-    /// The first target of the source.
-    pub start_rate: Rate,
-    /// Its lowest.
-    pub minimum_rate: Rate,
-    /// Whether the delay that is aimed at follows flows that fill the queue (section 4.1.2.3).
-    pub competing: bool,
-}
-
-impl Default for ScreamSettings {
-    fn default() -> Self {
-        Self {
-            start_rate: Rate::from_bits_per_second(300_000),
-            minimum_rate: Rate::from_bits_per_second(PACE as u64),
-            competing: true,
-        }
-    }
-}
-
 /// How the delay moves (section 4.1.2.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Trend {
@@ -163,11 +131,11 @@ impl Scream {
     /// The segment is empty; the first rate is below the lowest, or that one zero.
     pub fn new(settings: &ScreamSettings, context: &Context) -> Result<Self, BuildError> {
         let (segment, target, least) =
-            checked(NAME, context, settings.start_rate, settings.minimum_rate)?;
+            settings.checked(NAME, context)?;
         let media = MediaRate { target, last: 1.0, least, since: None, sent: 0, acknowledged: 0, has_waited: false, backlog: None };
         Ok(Self {
             segment,
-            window: LEAST.max(2.0 * segment),
+            window: bounded_window(0.0, segment),
             round_trip: RoundTrip::new(),
             queue: QueueDelay::new(TARGETS, settings.competing),
             trend: Trend::default(),
@@ -180,7 +148,7 @@ impl Scream {
     }
 
     fn rtt(&self) -> Duration {
-        self.round_trip.smoothed().unwrap_or(FIRST_RTT)
+        smoothed(&self.round_trip)
     }
 
     /// Fast growth is over, and does not go on before so long a time is over again as after a delay that rose.
@@ -192,7 +160,7 @@ impl Scream {
 
     /// A NaN gives the least.
     fn set_window(&mut self, window: f64) {
-        self.window = window.max(LEAST.max(2.0 * self.segment)).min(LARGEST);
+        self.window = bounded_window(window, self.segment);
     }
 
     /// Section 4.1.2.2.
@@ -220,27 +188,6 @@ impl Scream {
         }
         self.is_fast |= now.since(*self.risen.get_or_insert(now)) >= RESUME;
     }
-}
-
-/// The segment, the first rate and the lowest, or why a controller of this name refuses them.
-pub(crate) fn checked(
-    controller: &'static str,
-    context: &Context,
-    start: Rate,
-    minimum: Rate,
-) -> Result<(f64, f64, f64), BuildError> {
-    let refuse = |setting, wanted| Err(BuildError::Setting { controller, setting, wanted });
-    if context.segment == Bytes::ZERO {
-        return Err(BuildError::Lacking { controller, field: "segment" });
-    }
-    if minimum == Rate::ZERO {
-        return refuse("minimum_rate", "above 0");
-    }
-    if start < minimum {
-        return refuse("start_rate", "that is not below minimum_rate");
-    }
-    let bits = |rate: Rate| rate.bits_per_second() as f64;
-    Ok((context.segment.get() as f64, bits(start), bits(minimum)))
 }
 
 impl Declared for Scream {
@@ -314,7 +261,7 @@ impl Controller for Scream {
     /// Section 4.1.2.5: a segment more while the delay is below what is aimed at.
     fn window(&self) -> Option<Bytes> {
         let more = if self.queue.delay() <= self.queue.target() { self.segment } else { 0.0 };
-        Some(Bytes::new((self.window + more).min(LARGEST) as u64))
+        Some(Bytes::new((self.window + more).min(MAXIMUM_WINDOW) as u64))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -4,8 +4,8 @@
 use trialwise_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::declared::settings;
-use crate::laws::scream::checked;
-use crate::scream_delay::{MostInFlight, QueueDelay};
+use crate::segments::MAXIMUM_WINDOW;
+use crate::scream_delay::{ANSWERS, HIGHEST, MostInFlight, PACE, QueueDelay, ScreamSettings, bounded_window, smoothed};
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase,
     RoundTrip, Sent, Setting, State, Timeout,
@@ -14,8 +14,6 @@ use crate::{
 const NAME: &str = "scream2";
 /// `QDELAY_TARGET_LO` and `QDELAY_TARGET_HI`, in seconds.
 const TARGETS: (f64, f64) = (0.06, 0.4);
-/// `MIN_REF_WND` in bytes.
-const LEAST: f64 = 3000.0;
 /// `BETA_LOSS` and `BETA_ECN`.
 const AFTER_LOSS: f64 = 0.7;
 const AFTER_MARK: f64 = 0.8;
@@ -36,39 +34,8 @@ const VIRTUAL: Duration = Duration::from_milliseconds(25);
 /// After so long without congestion the window is that which was used, and goes down by so much at least.
 const QUIET: Duration = Duration::from_milliseconds(5000);
 const AFTER_QUIET: f64 = 0.25;
-/// `RATE_PACE_MIN`.
-const PACE: f64 = 50_000.0;
 /// Packets without ECT(1) and CE, after which the path is one that takes the field away.
 const BLEACHED: u32 = 10;
-/// As version 1 has it; the draft has tried 40 ms or 16 packets.
-const ANSWERS: Duration = Duration::from_milliseconds(20);
-/// Until a round trip is known.
-const FIRST_RTT: Duration = Duration::from_milliseconds(100);
-/// No rate is higher: 10 Tbit/s; nor a window: a terabyte.
-const HIGHEST: f64 = 1e13;
-const LARGEST: f64 = (1_u64 << 40) as f64;
-
-/// The parameters of [`Scream2`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scream2Settings {
-    /// The first target of the source.
-    pub start_rate: Rate,
-    /// Its lowest.
-    pub minimum_rate: Rate,
-    /// Whether the delay that is aimed at follows flows that fill the queue.
-    pub competing: bool,
-}
-
-impl Default for Scream2Settings {
-    fn default() -> Self {
-        Self {
-            start_rate: Rate::from_bits_per_second(300_000),
-            minimum_rate: Rate::from_bits_per_second(PACE as u64),
-            competing: true,
-        }
-    }
-}
-
 /// The share of packets with marks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
@@ -122,14 +89,14 @@ impl Scream2 {
     ///
     /// # Errors
     /// The segment is empty; the first rate is below the lowest, or that one zero.
-    pub fn new(settings: &Scream2Settings, context: &Context) -> Result<Self, BuildError> {
+    pub fn new(settings: &ScreamSettings, context: &Context) -> Result<Self, BuildError> {
         let (segment, start, least_rate) =
-            checked(NAME, context, settings.start_rate, settings.minimum_rate)?;
+            settings.checked(NAME, context)?;
         Ok(Self {
             segment,
             start,
             least_rate,
-            window: LEAST.max(2.0 * segment),
+            window: bounded_window(0.0, segment),
             inflection: 1.0,
             round_trip: RoundTrip::new(),
             queue: QueueDelay::new(TARGETS, settings.competing),
@@ -146,7 +113,7 @@ impl Scream2 {
     }
 
     fn rtt(&self) -> Duration {
-        self.round_trip.smoothed().unwrap_or(FIRST_RTT)
+        smoothed(&self.round_trip)
     }
 
     fn is_l4s(&self) -> bool {
@@ -160,7 +127,7 @@ impl Scream2 {
 
     /// A NaN gives the least.
     fn set_window(&mut self, window: f64) {
-        self.window = window.max(LEAST.max(2.0 * self.segment)).min(LARGEST);
+        self.window = bounded_window(window, self.segment);
     }
 
     fn average_delay(&mut self, now: Time, rtt: Duration) {
@@ -243,9 +210,9 @@ impl Scream2 {
 }
 
 impl Declared for Scream2 {
-    type Settings = Scream2Settings;
+    type Settings = ScreamSettings;
     const NAMES: &'static [Named<Self::Settings>] =
-        &[Named { name: NAME, settings: |_| Scream2Settings::default() }];
+        &[Named { name: NAME, settings: |_| ScreamSettings::default() }];
     const WORDS: &'static str = "Keeps a window by losses, the share of marks in ECT(1) and delay, and names a rate for media (SCReAM v2; draft-johansson-ccwg-rfc8298bis-screamv2-06).";
     const NEEDS: Needs =
         Needs { feedback: Feedback::Timestamps, pace: ANSWERS, ecn: Ecn::Capable1, ..Needs::NOTHING };
@@ -298,7 +265,7 @@ impl Controller for Scream2 {
     }
 
     fn window(&self) -> Option<Bytes> {
-        Some(Bytes::new((OVERHEAD * self.window).min(LARGEST) as u64))
+        Some(Bytes::new((OVERHEAD * self.window).min(MAXIMUM_WINDOW) as u64))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -332,7 +299,7 @@ mod tests {
 
     impl Flow {
         fn new() -> Self {
-            let scream = Scream2::new(&Scream2Settings::default(), &context()).unwrap();
+            let scream = Scream2::new(&ScreamSettings::default(), &context()).unwrap();
             Self { scream, now: 0 }
         }
 

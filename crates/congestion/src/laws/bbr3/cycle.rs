@@ -3,7 +3,8 @@
 use trialwise_units::{Duration, Time};
 
 use super::parts::{Feedbacks, FullPipe, Sample, Stage};
-use super::{Bbr3, MAXIMUM_ROUNDS, MAXIMUM_UP_ROUNDS, MAXIMUM_WINDOW, MIN_RTT_FILTER, PROBE_RTT_CWND, PROBE_RTT_DURATION, PROBE_RTT_INTERVAL, SHORTEST_WAIT};
+use super::{Bbr3, MAXIMUM_ROUNDS, MAXIMUM_UP_ROUNDS, MIN_RTT_FILTER, PROBE_RTT_CWND, PROBE_RTT_DURATION, PROBE_RTT_INTERVAL, SHORTEST_WAIT};
+use crate::segments::MAXIMUM_WINDOW;
 
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Time) {
