@@ -247,6 +247,10 @@ def _captured() -> object:
     return _of_core("PacketCapture", _client(), "lo", "udp", [9], 1)
 
 
+def _sightings() -> object:
+    return _of_core("PacketSightings", str(Path(tempfile.mkdtemp()) / "seen"), "lo", (1, 2), [(9, 1)])
+
+
 _PATHS = ("folder", "text", "bytes", "empty", "nothing", "topology", "log")
 MAKERS: dict[str, Callable[..., object]] = {
     "impatient": lambda: _impatient,
@@ -260,6 +264,7 @@ MAKERS: dict[str, Callable[..., object]] = {
     "StreamPoint": _point,
     "Collector": _collector,
     "PacketCapture": _captured,
+    "PacketSightings": _sightings,
     "Path": lambda: _emulated("Path"),
     "OuterPath": lambda: _emulated("OuterPath"),
     "ProgramCounters": lambda: _of_core("ProgramCounters", ["task-clock"]),

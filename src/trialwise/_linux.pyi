@@ -18,6 +18,7 @@ __all__ = [
     "LinkReport",
     "OuterPath",
     "PacketCapture",
+    "PacketSightings",
     "Path",
     "PathReport",
     "PointCount",
@@ -362,6 +363,18 @@ class PacketCapture:
     ) -> Self: ...
     def run(self, seconds: float) -> bool: ...
     def finish(self) -> tuple[int, int, int, int]: ...
+
+@final
+class PacketSightings:
+    def __new__(
+        cls,
+        path: str | os.PathLike[str],
+        interface: str,
+        key: tuple[int, int],
+        flows: Sequence[tuple[int, int]],
+    ) -> Self: ...
+    def run(self, seconds: float) -> None: ...
+    def finish(self) -> tuple[int, int, int, int, int, int]: ...
 
 @final
 class StreamPoint:

@@ -70,6 +70,7 @@ INSTANCES: dict[str, Made] = {
             "StreamClient",
             "Collector",
             "PacketCapture",
+            "PacketSightings",
             "Path",
             "OuterPath",
             "ProgramCounters",

@@ -1,22 +1,19 @@
 //! Capturing: from the ring into the points, until somebody has enough.
 
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use trialwise_streams::client::Client;
 
 use crate::error::Error;
 use crate::headers::{Headers, Link, Transport, decode};
+use crate::listener::Listener;
 use crate::points::Points;
-use crate::ring::{Frame, RETIREMENT, Ring};
-use crate::socket;
+use crate::ring::Frame;
 
 /// How long a sample waits for room in the client's buffer; the kernel's ring fills meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Counts are said this often.
 const SAYING: Duration = Duration::from_secs(1);
-/// Bytes of the kernel's ring: two seconds at 100,000 packets/s.
-const RING: usize = 64 << 20;
 
 /// Which packets become samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +58,7 @@ pub struct Counts {
 /// Packets of an interface, on their way into a client's points.
 #[derive(Debug)]
 pub struct Capture {
-    socket: OwnedFd,
-    ring: Ring,
+    listener: Listener,
     taker: Taker,
     said: Instant,
 }
@@ -85,15 +81,11 @@ impl Capture {
     /// # Errors
     /// No permission, no such interface, one whose frames are not decoded, or no memory.
     pub fn new(client: &mut Client, options: Options) -> Result<Self, Error> {
-        let socket = socket::open()?;
-        let (index, link, is_loopback) = socket::find(&socket, &options.interface)?;
-        let ring = Ring::new(&socket, RING)?;
-        socket::stamp(&socket)?;
-        socket::let_through(&socket, true)?;
-        socket::bind(&socket, index)?;
+        let listener = Listener::open(&options.interface, false)?;
+        let (link, is_loopback) = (listener.link, listener.is_loopback);
         let points = Points::declare(client, link)?;
         let taker = Taker { points, link, is_loopback, options, counts: Counts::default() };
-        Ok(Self { socket, ring, taker, said: Instant::now() })
+        Ok(Self { listener, taker, said: Instant::now() })
     }
 
     /// Captures for this time; whether all packets that were wanted have come.
@@ -104,8 +96,9 @@ impl Capture {
         let end = Instant::now() + patience;
         loop {
             let rest = end.saturating_duration_since(Instant::now());
-            if self.ring.wait(&self.socket, rest)? {
-                self.read_block(Instant::now() + PATIENCE);
+            if self.listener.wait(rest)? {
+                let deadline = Instant::now() + PATIENCE;
+                self.listener.read(|frame| self.taker.take(&frame, deadline));
             }
             if self.said.elapsed() >= SAYING {
                 self.say()?;
@@ -121,13 +114,9 @@ impl Capture {
     /// # Errors
     /// A call of the system failed.
     pub fn finish(&mut self) -> Result<Counts, Error> {
-        socket::let_through(&self.socket, false)?;
         // One deadline for all that waits: a destination that takes nothing does not hold up the end.
         let deadline = Instant::now() + PATIENCE;
-        // The block that the kernel was filling comes when it retires.
-        while matches!(self.ring.wait(&self.socket, RETIREMENT * 3), Ok(true)) {
-            self.read_block(deadline);
-        }
+        self.listener.close(|frame| self.taker.take(&frame, deadline))?;
         self.say()?;
         Ok(self.taker.counts)
     }
@@ -137,12 +126,8 @@ impl Capture {
         self.taker.counts
     }
 
-    fn read_block(&mut self, deadline: Instant) {
-        self.ring.read_block(|frame| self.taker.take(&frame, deadline));
-    }
-
     fn say(&mut self) -> Result<(), Error> {
-        let (packets, dropped) = socket::statistics(&self.socket)?;
+        let (packets, dropped) = self.listener.statistics()?;
         let counts = &mut self.taker.counts;
         counts.packets += packets;
         counts.kernel_dropped += dropped;

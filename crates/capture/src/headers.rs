@@ -52,18 +52,26 @@ pub struct Headers {
 pub fn decode(link: Link, bytes: &[u8]) -> Headers {
     let mut headers = Headers::default();
     let packet = match link {
-        Link::Ip => Some(bytes),
-        Link::Ethernet => ethernet(bytes),
         Link::Radiotap => radiotap::read(bytes).and_then(|(radiotap, packet)| {
             headers.radiotap = Some(radiotap);
             packet
         }),
+        Link::Ip | Link::Ethernet => network(link, bytes),
     };
     if let Some((ip, above)) = packet.and_then(Ip::read) {
         headers.ip = Some(ip);
         headers.transport = above.and_then(|above| transport(&ip, above));
     }
     headers
+}
+
+/// The packet of IP in a frame, from its first byte on.
+pub(crate) fn network(link: Link, bytes: &[u8]) -> Option<&[u8]> {
+    match link {
+        Link::Ip => Some(bytes),
+        Link::Ethernet => ethernet(bytes),
+        Link::Radiotap => radiotap::read(bytes)?.1,
+    }
 }
 
 /// The packet in an Ethernet frame, if it is one of IP.
@@ -82,7 +90,7 @@ pub(crate) const fn is_ip(ether_type: u16) -> bool {
     matches!(ether_type, 0x0800 | 0x86dd)
 }
 
-fn transport(ip: &Ip, above: &[u8]) -> Option<Transport> {
+pub(crate) fn transport(ip: &Ip, above: &[u8]) -> Option<Transport> {
     match i32::from(ip.protocol) {
         libc::IPPROTO_TCP => Tcp::read(above).map(Transport::Tcp),
         libc::IPPROTO_UDP => Udp::read(above).map(Transport::Udp),

@@ -24,6 +24,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) length: u32,
     /// Whether this machine sent it.
     pub(crate) is_outgoing: bool,
+    /// Bytes of payload of each packet, where the frame is several in one; else 0.
+    pub(crate) segment: u16,
     pub(crate) bytes: &'a [u8],
 }
 
@@ -33,14 +35,15 @@ pub(crate) struct Ring {
     start: NonNull<u8>,
     blocks: usize,
     next: usize,
+    shows_segments: bool,
 }
 
 // SAFETY: the memory belongs to the ring alone, which one thread uses at a time.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A ring of about so many bytes.
-    pub(crate) fn new(socket: &OwnedFd, bytes: usize) -> Result<Self, Error> {
+    /// A ring of about so many bytes, of a socket that shows segments or not.
+    pub(crate) fn new(socket: &OwnedFd, bytes: usize, shows_segments: bool) -> Result<Self, Error> {
         const WHAT: &str = "a ring of packets";
         let blocks = (bytes / BLOCK).max(2);
         set(
@@ -67,7 +70,7 @@ impl Ring {
             unsafe { libc::mmap(std::ptr::null_mut(), length, rights, libc::MAP_SHARED, descriptor, 0) };
         let start = NonNull::new(start.cast()).filter(|_| start != libc::MAP_FAILED);
         let start = start.ok_or_else(|| Error::System(WHAT, io::Error::last_os_error()))?;
-        Ok(Self { start, blocks, next: 0 })
+        Ok(Self { start, blocks, next: 0, shows_segments })
     }
 
     /// Waits for a block, until the patience ends; whether there is one.
@@ -122,12 +125,23 @@ impl Ring {
         let kind = unsafe { (*self.block().as_ptr().add(address).cast::<libc::sockaddr_ll>()).sll_pkttype };
         // SAFETY: these bytes lie in the block, and the kernel leaves them alone while it is ours.
         let bytes = unsafe { std::slice::from_raw_parts(self.block().as_ptr().add(first), length) };
+        let segment = if self.shows_segments { self.segment(first) } else { 0 };
         Some(Frame {
             time: Duration::new(header.tp_sec.into(), header.tp_nsec),
             length: header.tp_len,
             is_outgoing: kind == libc::PACKET_OUTGOING,
+            segment,
             bytes,
         })
+    }
+
+    /// The size of segments, of the header of virtio that the kernel puts before a frame.
+    fn segment(&self, frame: usize) -> u16 {
+        const HEADER: usize = 10;
+        let Some(at) = frame.checked_sub(HEADER) else { return 0 };
+        // SAFETY: these bytes lie in the block, and the kernel leaves them alone while it is ours.
+        let header = unsafe { std::slice::from_raw_parts(self.block().as_ptr().add(at), HEADER) };
+        if header[1] == 0 { 0 } else { u16::from_ne_bytes([header[4], header[5]]) }
     }
 
     fn has_block(&self) -> bool {

@@ -49,12 +49,44 @@ pub(crate) fn stamp(socket: &OwnedFd) -> Result<(), Error> {
     set(socket, libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &software, "kernel time stamps")
 }
 
-/// Lets the first bytes of every frame through, or nothing.
-pub(crate) fn let_through(socket: &OwnedFd, everything: bool) -> Result<(), Error> {
-    let (code, k) = ((libc::BPF_RET | libc::BPF_K) as u16, if everything { SNAP } else { 0 });
-    let mut program = [libc::sock_filter { code, jt: 0, jf: 0, k }];
-    let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+/// What of every frame is let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filter {
+    /// The first bytes.
+    Heads,
+    /// The first bytes, and all of what is several packets in one.
+    Merged,
+    /// None.
+    Nothing,
+}
+
+/// Lets so much of every frame through from now on.
+pub(crate) fn let_through(socket: &OwnedFd, what: Filter) -> Result<(), Error> {
+    const ALL: u32 = 1 << 18;
+    // Larger ones come from segmentation offload, or over links for which copying them is no matter.
+    const LARGE: u32 = 2048;
+    let give = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, k);
+    let mut program = match what {
+        Filter::Heads => vec![give(SNAP)],
+        Filter::Nothing => vec![give(0)],
+        Filter::Merged => vec![
+            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_LEN, 0, 0),
+            instruction(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 1, LARGE),
+            give(SNAP),
+            give(ALL),
+        ],
+    };
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "a filter of packets")
+}
+
+const fn instruction(code: u32, jt: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf: 0, k }
+}
+
+/// Each frame says of how many bytes its segments are, if it is several packets in one; before there is a ring.
+pub(crate) fn show_segments(socket: &OwnedFd) -> Result<(), Error> {
+    set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32, "sizes of segments")
 }
 
 /// Index of an interface, and how its frames begin.

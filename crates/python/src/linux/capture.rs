@@ -1,10 +1,11 @@
 //! What Python sees of `trialwise-capture`.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
-use trialwise_capture::{Capture, Counts, Error, Options, Protocol};
+use trialwise_capture::{Capture, Counts, Error, Key, Options, Protocol, Seen, Sightings, Wanted};
 use trialwise_python_macros::entry;
 
 use crate::linux::span;
@@ -12,7 +13,8 @@ use crate::linux::streams::StreamClient;
 
 /// Adds the class of this file to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PacketCapture>()
+    module.add_class::<PacketCapture>()?;
+    module.add_class::<PacketSightings>()
 }
 
 fn raised(error: Error) -> PyErr {
@@ -93,5 +95,67 @@ impl PacketCapture {
 impl PacketCapture {
     fn with<T>(&self, act: impl FnOnce(&mut Capture) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The packets of an interface, written into a file that `trialwise.measurement.sightings` reads.
+///
+/// Parameters
+/// ----------
+/// path
+///     The file, which must not be there yet.
+/// interface
+///     Name of the interface.
+/// key
+///     That of the run, the same at both ends.
+/// flows
+///     By port, as this end sees it: the flow that it belongs to. Without any, all packets of IP are wanted, as flow 0.
+///
+/// Raises
+/// ------
+/// PermissionError
+///     Without CAP_NET_RAW.
+/// ValueError
+///     No such interface, or one whose frames are not decoded.
+/// OSError
+///     A call of the system failed, or the file cannot be written.
+#[pyclass(frozen, module = "trialwise._linux")]
+struct PacketSightings(Mutex<Option<Sightings>>);
+
+#[entry]
+#[pymethods]
+impl PacketSightings {
+    #[new]
+    fn new(path: PathBuf, interface: String, key: (u64, u64), flows: Vec<(u16, u16)>) -> PyResult<Self> {
+        let wanted = Wanted { interface, key: Key(key.0, key.1), flows };
+        Sightings::new(&path, &wanted).map_err(raised).map(|sightings| Self(Mutex::new(Some(sightings))))
+    }
+
+    /// Writes for so many seconds, without the GIL.
+    fn run(&self, python: Python<'_>, seconds: f64) -> PyResult<()> {
+        let patience = span("seconds", seconds)?;
+        python.detach(|| match &mut *self.held() {
+            Some(sightings) => sightings.run(patience).map_err(raised),
+            None => Err(finished()),
+        })
+    }
+
+    /// Writes what waits in the kernel, and gives the counts: frames, dropped by the kernel, records, records that came in one piece
+    /// with others, other frames, steps of the clock.
+    fn finish(&self, python: Python<'_>) -> PyResult<(u64, u64, u64, u64, u64, u32)> {
+        let sightings = self.held().take().ok_or_else(finished)?;
+        let Seen { packets, kernel_dropped, written, merged, others, steps } =
+            python.detach(|| sightings.finish()).map_err(raised)?;
+        Ok((packets, kernel_dropped, written, merged, others, steps))
+    }
+}
+
+fn finished() -> PyErr {
+    PyValueError::new_err("this file of packets is finished")
+}
+
+impl PacketSightings {
+    fn held(&self) -> std::sync::MutexGuard<'_, Option<Sightings>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

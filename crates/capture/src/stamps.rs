@@ -1,0 +1,134 @@
+//! The kernel's stamps (CLOCK_REALTIME, which is set and slewed) on a clock that runs by itself (CLOCK_MONOTONIC_RAW).
+
+use std::time::Duration;
+
+/// Nanoseconds that both clocks may drift apart between two readings, beyond which one was set.
+const STEP: i64 = 1_000_000;
+/// Of this many readings, the quickest counts.
+const TRIES: usize = 5;
+
+/// Both clocks at one moment, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    realtime: i64,
+    /// What the other shows more.
+    more: i64,
+}
+
+/// Where both clocks were, when they were last read.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    before: Pair,
+    after: Pair,
+    /// How often the clock was set.
+    pub(crate) steps: u32,
+}
+
+impl Stamps {
+    pub(crate) fn new() -> Self {
+        let pair = Pair::read();
+        Self { before: pair, after: pair, steps: 0 }
+    }
+
+    /// Reads both clocks; stamps between this reading and the last are on the line between both.
+    pub(crate) fn renew(&mut self) {
+        self.follow(Pair::read());
+    }
+
+    fn follow(&mut self, pair: Pair) {
+        self.before = self.after;
+        self.after = pair;
+        let lasted = self.after.realtime - self.before.realtime;
+        // A clock is slewed by 500 parts per million at most (adjtimex(2)).
+        if (self.after.more - self.before.more).abs() > STEP + lasted.abs() / 2000 {
+            self.steps = self.steps.saturating_add(1);
+        }
+    }
+
+    /// Both clocks when they were last read, nanoseconds: the kernel's, and the one that runs by itself.
+    pub(crate) fn latest(&self) -> [u64; 2] {
+        let Pair { realtime, more } = self.after;
+        [realtime, realtime + more].map(|time| u64::try_from(time).unwrap_or(0))
+    }
+
+    /// The clock that runs by itself, at a stamp.
+    pub(crate) fn of(&self, stamp: Duration) -> u64 {
+        let stamp = i64::try_from(stamp.as_nanos()).unwrap_or(i64::MAX);
+        let span = self.after.realtime - self.before.realtime;
+        let passed = stamp.saturating_sub(self.before.realtime).clamp(0, span.max(0));
+        let share = if span > 0 { passed as f64 / span as f64 } else { 1.0 };
+        let more = self.before.more + ((self.after.more - self.before.more) as f64 * share).round() as i64;
+        u64::try_from(stamp.saturating_add(more)).unwrap_or(0)
+    }
+}
+
+impl Pair {
+    fn read() -> Self {
+        let tries = std::array::from_fn::<_, TRIES, _>(|_| {
+            let first = nanoseconds(libc::CLOCK_REALTIME);
+            let raw = nanoseconds(libc::CLOCK_MONOTONIC_RAW);
+            let second = nanoseconds(libc::CLOCK_REALTIME);
+            let realtime = first + (second - first) / 2;
+            ((second - first).abs(), Self { realtime, more: raw - realtime })
+        });
+        tries
+            .into_iter()
+            .min_by_key(|(took, _)| *took)
+            .map_or(Self { realtime: 0, more: 0 }, |(_, pair)| pair)
+    }
+}
+
+fn nanoseconds(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(before: (i64, i64), after: (i64, i64)) -> Stamps {
+        let mut stamps = Stamps { before: pair(before), after: pair(before), steps: 0 };
+        stamps.follow(pair(after));
+        stamps
+    }
+
+    fn pair((realtime, raw): (i64, i64)) -> Pair {
+        Pair { realtime, more: raw - realtime }
+    }
+
+    #[test]
+    fn stamps_between_two_readings_are_on_the_line_between_them() {
+        let stamps = stamps((1_000_000_000, 500), (2_000_000_000, 1_000_040_500));
+        let at = |nanoseconds| stamps.of(Duration::from_nanos(nanoseconds));
+        assert_eq!((at(1_000_000_000), at(2_000_000_000)), (500, 1_000_040_500));
+        assert_eq!(at(1_500_000_000), 500_020_500);
+        assert_eq!(
+            (at(999_999_900), at(2_000_000_100)),
+            (400, 1_000_040_600),
+            "beyond both, as the nearer one"
+        );
+        assert_eq!(stamps.steps, 0, "40 parts per million are no step");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed() {
+        for raw in [1_000_000_500 - 3_000_000, 1_000_000_500 + 3_000_000] {
+            assert_eq!(stamps((1_000_000_000, 500), (2_000_000_000, raw)).steps, 1);
+        }
+        assert_eq!(stamps((2_000_000_000, 500), (1_000_000_000, 1_000_000_500)).steps, 1, "set back");
+    }
+
+    #[test]
+    fn the_clocks_of_this_machine_agree_with_themselves() {
+        let mut stamps = Stamps::new();
+        stamps.renew();
+        let (before, stamp) = (nanoseconds(libc::CLOCK_MONOTONIC_RAW), nanoseconds(libc::CLOCK_REALTIME));
+        stamps.renew();
+        let found = stamps.of(Duration::from_nanos(stamp.cast_unsigned())).cast_signed();
+        assert!((found - before).abs() < 50_000_000, "{found} {before}");
+        assert_eq!(stamps.steps, 0);
+    }
+}
