@@ -10,9 +10,11 @@ import numpy as np
 from trialwise.measurement.sightings import CAME, HEADER, MAGIC, RECORD, SENT, VERSION, Sightings
 
 
-def write_sightings(path: Path, records: np.ndarray, lost: int = 0) -> Path:
+def write_sightings(
+    path: Path, records: np.ndarray, lost: int = 0, clocks: tuple[int, int, int, int] = (1, 1, 2, 2)
+) -> Path:
     """As crates/capture writes them."""
-    path.write_bytes(HEADER.pack(MAGIC, VERSION, RECORD.itemsize, 1, 1, 2, 2, lost, 0, 0) + records.tobytes())
+    path.write_bytes(HEADER.pack(MAGIC, VERSION, RECORD.itemsize, *clocks, lost, 0, 0) + records.tobytes())
     return path
 
 
@@ -41,8 +43,9 @@ class Crossed:
         rng = np.random.default_rng(self.seed)
         seen: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         for way in (0, 1):
-            count = int(self.seconds * self.rates[way])
-            sent = np.sort(rng.uniform(0, self.seconds, count))
+            drawn = rng.uniform(0, self.seconds, int(self.seconds * self.rates[way]))
+            sent = np.unique(np.rint(drawn * 1e8)) / 1e8  # no two at one time, which have no order
+            count = sent.size
             identity = rng.integers(0, 2**64, count, np.uint64)
             again = np.flatnonzero(rng.uniform(size=count) < self.alike)
             identity[again] = identity[np.maximum(again - 300, 0)]

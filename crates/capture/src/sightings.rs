@@ -22,7 +22,7 @@ const HEADER: usize = 64;
 /// Lost packets of a file that was not finished.
 const UNFINISHED: u32 = u32::MAX;
 const MERGED: u8 = 1;
-/// Both clocks are read this often, and with every block of frames.
+/// Both clocks are read this often, and with every block of frames; what is written by then survives a kill.
 const READING: Duration = Duration::from_secs(1);
 
 /// What is written down.
@@ -106,9 +106,13 @@ impl Sightings {
     }
 
     fn take(&mut self, is_there: bool) {
-        if is_there || self.read.elapsed() >= READING {
+        let is_time = self.read.elapsed() >= READING;
+        if is_there || is_time {
             self.stamps.renew();
+        }
+        if is_time {
             self.read = Instant::now();
+            self.writer.flush();
         }
         if is_there {
             let link = self.listener.link;
@@ -140,6 +144,7 @@ impl Writer {
     fn new(path: &Path, wanted: &Wanted, began: [u64; 2]) -> io::Result<Self> {
         let mut output = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
         output.write_all(&header([began, [0, 0]], UNFINISHED, 0))?;
+        output.flush()?;
         let mut flow_of = Vec::new();
         if !wanted.flows.is_empty() {
             flow_of.resize(1 << 16, 0);
@@ -177,6 +182,12 @@ impl Writer {
             if let (None, Err(error)) = (&self.failed, self.output.write_all(&record)) {
                 self.failed = Some(error);
             }
+        }
+    }
+
+    fn flush(&mut self) {
+        if let (None, Err(error)) = (&self.failed, self.output.flush()) {
+            self.failed = Some(error);
         }
     }
 

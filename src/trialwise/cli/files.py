@@ -14,8 +14,8 @@ MAX_TEXT = 640 * MEBIBYTE
 """Maximum size in bytes, such as of a trace."""
 
 
-def check_out(path: Path, *, force: bool) -> None:
-    """Refuse a path that exists or has no folder, before anything is computed.
+def check_out(path: Path, *, force: bool, hint: str = "choose another place, or add --force") -> None:
+    """Refuse a path that exists or has no folder, before anything is computed; `hint` says what to do with one that exists.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def check_out(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise TrialwiseError(f"{path}: this is a folder", hint="name a file in it")
     if path.exists() and not force:
-        raise TrialwiseError(f"{path}: there is such a file", hint="choose another place, or add --force")
+        raise TrialwiseError(f"{path}: there is such a file", hint=hint)
     if not path.parent.is_dir():
         raise TrialwiseError(
             f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"

@@ -72,6 +72,7 @@ SUMMARIES = {
         "calibrate": "Fit an emulated path to a real one, and certify for which schemes it stands.",
         "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
         "schemes": "List congestion-control schemes; show, set up and check one.",
+        "capture": "Write down what one end of a path sees, to be joined with the other's.",
         "packets": "Say what a log of packets says, and write it in another format.",
     },
     "Simulate": {

@@ -32,6 +32,8 @@ def packets(
     port: tuple[int, ...] = (),
     direction: Direction | None = None,
     egress: Path | None = None,
+    clock_error: str | None = None,
+    max_asymmetry: str | None = None,
     start: str = "0s",
     stop: str | None = None,
     rate: str | None = None,
@@ -43,9 +45,10 @@ def packets(
 ) -> int:
     r"""Say what a log of packets says: throughput, one-way delay and loss of each flow; and write it in another format.
 
-    Logs are packet logs of Trialwise, packets as Parquet, captures (pcap, pcapng), logs of mahimahi's mm-link, and Pantheon's
-    merged logs and tunnel logs. Captures of both ends of a path are joined packet by packet, through NAT too; one alone says only
-    what passed. Metrics come twice: as Trialwise defines them, and as Pantheon does (docs/concepts/path-metrics.md).
+    Logs are packet logs of Trialwise, packets as Parquet, what both ends of a path wrote down (`trialwise capture`), captures
+    (pcap, pcapng), logs of mahimahi's mm-link, and Pantheon's merged logs and tunnel logs. Captures of both ends of a path are
+    joined packet by packet, through NAT too; one alone says only what passed. Metrics come twice: as Trialwise defines them, and as
+    Pantheon does (docs/concepts/path-metrics.md).
 
     For example:
 
@@ -53,6 +56,7 @@ def packets(
     trialwise packets packets.log --port 5001 --port 5002 --rate 12Mbit/s
     trialwise packets uplink.log --json
     trialwise packets sender.pcap receiver.pcapng --port 5201
+    trialwise packets sender.seen receiver.seen
     trialwise packets ingress.log egress.log --to pantheon \
         --out merged.log
     trialwise packets packets.log --rate trace:12mbps.trace --propagation 28ms \
@@ -64,9 +68,9 @@ def packets(
     Parameters
     ----------
     log
-        The file of packets; of two captures, that of the sender's end.
+        The file of packets; of two ends, that of the sender's.
     other
-        The capture of the other end of the path, or the log of the other end of the tunnel.
+        The file of the other end of the path or tunnel.
     host
         For captures: the address of the sender's end; default that which sent most.
     port
@@ -76,6 +80,11 @@ def packets(
         uplink, or what the log says.
     egress
         For a tunnel's ingress log: the log of its other end.
+    clock_error
+        For what both ends wrote down: how much the times of day of both machines can differ, such as 2ms; of `chronyc tracking` at
+        both, the sum of root dispersion and half the root delay. One-way delays then hold within it.
+    max_asymmetry
+        For what both ends wrote down: how much the path's own delays there and back can differ, such as 1ms, where you know it.
     start
         When the scheduled time begins, such as 5s, since the log began; default with it.
     stop
@@ -100,10 +109,23 @@ def packets(
     if other is not None and egress is not None:
         raise TrialwiseError(f"--egress {egress}: {other} is the other end", hint="leave --egress out")
     found = read_packet_file(
-        log, flow_of_port=flows, egress=egress, other=other, host=host, direction=direction
+        log,
+        flow_of_port=flows,
+        egress=egress,
+        other=other,
+        host=host,
+        direction=direction,
+        clock_error=None if clock_error is None else _seconds(clock_error, "--clock-error"),
+        asymmetry=None if max_asymmetry is None else _seconds(max_asymmetry, "--max-asymmetry"),
     )
     if host is not None and not found.kind.startswith("capture"):
         raise TrialwiseError(f"--host is for captures, and {log} is a {found.kind}", hint="leave it out")
+    for option, given in (("--clock-error", clock_error), ("--max-asymmetry", max_asymmetry)):
+        if given is not None and found.joined is None:
+            raise TrialwiseError(
+                f"{option} is for what both ends of a path wrote down, and {log} is a {found.kind}",
+                hint="leave it out",
+            )
     way: Direction = direction or ("downlink" if set(found.packets.direction.tolist()) == {1} else "uplink")
     begin = _seconds(start, "--start")
     end = _end(found) if stop is None else _seconds(stop, "--stop")
@@ -200,6 +222,7 @@ def _statistics(
         PathStatistics,
         capacity_of,
         flow_metrics,
+        two_ends,
         without_delays,
         without_losses,
     )
@@ -213,4 +236,5 @@ def _statistics(
         metrics = without_delays(metrics)
     if not found.has_losses:
         metrics = without_losses(metrics)
-    return PathStatistics(str(log), found.kind, *span, propagation, capacities, metrics, found.notes)
+    ends = None if found.joined is None else two_ends(found.joined)
+    return PathStatistics(str(log), found.kind, *span, propagation, capacities, metrics, found.notes, ends)

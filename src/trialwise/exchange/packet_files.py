@@ -22,6 +22,7 @@ from trialwise.exchange.pantheon_log import (
     write_merged_log,
 )
 from trialwise.foreign_files import open_foreign
+from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import (
     DIRECTIONS,
     EVENTS,
@@ -32,13 +33,17 @@ from trialwise.measurement.packets import (
     read_packets,
     write_packets,
 )
+from trialwise.measurement.sightings import MAGIC, read_sightings
 from trialwise.whole_files import whole_file
 
 Kind = Literal[
-    "packet log", "parquet", "mm-link log", "tunnel log", "merged log", "capture", "captures of both ends"
-]
+    "packet log", "parquet", "mm-link log", "tunnel log", "merged log", "capture", "captures of both ends",
+    "packets of an end", "packets of two ends",
+]  # fmt: skip
 Format = Literal["parquet", "csv", "mahimahi", "pantheon"]
 _HEAD = 4096
+_SEED = 1
+"""Of the resamples for the clocks of two ends: the same files say the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +66,8 @@ class PacketFile:
         Whether the packets' delays and losses are known.
     notes
         What to know about them.
+    joined
+        For packets that two ends saw: how they were joined, and the clocks of both.
     """
 
     kind: Kind
@@ -71,6 +78,7 @@ class PacketFile:
     has_delays: bool = True
     has_losses: bool = True
     notes: tuple[str, ...] = ()
+    joined: Joined | None = None
 
 
 def kind_of(path: Path) -> Kind:
@@ -89,10 +97,12 @@ def kind_of(path: Path) -> Kind:
         return "parquet"
     if is_capture(head):
         return "capture"
+    if head.startswith(MAGIC):
+        return "packets of an end"
     found = _kind_of_text(head)
     if found is None:
         hint = (
-            "known: packet logs, Parquet of packets, captures (pcap, pcapng), logs of mm-link, "
+            "known: packet logs, Parquet of packets, packets of an end, captures (pcap, pcapng), logs of mm-link, "
             "Pantheon's tunnel logs and merged logs"
         )
         if head.startswith(b"\x1f\x8b"):
@@ -121,6 +131,8 @@ def read_packet_file(
     other: Path | None = None,
     host: str | None = None,
     direction: Direction | None = None,
+    clock_error: float | None = None,
+    asymmetry: float | None = None,
 ) -> PacketFile:
     """Read a packet file.
 
@@ -133,22 +145,28 @@ def read_packet_file(
     egress
         For an ingress log of a tunnel, the egress log of its other end.
     other
-        The file of the other end: of a tunnel (whichever of them is which), or of a path whose two ends were captured.
+        The file of the other end: of a tunnel (whichever of them is which), or of a path whose two ends were captured, or wrote
+        down what they saw.
     host
         For a capture, the address of the sender's end; default that which sent most.
     direction
         The direction of logs that do not name one (default "uplink").
+    clock_error, asymmetry
+        For packets of two ends, as `join_sightings` takes them.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, is of no known kind, is the log of only one end of a tunnel, or a second one does not belong to it.
+        The file cannot be read, is of no known kind, is that of only one end of a path or tunnel, or a second one does not
+        belong to it.
     """
     kind = kind_of(path)
     if other is not None:
         _check_pair(path, kind, other)
     if kind == "capture":
         return _captured(path, other, host, flow_of_port or {})
+    if kind == "packets of an end":
+        return _of_ends(path, other, clock_error, asymmetry)
     if other is not None:
         path, egress = (path, other) if _is_ingress(path) else (other, path)
     if kind == "packet log":
@@ -166,7 +184,7 @@ def read_packet_file(
 
 def _check_pair(path: Path, kind: Kind, other: Path) -> None:
     second = kind_of(other)
-    if kind not in ("capture", "tunnel log") or second != kind:
+    if kind not in ("capture", "tunnel log", "packets of an end") or second != kind:
         raise AnalysisError(
             f"{path} is a {kind} and {other} a {second}",
             hint="two files are the captures of both ends of a path, or the logs of both ends of a tunnel",
@@ -174,6 +192,21 @@ def _check_pair(path: Path, kind: Kind, other: Path) -> None:
     if kind == "tunnel log" and _is_ingress(path) == _is_ingress(other):
         end = "ingress" if _is_ingress(path) else "egress"
         raise AnalysisError(f"{path} and {other} are both {end} logs", hint="name that of the other end")
+
+
+def _of_ends(
+    path: Path, other: Path | None, clock_error: float | None, asymmetry: float | None
+) -> PacketFile:
+    if other is None:
+        raise AnalysisError(
+            f"{path}: this is what one end of a path saw", hint="name the file of its other end behind it"
+        )
+    ends = read_sightings(path), read_sightings(other)
+    joined = join_sightings(*ends, seed=_SEED, clock_error=clock_error, asymmetry=asymmetry)
+    start = ends[0].clocks[0] / 1e6
+    return PacketFile(
+        "packets of two ends", joined.packets, None, start, has_delays=not joined.are_alike, joined=joined
+    )
 
 
 def _is_ingress(path: Path) -> bool:

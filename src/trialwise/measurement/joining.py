@@ -109,6 +109,11 @@ class Joined:
     lost: tuple[int | None, int | None]
     steps: tuple[int, int]
 
+    @property
+    def are_alike(self) -> bool:
+        """Whether so many packets of a direction look like others that delays of single ones are not known."""
+        return max(self.uplink.ambiguity, self.downlink.ambiguity) > MAX_AMBIGUOUS
+
     def check_delays(self) -> None:
         """Refuse delays of single packets where too many packets look alike.
 
@@ -136,7 +141,7 @@ def join_sightings(
 ) -> Joined:
     """Join what two ends saw in one run.
 
-    Takes about 150 bytes of memory for each packet, and some seconds for a million.
+    Takes about 200 bytes of memory for each packet, and two seconds for a million.
 
     Parameters
     ----------

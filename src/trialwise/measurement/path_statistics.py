@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.measurement import path_metrics as metrics
+from trialwise.measurement.clocks.model import FigureKind
+from trialwise.measurement.joining import Crossing, Joined
 from trialwise.measurement.opportunities import OPPORTUNITY
 from trialwise.measurement.packets import DIRECTIONS, Direction, Packets
 
@@ -65,6 +67,53 @@ class Capacity:
 
 
 @dataclass(frozen=True)
+class TwoEnds:
+    """What is known of packets that both ends of a path saw, each with its own clock.
+
+    Attributes
+    ----------
+    delay
+        "absolute": one-way delays hold within `bound`. "difference": only one direction has packets, and delays are those above its
+        lowest.
+    bound
+        Largest error of one-way delays, ms; NaN if it is not known.
+    round_trip
+        The lowest delays of both directions together, ms; NaN if one has no packets.
+    skew, skew_low, skew_high
+        Microseconds that the clock of the second end gains a second, and the interval at level 0.95; NaN with too few packets.
+    steps
+        How often a clock was set while packets were on their way: seen in the packets, or by a capture.
+    routes
+        How often the lowest delay of a direction changed.
+    contradicted
+        Both ends' times of day differ by more than they are said to.
+    alike
+        So many packets look like others that delays of single ones are not known.
+    proxied
+        A proxy ends connections of TCP on the way.
+    lost
+        Packets that the captures missed; null if one did not come to its end.
+    uplink, downlink
+        Counts of both directions.
+    """
+
+    delay: FigureKind
+    bound: float
+    round_trip: float
+    skew: float
+    skew_low: float
+    skew_high: float
+    steps: int
+    routes: int
+    contradicted: bool
+    alike: bool
+    proxied: bool
+    lost: int | None
+    uplink: Crossing
+    downlink: Crossing
+
+
+@dataclass(frozen=True)
 class PathStatistics:
     """What `trialwise packets` reports about a file.
 
@@ -82,6 +131,8 @@ class PathStatistics:
         For each direction that has packets: all flows together, then each.
     notes
         What to know about the packets.
+    ends
+        For packets that were seen at two ends: what is known of their clocks; else null.
     """
 
     file: str
@@ -92,6 +143,7 @@ class PathStatistics:
     capacities: dict[str, Capacity]
     metrics: tuple[FlowMetrics, ...]
     notes: tuple[str, ...] = ()
+    ends: TwoEnds | None = None
 
 
 UNKNOWN = Capacity(np.nan, np.nan)
@@ -103,6 +155,30 @@ def capacity_of(opportunities: npt.NDArray[np.int64], start: float, stop: float)
     inside = int(np.count_nonzero((seconds >= start) & (seconds < stop)))
     return Capacity(
         inside * OPPORTUNITY * 8e-6 / (stop - start), metrics.pantheon_capacity(seconds, OPPORTUNITY)
+    )
+
+
+def two_ends(joined: Joined) -> TwoEnds:
+    """Return what is known of packets that were joined from what two ends saw."""
+    clocks, skew = joined.clocks, joined.clocks.skew
+    kinds = [change.kind for change in clocks.changes]
+    is_bounded = bool(np.isfinite(clocks.bound))
+    ppm = (np.nan,) * 3 if skew is None else (skew.value * 1e6, skew.low * 1e6, skew.high * 1e6)
+    return TwoEnds(
+        delay="absolute" if is_bounded else "difference",
+        bound=clocks.bound * 1e3 if is_bounded else np.nan,
+        round_trip=min(piece.round_trip for piece in clocks.pieces) * 1e3,
+        skew=ppm[0],
+        skew_low=ppm[1],
+        skew_high=ppm[2],
+        steps=max(kinds.count("clock"), *joined.steps),
+        routes=len(kinds) - kinds.count("clock"),
+        contradicted=any(piece.contradicted for piece in clocks.pieces),
+        alike=joined.are_alike,
+        proxied=joined.proxied,
+        lost=None if None in joined.lost else sum(one or 0 for one in joined.lost),
+        uplink=joined.uplink,
+        downlink=joined.downlink,
     )
 
 

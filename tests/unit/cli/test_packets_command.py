@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from packet_logs import RECORD, flow_word, write_log
+from sighting_files import Crossed, write_sightings
 from trialwise.cli.main import app
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.mahimahi_log import read_mahimahi_log
@@ -173,3 +174,96 @@ def test_a_packed_capture_is_refused_with_what_to_do(tmp_path: Path):
     with pytest.raises(TrialwiseError, match="this is not a packet file") as raised:
         packets(str(path))
     assert "gunzip" in (raised.value.hint or "")
+
+
+def crossed(**given: object) -> Crossed:
+    """What two ends saw, in the files `a.seen` and `b.seen`."""
+    made = Crossed(**given)  # pyright: ignore[reportArgumentType]
+    for name, end in zip("ab", made.ends(), strict=True):
+        write_sightings(Path(f"{name}.seen"), end.records)
+    return made
+
+
+def test_two_ends_are_joined(folder: Path, capsys: pytest.CaptureFixture[str]):
+    made = crossed()
+    found = document(capsys, "a.seen", "b.seen", "--stop", "18s")
+    ends = found["ends"]
+    up = next(one for one in found["metrics"] if (one["direction"], one["flow"]) == ("uplink", None))
+    truth = made.truth[0]
+    delays = (truth["came"] - truth["sent"])[truth["came"] < 18] * 1e3
+    assert found["kind"] == "packets of two ends"
+    assert up["delay_median"] == pytest.approx(np.median(delays), abs=0.1)
+    assert up["loss"] == pytest.approx(1, abs=0.3)
+    assert (ends["delay"], ends["steps"], ends["routes"], ends["lost"]) == ("absolute", 0, 0, 0)
+    assert (ends["proxied"], ends["alike"], ends["contradicted"]) == (False, False, False)
+    assert ends["round_trip"] == pytest.approx(56, abs=0.1)
+    assert ends["bound"] == pytest.approx(28, abs=0.1)
+    assert ends["skew_low"] <= 50 <= ends["skew_high"]
+    assert ends["uplink"]["delivered"] == int(np.isfinite(truth["came"]).sum())
+
+
+def test_what_two_ends_say_in_words(folder: Path, capsys: pytest.CaptureFixture[str]):
+    crossed()
+    packets("a.seen", "b.seen", "--max-asymmetry", "1ms")
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("a.seen: packets of two ends")
+    assert "One-way delays hold within ±0.5" in text
+    assert "The clock of the second end gains +50.0" in text
+    assert "measure again" not in text
+
+
+def test_packets_that_look_alike_have_no_delays(folder: Path, capsys: pytest.CaptureFixture[str]):
+    crossed(alike=0.02, tcp_passes=False)
+    found = document(capsys, "a.seen", "b.seen")
+    assert {one["delay_p95"] for one in found["metrics"]} == {None}
+    assert all(one["throughput"] > 0 for one in found["metrics"])
+    packets("a.seen", "b.seen")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Delays are left out: more than 0.1 % of the packets look like others" in text
+    assert "a proxy on the way ends its connections" in text
+
+
+def test_one_way_alone_has_delays_above_the_lowest(folder: Path, capsys: pytest.CaptureFixture[str]):
+    crossed(rates=(2000, 0))
+    found = document(capsys, "a.seen", "b.seen")
+    assert (found["ends"]["delay"], found["ends"]["bound"], found["ends"]["round_trip"]) == (
+        "difference",
+        None,
+        None,
+    )
+    packets("a.seen", "b.seen")
+    assert "Only one direction has packets" in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_end_alone_is_refused(folder: Path):
+    crossed()
+    with pytest.raises(TrialwiseError, match=r"a\.seen: this is what one end of a path saw") as refused:
+        packets("a.seen")
+    assert "its other end behind it" in str(refused.value.hint)
+
+
+def test_a_time_of_day_without_a_whole_capture_is_refused(folder: Path):
+    made = crossed()
+    write_sightings(Path("b.seen"), made.ends()[1].records, clocks=(1, 1, 0, 0))
+    with pytest.raises(
+        TrialwiseError,
+        match=r"b\.seen: the time of day of its packets is not known: it did not come to its end",
+    ):
+        packets("a.seen", "b.seen", "--clock-error", "2ms")
+    with pytest.raises(TrialwiseError, match="--clock-error 2furlongs"):
+        packets("a.seen", "b.seen", "--clock-error", "2furlongs")
+
+
+def test_joined_packets_are_written_in_other_formats(folder: Path):
+    crossed()
+    packets("a.seen", "b.seen", "--to", "parquet", "--out", "joined.parquet")
+    packets("joined.parquet")
+
+
+@pytest.mark.parametrize("option", ["--clock-error", "--max-asymmetry"])
+def test_bounds_of_clocks_are_for_two_ends(folder: Path, option: str):
+    with pytest.raises(
+        TrialwiseError,
+        match=f"{option} is for what both ends of a path wrote down, and packets.log is a packet log",
+    ):
+        packets("packets.log", option, "1ms")

@@ -28,6 +28,7 @@ from trialwise.measurement.path_statistics import Capacity, PathStatistics, capa
     ("content", "kind"),
     [
         (b"TWPACKET", "packet log"),
+        (b"TWSEEN\0\0", "packets of an end"),
         (b"PAR1....", "parquet"),
         (b"# mahimahi mm-link (Uplink) [x] > y\n1 # 1504\n", "mm-link log"),
         (b"1 # 1504\n", "mm-link log"),
@@ -131,7 +132,8 @@ def test_the_documents_keep_to_their_schemas():
 BEGINNINGS = st.sampled_from(
     [
         b"", b"# mahimahi mm-link\n", b"1 # 1504\n", b"# init timestamp: 1\n", b"# x ingress: 1\n", b"PAR1", b"# init timestamp:",
-        b"TWPACKET\x01\x00\x00\x00\x20\x00\x00\x00", b"\xd4\xc3\xb2\xa1" + b"\x01" * 20, b"\x0a\x0d\x0d\x0a\x0c\x00\x00\x00",
+        b"TWPACKET\x01\x00\x00\x00\x20\x00\x00\x00", b"TWSEEN\0\0\x01\x00\x00\x00\x20" + bytes(51),
+        b"\xd4\xc3\xb2\xa1" + b"\x01" * 20, b"\x0a\x0d\x0d\x0a\x0c\x00\x00\x00",
     ]
 )  # fmt: skip
 PIECES = st.one_of(

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from trialwise._linux import PacketCapture
-from trialwise.errors import PlanError, TrialError
+from trialwise.errors import TrialError
+from trialwise.measurement.capturing import STEP, capture_refusals
 from trialwise.measurement.points import Client
 
 Protocol: TypeAlias = Literal["any", "ip", "tcp", "udp"]
-_STEP = 0.1
-"""Seconds between checks for a request to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def capture(
     failure: OSError | None = None
     try:
         while not stopped():
-            rest = _STEP if end is None else min(_STEP, end - time.monotonic())
+            rest = STEP if end is None else min(STEP, end - time.monotonic())
             if rest <= 0 or packets.run(rest):
                 break
     except OSError as error:
@@ -69,16 +67,5 @@ def capture(
 def _open(
     client: Client, interface: str, protocol: Protocol, ports: Sequence[int], count: int | None
 ) -> PacketCapture:
-    try:
+    with capture_refusals(interface):
         return client.capture(interface, protocol, ports, count)
-    except PermissionError as error:
-        raise PlanError(
-            "this user may not capture packets",
-            hint="run it as root, or with CAP_NET_RAW: setpriv --inh-caps +net_raw --ambient-caps +net_raw …; "
-            "in a service AmbientCapabilities=CAP_NET_RAW",
-        ) from error
-    except ValueError as error:
-        there = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir() if path.is_symlink()))
-        raise PlanError(str(error), hint=f"interfaces of this machine are {there}") from error
-    except OSError as error:
-        raise PlanError(f"packets cannot be captured at {interface}: {error}") from error

@@ -202,7 +202,7 @@ def _step(forward: _Jump, backward: _Jump, slack: float) -> Change:
     """Return a step of a clock: what is certain in one direction is so in the other, but for packets on their way."""
     gaps = forward.gap, _common(backward.gap, forward.gap, slack)
     gaps = _common(gaps[0], backward.gap, slack), gaps[1]
-    time = float(np.mean(gaps))
+    time = float(np.mean([*gaps[0], *gaps[1]]))
     return Change(time, "clock", forward.size, backward.size, *gaps)
 
 

@@ -130,7 +130,7 @@ class _Stretch:
 
 def _stretches(sides: Sequence[Side], steps: Sequence[tuple[Gap, Gap]], seconds: float) -> list[_Stretch]:
     """Return what lies between the steps of clocks."""
-    times = [0.0, *(float(np.mean(step)) for step in steps), seconds]
+    times = [0.0, *(float(np.mean([*step[0], *step[1]])) for step in steps), seconds]
     found: list[_Stretch] = []
     for place in range(len(steps) + 1):
         starts = steps[place - 1] if place else ((0.0, 0.0), (0.0, 0.0))

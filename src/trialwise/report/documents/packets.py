@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
-from trialwise.measurement.path_statistics import FlowMetrics, PathStatistics
+from trialwise.measurement.path_statistics import FlowMetrics, PathStatistics, TwoEnds
 from trialwise.report.document import Block, Cell, Document, Name, Note, Table, Text, Verdict, table_of
 from trialwise.report.numbers import Number, decimals
 
@@ -26,6 +27,59 @@ def _blocks(found: PathStatistics) -> Iterator[Block]:
     yield from _directions(found)
     for note in found.notes:
         yield Note((Name(note),), is_aside=True)
+    if found.ends is not None:
+        yield from (Note(text) for text in _of_clocks(found.ends))
+        yield from (Note(text, standing="warning") for text in _troubles(found.ends))
+
+
+def _of_clocks(ends: TwoEnds) -> Iterator[Text]:
+    if ends.alike:
+        yield (
+            "Delays are left out: more than 0.1 % of the packets look like others, such as those of TCP without time stamps.",
+        )
+    elif ends.delay == "difference":
+        yield ("Only one direction has packets: delays are those above its lowest.",)
+    else:
+        bound = Number(ends.bound, "/ends/bound", "ms", "up")
+        trip = Number(ends.round_trip, "/ends/round_trip", "ms")
+        yield (
+            "One-way delays hold within ±", bound, "; the lowest round trip took ", trip,
+            ". Differences between delays of one direction, throughput and loss do not depend on it.",
+        )  # fmt: skip
+    if isfinite(ends.skew):
+        low, high = (
+            Number(ends.skew_low, "/ends/skew_low", "", "down"),
+            Number(ends.skew_high, "/ends/skew_high", "", "up"),
+        )
+        skew = Number(ends.skew, "/ends/skew", "µs", sign=True)
+        yield ("The clock of the second end gains ", skew, " a second (", low, " to ", high, ").")
+
+
+def _troubles(ends: TwoEnds) -> Iterator[Text]:
+    """Return what makes the numbers doubtful."""
+    if ends.steps:
+        yield ("A clock was set meanwhile (", _count(ends.steps, "steps"), "): measure again.")
+    if ends.routes:
+        yield (
+            "The lowest delay of a direction changed (", _count(ends.routes, "routes"),
+            "): another route, or a queue that stood; look at the parts alone with --start and --stop.",
+        )  # fmt: skip
+    if ends.contradicted:
+        yield ("The times of day of both machines differ by more than --clock-error says.",)
+    if ends.proxied:
+        yield ("Packets of TCP do not match while others do: a proxy on the way ends its connections.",)
+    if ends.lost is None:
+        yield ("A capture did not come to its end, so packets may be missing at its end.",)
+    elif ends.lost:
+        yield (
+            "The captures missed ",
+            _count(ends.lost, "lost"),
+            " packets: some that count as dropped were not.",
+        )
+
+
+def _count(value: int, key: str) -> Number:
+    return Number(value, f"/ends/{key}", kind="count")
 
 
 def _directions(found: PathStatistics) -> Iterator[Block]:
