@@ -102,3 +102,9 @@ def test_paths_outside_of_the_family_are_doubted(link: Mapping[str, str], words:
 def test_one_trial_has_no_interval():
     with pytest.raises(AnalysisError, match="two trials"):
         identify(trials(PLAIN)[:1])
+
+
+def test_packets_that_are_inside_at_the_end_do_not_make_a_full_queue_seem_empty():
+    link = {"rate": "4Mbit/s", "queue": "droptail:packets=13", "delay": "30ms"}
+    way, _ = identify(trials(link, ("saturator", "cubic"), number=2, seconds=6.0))
+    assert (way.loss.value, way.runs.gilbert) == (0.0, None)

@@ -30,6 +30,8 @@ _OPPORTUNITY = 1e-3
 """Seconds between the instants at which a trace, or a Poisson process, may send; a packet may always have waited for the next."""
 _OVERTAKES = 1e-6
 """Seconds by which a packet has to be overtaken; less is rounding."""
+_BURST = 1e-7
+"""Seconds within which packets came at once."""
 _CONSTANT, _POISSON = 0.3, 3.0
 """Largest index of dispersion (variance over mean of packets in 100 ms) of a constant rate, and of a Poisson process."""
 _FULL, _FREE = 0.8, 0.5
@@ -56,15 +58,14 @@ class _Crossing:
         return self.arrivals[1:] <= self.left[:-1] - float(self.delay.min())
 
     def occupancy(self, base: float) -> Array:
-        """Return how many packets that arrived were in the path's queue when each packet came."""
-        came = np.searchsorted(np.sort(self.arrivals), self.came, side="left")
+        """Return how many other packets that arrived were in the path's queue when each packet came; those of one burst all were."""
+        came = np.searchsorted(np.sort(self.arrivals), self.came + _BURST, side="right") - ~self.lost
         gone = np.searchsorted(np.sort(self.left) - base, self.came, side="right")
         return np.maximum(came - gone, 0)
 
 
 def _crossing(packets: Packets, direction: Direction) -> _Crossing | None:
-    part = packets.of(direction)
-    part = part.where(part.event != HELD)
+    part = _before_the_end(packets.of(direction))
     arrived = part.where(part.event == DELIVERED)
     if len(arrived) < 2:
         return None
@@ -79,6 +80,12 @@ def _crossing(packets: Packets, direction: Direction) -> _Crossing | None:
         delay=arrived.delay[by_exit],
         size=arrived.size[by_exit].astype(np.float64),
     )
+
+
+def _before_the_end(part: Packets) -> Packets:
+    """Return the packets that came before those that were still inside at the end, beside which a queue would seem empty."""
+    held, came = part.event == HELD, part.time - part.delay
+    return part.where((came < came[held].min(initial=np.inf)) & ~held)
 
 
 def identify(trials: Sequence[Packets]) -> tuple[IdentifiedWay, IdentifiedWay]:
@@ -258,16 +265,19 @@ def _loss(way: Sequence[_Crossing], free: Sequence[Mask]) -> tuple[Parameter, Lo
             "loss", "", 0.0, 0.0, 1.0, "assumed", "the queue was never at most half full"
         ), LossRuns(0, 0, None, None)
     exact = st.proportion(int(lost.sum()), int(sent.sum()), confidence=CONFIDENCE)
-    share, spread = lost.sum() / sent.sum(), _between(lost, sent)
-    low, high = min(exact.low / 100, share - spread), max(exact.high / 100, share + spread)
+    share, spread = int(lost.sum()) / int(sent.sum()), _between(lost, sent)
+    low, high = (
+        max(min(exact.low / 100, share - spread), 0.0),
+        min(max(exact.high / 100, share + spread), 1.0),
+    )
     how = "losses while the queue was at most half full"
-    found = Parameter("loss", "", float(share), max(low, 0.0), min(high, 1.0), "identified", how)
-    return found, _runs(fates, float(share))
+    found = Parameter("loss", "", share, low, high, "identified", how)
+    return found, _runs(fates, share)
 
 
 def _between(lost: Array, sent: Array) -> float:
     """Return the half-width of the interval of a ratio over trials, by its linearised deviations (Cochran 1977, section 6.3)."""
-    share = lost.sum() / sent.sum()
+    share = int(lost.sum()) / int(sent.sum())
     off = lost - share * sent
     return (
         _reach(lost.size) * sqrt(float((off**2).sum()) / (lost.size * (lost.size - 1))) / float(sent.mean())

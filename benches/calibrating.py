@@ -1,0 +1,160 @@
+"""Calibrations of planted paths: are the parameters in their intervals, and do schemes that were held out tell paths of another kind?
+
+Run with `.venv/bin/python benches/calibrating.py FOLDER [SEEDS [OUTSIDE]]`; default 50 planted paths inside of the family that is
+fitted, and 10 of each kind outside of it. A path is drawn from its number; its ten rounds of five schemes, simulated for 8 s each, are
+the real trials. CUBIC, NewReno and a saturator are fitted, Copa and BBRv3 held out; the search has 3 s of the processor. Wanted: each
+parameter in its 95 % interval in 90 % of the paths; no held-out verdict "different" in 95 % of those inside of the family; at least
+one in 90 % of those outside of it. The table is printed and kept in `benches/results/calibrating.json`. What is in FOLDER is not
+run again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from measuring import write
+from trialwise import study
+from trialwise.study.path_fitting import FitOptions, fit_path
+
+FILE = """[experiment]
+name = "planted"
+seed = {seed}
+[factors]
+scheme = ["udp-cubic", "udp-newreno", "udp-saturator", "udp-copa", "udp-bbr3"]
+[trial]
+kind = "path"
+engine = "simulated"
+scheme = "{{scheme}}"
+runtime = "8s"
+warmup = "2s"
+[trial.path]
+rate = "{rate}"
+delay = "{delay}"
+[trial.path.uplink]
+queue = "{queue}"
+{loss}
+[metrics.throughput]
+measure = "mean"
+[design]
+series = 1
+rounds = 10
+"""
+OUTSIDE = {
+    "varying rate": {"rate": "cellular:rate={rate:.3f}Mbit/s,dwell=1s"},
+    "CoDel": {"queue": "codel:packets=1000"},
+    "PIE": {"queue": "pie:packets=1000"},
+    "reordering": {"delay": "{delay:.3f}ms,jitter=5ms,reorder=yes"},
+}
+"""What of a planted path is of another kind."""
+
+
+def planted(number: int) -> dict[str, float | str]:
+    """Return the parameters of a path: rate in Mbit/s, delay in ms, queue in packets, loss in percent."""
+    rng = np.random.default_rng([20, number])
+    rate, delay = float(np.exp(rng.uniform(np.log(2), np.log(20)))), float(rng.uniform(5, 60))
+    packets = rate * 2 * delay / 12
+    queue = max(10, round(packets * float(rng.uniform(0.5, 2))))
+    loss = float(rng.choice([0.0, rng.uniform(0.05, 1)]))
+    return {
+        "family": str(rng.choice(["constant", "poisson"])),
+        "rate": rate,
+        "delay": delay,
+        "queue": queue,
+        "loss": loss,
+    }
+
+
+def words(number: int, kind: str) -> dict[str, str]:
+    """Return the path of a number as the file has it."""
+    found = planted(number)
+    constant = (
+        "{rate:.3f}Mbit/s"
+        if found["family"] == "constant" or kind != "inside"
+        else "poisson:rate={rate:.3f}Mbit/s"
+    )
+    texts = {"rate": constant, "delay": "{delay:.3f}ms", "queue": "droptail:packets={queue}"} | OUTSIDE.get(
+        kind, {}
+    )
+    loss = f'loss = "{found["loss"]:.4f}%"' if found["loss"] and kind == "inside" else ""
+    return {name: text.format(**found) for name, text in texts.items()} | {"loss": loss}
+
+
+def judged(folder: Path, kind: str, number: int) -> dict[str, object]:
+    """Return which parameters of a planted path lie in their intervals, and the verdicts on the schemes held out."""
+    place = folder / f"{kind.replace(' ', '-')}-{number}"
+    kept = place.with_suffix(".json")
+    if kept.exists():
+        return json.loads(kept.read_text())
+    file = place.with_suffix(".toml")
+    file.write_text(FILE.format(seed=number + 1, **words(number, kind)))
+    study.run(file, place)
+    options = FitOptions(hold_out=("scheme=udp-copa,udp-bbr3",), budget=3.0, seed=number)
+    log = place.with_suffix(".evaluations.jsonl")
+    log.unlink(missing_ok=True)
+    certificate = fit_path(place, options, log, lambda *_: None, time.process_time).certificate
+    found = planted(number)
+    truth = {
+        "rate": float(found["rate"]) * 1e6,
+        "delay": float(found["delay"]) / 1e3,
+        "queue": float(found["queue"]),
+        "loss": float(found["loss"]) / 100,
+    }
+    record = {
+        "covered": {
+            one.name: bool(one.low <= round(truth[one.name], 9) <= one.high) for one in certificate.parameters
+        },
+        "verdicts": [f"{row.treatment} {row.metric} {row.verdict}" for row in certificate.judged],
+        "doubts": list(certificate.doubts),
+        "search": [certificate.search.identified, certificate.search.chosen, certificate.search.evaluations],
+    }
+    kept.write_text(json.dumps(record))
+    return record
+
+
+def shares(folder: Path, seeds: int, outside: int) -> Iterator[dict[str, object]]:
+    """Yield a row for each kind of path."""
+    for kind in ("inside", *OUTSIDE):
+        number = seeds if kind == "inside" else outside
+        found = []
+        for place in range(number):
+            found.append(judged(folder, kind, place))
+            print(
+                kind,
+                place,
+                found[-1]["covered"],
+                [one for one in found[-1]["verdicts"] if "different" in one],
+                flush=True,
+            )
+        covered = {
+            name: [one["covered"][name] for one in found if name in one["covered"]]
+            for name in ("rate", "delay", "queue", "loss")
+        }
+        yield {
+            "paths": kind,
+            "number": number,
+            "covered": {name: [sum(each), len(each)] for name, each in covered.items()}
+            if kind == "inside"
+            else {},
+            "different": sum(any("different" in verdict for verdict in one["verdicts"]) for one in found),
+            "doubted": sum(bool(one["doubts"]) for one in found),
+        }
+
+
+def main() -> None:
+    folder, *numbers = sys.argv[1:]
+    seeds, outside = [*map(int, numbers), 50, 10][:2] if len(numbers) != 1 else [int(numbers[0]), 10]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    rows = list(shares(Path(folder), seeds, outside))
+    for row in rows:
+        print(json.dumps(row))
+    write("calibrating", rows)
+
+
+if __name__ == "__main__":
+    main()
