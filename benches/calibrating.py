@@ -17,16 +17,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from measuring import write
-from trialwise import study
-from trialwise.study.path_fitting import FitOptions, fit_path
+from trialwise.analysis.likeness.judging import emulated_set
+from trialwise.analysis.likeness.values import likeness_values
+from trialwise.analysis.trial_set import SCHEMA, TrialSet
+from trialwise.experiment.reading import parse_experiment
+from trialwise.store.records import TrialRow
+from trialwise.study.path_fitting import FitOptions, fit_trials
+from trialwise.study.real_trials import RealTreatment, RealTrials
+from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
+from trialwise.trials.simulated_path import packets_over
+
+FITTED, HELD_OUT = ("udp-cubic", "udp-newreno", "udp-saturator"), ("udp-copa", "udp-bbr3")
+ROUNDS, BUDGET = 10, 3.0
 
 FILE = """[experiment]
 name = "planted"
-seed = {seed}
 [factors]
-scheme = ["udp-cubic", "udp-newreno", "udp-saturator", "udp-copa", "udp-bbr3"]
+scheme = ["udp-cubic"]
 [trial]
 kind = "path"
 engine = "simulated"
@@ -85,19 +95,43 @@ def words(number: int, kind: str) -> dict[str, str]:
     return {name: text.format(**found) for name, text in texts.items()} | {"loss": loss}
 
 
+def real_trials(folder: Path, kind: str, number: int) -> RealTrials:
+    """Simulate the trials over a planted path, as an experiment over it would have them."""
+    experiment = parse_experiment(FILE.format(**words(number, kind)), folder / "planted.toml")
+    settings = settings_of(experiment, NOWHERE)
+    seeds = np.random.SeedSequence([21, number]).generate_state(ROUNDS * (len(FITTED) + len(HELD_OUT)))
+    treatments: list[RealTreatment] = []
+    for place, scheme in enumerate((*FITTED, *HELD_OUT)):
+        one = RealTreatment(scheme, scheme in HELD_OUT)
+        for turn in range(ROUNDS):
+            plans = flow_plans(experiment, dict(NOWHERE) | {"scheme": scheme})
+            packets = packets_over(settings, plans, int(seeds[place * ROUNDS + turn]))
+            row = TrialRow(
+                turn, 1, "finished", scheme, {}, 1, turn + 1, place, "", 0, warmup=False, planned_start=None
+            )
+            one.rows.append(row)
+            one.plans.append(plans)
+            one.packets.append(packets)
+            one.values.append(likeness_values(packets, one.flows(plans), experiment.warmup))
+        treatments.append(one)
+    values = {one.name: one.values for one in treatments}
+    like = TrialSet("planted", {}, {name: {"scheme": name} for name in values}, pl.DataFrame(schema=SCHEMA))
+    return RealTrials(
+        "planted", emulated_set("planted", like, values), tuple(treatments), experiment.warmup, 1500
+    )
+
+
 def judged(folder: Path, kind: str, number: int) -> dict[str, object]:
     """Return which parameters of a planted path lie in their intervals, and the verdicts on the schemes held out."""
-    place = folder / f"{kind.replace(' ', '-')}-{number}"
-    kept = place.with_suffix(".json")
+    kept = folder / f"{kind.replace(' ', '-')}-{number}.json"
     if kept.exists():
         return json.loads(kept.read_text())
-    file = place.with_suffix(".toml")
-    file.write_text(FILE.format(seed=number + 1, **words(number, kind)))
-    study.run(file, place)
-    options = FitOptions(hold_out=("scheme=udp-copa,udp-bbr3",), budget=3.0, seed=number)
-    log = place.with_suffix(".evaluations.jsonl")
+    options = FitOptions(hold_out=("held out",), budget=BUDGET, seed=number)
+    log = kept.with_suffix(".jsonl")
     log.unlink(missing_ok=True)
-    certificate = fit_path(place, options, log, lambda *_: None, time.process_time).certificate
+    certificate = fit_trials(
+        real_trials(folder, kind, number), options, log, lambda *_: None, time.process_time
+    ).certificate
     found = planted(number)
     truth = {
         "rate": float(found["rate"]) * 1e6,

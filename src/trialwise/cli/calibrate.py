@@ -30,6 +30,8 @@ def calibrate(
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
     hold_out: Annotated[tuple[str, ...], _Repeated] = (),
     only: Annotated[tuple[str, ...], _Repeated] = (),
+    judge: Path | None = None,
+    from_b: Annotated[tuple[str, ...], Parameter(name="--b", negative="", show_default=False)] = (),
     budget: str = "10min",
     seed: int = 1,
     margin: Annotated[tuple[str, ...], _Repeated] = (),
@@ -54,6 +56,8 @@ def calibrate(
         -o nepal.path
     trialwise calibrate real.results --hold-out scheme=udp-copa \
         --only path=home --budget 30min --margin loss=0.2 -o home.path
+    trialwise calibrate nepal.csv --judge emulated.results --b path=hand \
+        -o hand.path
     ```
 
     Exit codes: 0 done, and with --gate no held-out verdict is different or open; with --gate 1 one is different, and 3 one is
@@ -71,13 +75,19 @@ def calibrate(
         treatment is judged by what is fitted to the others.
     only
         FACTOR=LEVEL[,LEVEL…]: use these trials alone, as those over one of several paths; repeatable.
+    judge
+        Judge the path of this experiment directory by its trials, instead of fitting one: a path that somebody else fitted, or one
+        fitted here, with real packets. REAL may then be anything that `trialwise compare` reads, as a table of printed means.
+    from_b
+        FACTOR=LEVEL that chooses the trials over one path of --judge; repeatable.
     budget
         Time for the search.
     seed
         Of the search and of all simulated trials.
     margin
         The largest difference that does not matter: 10% of the real mean, or METRIC=0.5 in the metric's unit (throughput in
-        Mbit/s, queueing_delay_p50 and queueing_delay_p95 in ms, loss in percent, completion_time in s); repeatable.
+        Mbit/s, queueing_delay_p50 and queueing_delay_p95 in ms, loss in percent, completion_time in s; with --judge a metric of
+        the experiments); repeatable.
     confidence
         Of all verdicts of a table together, in percent.
     gate
@@ -90,14 +100,25 @@ def calibrate(
         No progress.
     """
     check_percentage(confidence, "--confidence", least=50)
-    options = _options(hold_out, only, budget, seed, margin, confidence)
     places = _places(out)
     for place in places[:3]:
         check_out(place, force=force)
-    from trialwise.study.path_fitting import fit_path
-
     with StatusLine(f"reading {named(real)}") as patience:
-        found = fit_path(real, options, places[3], _silent if quiet else patience.going)
+        told = _silent if quiet else patience.going
+        if judge is None:
+            if from_b:
+                raise TrialwiseError(
+                    "--b chooses trials of --judge, which is not given", hint="choose real ones with --only"
+                )
+            from trialwise.study.path_fitting import fit_path
+
+            found = fit_path(
+                real, _options(hold_out, only, budget, seed, margin, confidence), places[3], told
+            )
+        else:
+            if hold_out:
+                raise TrialwiseError("--hold-out is for a fit: with --judge every treatment is held out")
+            found = _judged(real, judge, only, from_b, margin, confidence)
     _write(found, places)
     _say(found, places, json=json)
     if not gate:
@@ -105,6 +126,38 @@ def calibrate(
     return (
         1 if found.certificate.failed else 3 if found.certificate.open or not found.certificate.passed else 0
     )
+
+
+def _judged(
+    real: Path,
+    judge: Path,
+    only: tuple[str, ...],
+    from_b: tuple[str, ...],
+    margin: tuple[str, ...],
+    confidence: float,
+) -> FittedPath:
+    from trialwise.analysis.comparison.comparing import CompareOptions
+    from trialwise.analysis.comparison.sides import selected
+    from trialwise.cli.comparison_options import (
+        check_named,
+        margins,
+        read_side,
+        selection,
+        with_pantheon_names,
+    )
+    from trialwise.exchange.trials_table import TrialColumns
+    from trialwise.study.path_judging import judge_path
+
+    common, own = margins(margin)
+    sides = [read_side(path, (), TrialColumns()) for path in (real, judge)]
+    chosen = [selection(only, "--only"), selection(from_b, "--b")]
+    sides = [
+        selected(side, wanted, side.name) if wanted else side
+        for side, wanted in zip(sides, chosen, strict=True)
+    ]
+    check_named(own, sides, "--margin")
+    first, second = with_pantheon_names(sides)
+    return judge_path(first, second, judge, from_b, CompareOptions(confidence, common, own))
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -63,6 +63,11 @@ def path_file(settings: PathSettings, certificate: PathCertificate) -> str:
     return "\n".join(lines) + "\n"
 
 
+def digest_in(text: str) -> str:
+    """Return the digest that the text of a path file states."""
+    return str(tomllib.loads(text)["digest"])
+
+
 def file_named(text: str) -> tuple[str, tuple[str, ...]]:
     """Split `file:NAME.path,despite=loss,despite=…` into the name and the metrics.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +19,11 @@ from trialwise.analysis.likeness.results import Certificate, Ending, Search
 from trialwise.analysis.likeness.values import likeness_values
 from trialwise.analysis.progress import Progress
 from trialwise.errors import PlanError
-from trialwise.experiment.path_files import PathCertificate, path_file
+from trialwise.experiment.path_files import PathCertificate, digest_in, path_file
 from trialwise.experiment.trials import PathSettings, way_text
 from trialwise.statistics.fitting.surrogate import fitted, proposal, sobol
 from trialwise.study.evaluations import Distances, Evaluation, EvaluationLog, is_likelier, score
-from trialwise.study.real_trials import RealTreatment, RealTrials, read_real
+from trialwise.study.real_trials import RealTreatment, RealTrials, now, read_real
 from trialwise.trials.simulated_path import packets_over
 
 DESIGN, IMPROVEMENTS = 16, 8
@@ -83,17 +82,21 @@ def fit_path(
         Trials or packets are too few, or no queue was busy.
     """
     trials = read_real(real, options.only, options.hold_out, told)
+    return fit_trials(trials, options, log, told, clock)
+
+
+def fit_trials(
+    trials: RealTrials,
+    options: FitOptions,
+    log: Path,
+    told: Progress,
+    clock: Callable[[], float] = time.perf_counter,
+) -> FittedPath:
+    """Fit a path to real trials that are in memory, as `fit_path` does."""
     family = Family(*identify(trials.packets_to_fit()))
     yardstick = Yardstick(trials.values_by_treatment())
-    fit = _Fit(
-        trials,
-        family,
-        yardstick,
-        options,
-        EvaluationLog(log, trials.fingerprint(family, options.seed)),
-        told,
-        clock,
-    )
+    evaluations = EvaluationLog(log, trials.fingerprint(family, options.seed))
+    fit = _Fit(trials, family, yardstick, options, evaluations, told, clock)
     search, best = fit.search()
     return _certified(fit, search, best)
 
@@ -209,7 +212,7 @@ class _Fit:
 
 def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
     trials, options = fit.trials, fit.options
-    real = trials.likeness_set()
+    real = trials.trials
     held = [one for one in trials.treatments if one.is_held_out and one.is_simulated]
     number = {one.name: max(_JUDGED, len(one.plans)) for one in trials.treatments}
     judged, correction = judged_rows(
@@ -226,7 +229,7 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
     left_out, second = judged_rows(real, others, fit.yardstick, options.judging, "emulated")
     passed, undecided, failed = outcome_of(judged or left_out)
     settings = fit.settings(best)
-    made = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()
+    made = now()
     text = path_file(
         settings,
         PathCertificate(trials.name, made, tuple(one.name for one in held), passed, undecided, failed),
@@ -240,7 +243,7 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
         engine="simulated",
         uplink=way_text(settings.uplink),
         downlink=way_text(settings.downlink),
-        digest=digest_of(text),
+        digest=digest_in(text),
         parameters=fit.family.parameters(best),
         doubts=(*fit.family.doubts, *trials.doubts),
         fitted=tuple(one.name for one in fit.fitted),
@@ -259,8 +262,3 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
         notes=real.notes,
     )
     return FittedPath(certificate, text)
-
-
-def digest_of(text: str) -> str:
-    """Return the digest that a path file states."""
-    return next(line for line in text.splitlines() if line.startswith("digest")).split('"')[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +62,7 @@ class RealTreatment:
 
 @dataclass(frozen=True, slots=True)
 class RealTrials:
-    """The trials of a real path; `warmup` in seconds, `mtu` in bytes."""
+    """The trials of a real path; `trials` has the metrics of a likeness, `warmup` is in seconds, `mtu` in bytes."""
 
     name: str
     trials: TrialSet
@@ -80,16 +81,6 @@ class RealTrials:
     def values_by_treatment(self) -> Mapping[str, Values]:
         """Return the values of each treatment by metric."""
         return {one.name: collected(one.values) for one in self.treatments}
-
-    def likeness_set(self) -> TrialSet:
-        """Return the trials with the metrics of a likeness."""
-        origin = str(self.trials.table["trial"][0]).rpartition("/")[0]
-        values = {
-            f"{origin}/{row.number}": found
-            for one in self.treatments
-            for row, found in zip(one.rows, one.values, strict=True)
-        }
-        return with_likeness(self.trials, values)
 
     def fingerprint(self, family: Family, seed: int) -> str:
         """Return what tells one search from another: the trials, the box, the seed, and the version."""
@@ -127,6 +118,11 @@ class RealTrials:
         return (said,) if moved > _MOVED else ()
 
 
+def now() -> str:
+    """Return the time in ISO 8601."""
+    return _moment(time.time())
+
+
 def _moment(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).replace(microsecond=0).isoformat()
 
@@ -159,7 +155,7 @@ def read_real(path: Path, only: Sequence[str], hold_out: Sequence[str], told: Pr
         held = subset(hold_out, factors, "--hold-out") if hold_out else None
         rows = [row for row in rows if matches(row.factors, chosen)]
         treatments = _treatments(experiment, rows, held)
-        mtu = _one_path(experiment, rows, path)
+        mtu = one_path(experiment, rows, path).mtu
         for done, one in enumerate(treatments):
             told("reading packets", done, len(treatments))
             for row, plans in zip(one.rows, one.plans, strict=True):
@@ -167,13 +163,18 @@ def read_real(path: Path, only: Sequence[str], hold_out: Sequence[str], told: Pr
                 packets = read_packets(file, within=directory.path)
                 one.packets.append(packets)
                 one.values.append(likeness_values(packets, one.flows(plans), experiment.warmup))
-        return RealTrials(
-            str(path),
-            read_trial_set(experiment, directory, ledger),
-            tuple(treatments),
-            experiment.warmup,
-            mtu,
-        )
+        trials = with_likeness(read_trial_set(experiment, directory, ledger), _by_trial(ledger, treatments))
+        return RealTrials(str(path), trials, tuple(treatments), experiment.warmup, mtu)
+
+
+def _by_trial(ledger: Ledger, treatments: Sequence[RealTreatment]) -> dict[str, TrialValues]:
+    """Return the values of each trial by its name in a trial set."""
+    origin = ledger.fact("identity")
+    return {
+        f"{origin}/{row.number}": found
+        for one in treatments
+        for row, found in zip(one.rows, one.values, strict=True)
+    }
 
 
 def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> list[TrialRow]:
@@ -214,8 +215,10 @@ def _treatments(experiment: Experiment, rows: Sequence[TrialRow], held: Subset |
     return list(found.values())
 
 
-def _one_path(experiment: Experiment, rows: Sequence[TrialRow], path: Path) -> int:
-    """Return the MTU of the one path of all trials."""
+def one_path(
+    experiment: Experiment, rows: Sequence[TrialRow], path: Path, option: str = "--only"
+) -> PathSettings:
+    """Return the one path of all trials; raise PlanError, which names an option to choose one with, if there are several."""
     found: dict[PathSettings, TrialRow] = {}
     for row in rows:
         found.setdefault(settings_of(experiment, dict(NOWHERE) | dict(row.factors)), row)
@@ -223,6 +226,6 @@ def _one_path(experiment: Experiment, rows: Sequence[TrialRow], path: Path) -> i
         first, second = list(found.values())[:2]
         raise PlanError(
             f"{path}: its trials are of {len(found)} paths, as {first.treatment} and {second.treatment}",
-            hint="choose one with --only FACTOR=LEVEL",
+            hint=f"choose one with {option} FACTOR=LEVEL",
         )
-    return next(iter(found)).mtu
+    return next(iter(found))

@@ -82,11 +82,22 @@ def judged_rows(
     """
     if not emulated:
         return (), "none: there is no inference"
-    other = emulated_set(name, real, emulated)
-    found = compare(only(real, emulated), other, judging_options(options))
+    found = compare(only(real, emulated), emulated_set(name, real, emulated), judging_options(options))
     values = {treatment: collected(trials) for treatment, trials in emulated.items()}
     names = dict(zip(_canonical(real, emulated), emulated, strict=True))
-    return tuple(_row(row, names, values, yardstick) for row in found.rows), found.correction
+    return tuple(_measured(_row(row, names), values, yardstick) for row in found.rows), found.correction
+
+
+def rows_of(real: TrialSet, emulated: TrialSet, options: CompareOptions) -> tuple[tuple[JudgedRow, ...], str]:
+    """Judge trials that have run, or printed means, in the metrics that both sides have; return the rows and the correction.
+
+    Raises
+    ------
+    AnalysisError
+        The sides have no treatment or no metric in common.
+    """
+    found = compare(real, emulated, judging_options(options))
+    return tuple(_row(row, {}) for row in found.rows), found.correction
 
 
 def _canonical(real: TrialSet, emulated: Mapping[str, object]) -> list[str]:
@@ -98,14 +109,18 @@ def _canonical(real: TrialSet, emulated: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _row(
-    row: ComparisonRow, names: Mapping[str, str], values: Mapping[str, Values], yardstick: Yardstick
-) -> JudgedRow:
-    treatment = names.get(row.treatment, row.treatment)
-    own = values[treatment].get(row.metric.name, [])
+def _measured(row: JudgedRow, values: Mapping[str, Values], yardstick: Yardstick) -> JudgedRow:
+    """Return a row with its distance, and with the share of emulated trials among the real ones."""
+    own = values[row.treatment].get(row.metric, [])
+    distance = yardstick.distances(row.treatment, {row.metric: own}).get(row.metric)
+    inside = yardstick.inside(row.treatment, row.metric, own)
+    return dataclasses.replace(row, distance=distance, inside=inside)
+
+
+def _row(row: ComparisonRow, names: Mapping[str, str]) -> JudgedRow:
     change = row.difference.percent if row.difference else None
     return JudgedRow(
-        treatment=treatment,
+        treatment=names.get(row.treatment, row.treatment),
         metric=row.metric.name,
         unit=row.metric.unit,
         n=row.summary.n,
@@ -117,8 +132,8 @@ def _row(
         verdict=row.verdict,
         more=row.more,
         reason=row.reason,
-        distance=yardstick.distances(treatment, {row.metric.name: own}).get(row.metric.name),
-        inside=yardstick.inside(treatment, row.metric.name, own),
+        distance=None,
+        inside=None,
     )
 
 
@@ -132,9 +147,15 @@ def outcome_of(rows: Sequence[JudgedRow]) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def betrayed_by(rows: Sequence[JudgedRow]) -> str | None:
-    """Return the treatment in which the path is farthest from the real one, by its mean distance; None if there is none."""
+    """Return the treatment in which the path is farthest from the real one; None if there is none.
+
+    By its mean distance, or where only printed means are known by its mean difference in margins.
+    """
     found: dict[str, list[float]] = {}
     for row in rows:
-        if row.distance is not None:
-            found.setdefault(row.treatment, []).append(row.distance)
+        apart = row.distance
+        if apart is None and row.margin:
+            apart = abs(row.means[1] - row.means[0]) / row.margin
+        if apart is not None:
+            found.setdefault(row.treatment, []).append(apart)
     return max(found, key=lambda name: sum(found[name]) / len(found[name]), default=None)

@@ -9,7 +9,7 @@ from typing import Literal
 from trialwise.analysis.comparison.results import Word
 
 Family = Literal["constant", "poisson", "varying", "unknown"]
-Ending = Literal["done", "nothing open", "budget", "not simulated"]
+Ending = Literal["done", "nothing open", "budget", "not simulated", "given"]
 Origin = Literal["identified", "searched", "assumed", "given"]
 
 
@@ -93,7 +93,7 @@ class Search:
     """What a search did: evaluations of the objective, and its value at the path as identified and at the path chosen.
 
     An evaluation simulates every treatment that is fitted `trials` times. 1 is what the noise of the real path gives. `seconds` is
-    what the evaluations took; `ended` says why there are no more.
+    what the evaluations took; `ended` says why there are no more, "given" that the path was fitted by somebody else.
     """
 
     evaluations: int

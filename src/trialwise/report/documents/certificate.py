@@ -31,10 +31,12 @@ _OUTCOMES: dict[str, Outcome] = {
 }
 _SCALES = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3), "": ("%", 100.0), "packets": ("packets", 1.0)}
 """Units of parameters as people read them, with the factor."""
+_MORE: tuple[Text, ...] = (("more: further trials on each side for a 90 % chance of a verdict.",),)
 _ENDINGS: dict[str, str] = {
     "done": "",
     "nothing open": "; what was identified left nothing to search",
     "budget": "; the budget ended it",
+    "given": "",
     "not simulated": "no search: none of the schemes to fit can be simulated",
 }
 
@@ -53,7 +55,7 @@ def _answer(found: Certificate) -> Verdict:
     )
     said = [(words, *joined([Name(one) for one in metrics])) for words, metrics in of_each if metrics]
     text: Text = (
-        "The path fitted to ",
+        "The path " + ("judged by " if found.search.ended == "given" else "fitted to "),
         Name(found.real),
         " ",
         *(joined(said, "; ") if said else ("was not judged",)),
@@ -63,7 +65,8 @@ def _answer(found: Certificate) -> Verdict:
 
 
 def _evidence(found: Certificate) -> Iterator[Block]:
-    yield _parameters(found.parameters)
+    if found.parameters:
+        yield _parameters(found.parameters)
     yield Note(("Uplink: ", Name(found.uplink), "."), is_aside=True)
     yield Note(("Downlink: ", Name(found.downlink), "."), is_aside=True)
     if found.doubts:
@@ -116,8 +119,10 @@ def _rows(key: str, caption: str, rows: Sequence[JudgedRow], at: str) -> Table:
         Column("inside", is_numeric=True),
     )
     made = tuple(_row(row, f"{at}/{place}") for place, row in enumerate(rows))
+    if all(row.distance is None for row in rows):
+        return Table(key, (caption,), columns[:-2], tuple(cells[:-2] for cells in made), _MORE, most=None)
     facts: tuple[Text, ...] = (
-        ("more: further trials on each side for a 90 % chance of a verdict.",),
+        *_MORE,
         ("distance: 1 is what the real path's own noise gives on average.",),
         ("inside: emulated trials within the interval that holds 90 % of real ones (with 95 %).",),
     )
@@ -140,15 +145,21 @@ def _row(row: JudgedRow, at: str) -> tuple[Cell, ...]:
 
 
 def _method(found: Certificate) -> Iterator[Block]:
-    delays = "Delays are those above the least of their trial: no clock of the other end is trusted."
+    given_path = found.search.ended == "given"
+    fit: Text = (
+        "Fitted to ",
+        *joined([Name(name) for name in found.fitted]),
+        f": what packets tell was identified first; {_searched(found.search)}. ",
+    )
     yield Note(
         (
-            "Fitted to ",
-            *joined([Name(name) for name in found.fitted]),
-            f": what packets tell was identified first; {_searched(found.search)}. ",
+            *(("The path was given. ",) if given_path else fit),
             "Verdicts hold together in each table at ",
             given(found.confidence),
-            f" ({found.correction}); emulated packets are {found.engine}. {delays}",
+            f" ({found.correction}); emulated packets are {'real' if found.engine == 'emulated' else 'simulated'}. ",
+            "Metrics are those of the experiments."
+            if given_path
+            else "Delays are those above the least of their trial: no clock of the other end is trusted.",
         )
     )
     if found.left_out:
