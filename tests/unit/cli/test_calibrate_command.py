@@ -222,3 +222,54 @@ def test_other_kinds_of_trial_are_refused(tmp_path: Path):
 
 def test_no_clue_of_another_machine_is_in_the_certificate(fitted):
     assert os.fspath(fitted[0]) not in json.dumps(fitted[1])
+
+
+@pytest.fixture(scope="module")
+def over(fitted) -> tuple[Path, str]:
+    folder, _ = fitted
+    return folder, ran(folder, "over", path='"file:home.path"', rounds=3)
+
+
+def test_a_path_is_judged_by_trials_over_it(over, tmp_path: Path):
+    folder, results = over
+    out = tmp_path / "judged.path"
+    done = calibrate(folder, "real.results", "--judge", results, "-o", out, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads((ROOT / "schemas/certificate.json").read_text()))
+    assert document["search"]["ended"] == "given"
+    assert [row["metric"] for row in document["judged"]] == ["throughput"] * 3
+    lines = [line for line in out.read_text().splitlines() if line.startswith(("uplink", "downlink"))]
+    assert all(line in (folder / "home.path").read_text() for line in lines)
+    assert len(lines) == 2
+
+
+def test_printed_means_are_judged_as_trials_are(over, tmp_path: Path):
+    folder, results = over
+    (tmp_path / "printed.csv").write_text(
+        "scheme,metric,unit,better,n,mean,sd\nudp-copa,throughput,Mbit/s,higher,10,11.8,0.1\nudp-cubic,throughput,Mbit/s,higher,10,2.0,0.1\n"
+    )
+    words = [tmp_path / "printed.csv", "--judge", results, "-o", tmp_path / "p.path"]
+    done = calibrate(folder, *words, "--gate")
+    assert done.returncode == 1, done.stderr
+    document = json.loads((tmp_path / "p.certificate.json").read_text())
+    assert {row["treatment"]: row["verdict"] for row in document["judged"]}["scheme=udp-cubic"] == "different"
+    assert (document["betrayed"], document["failed"]) == ("scheme=udp-cubic", ["throughput"])
+    refused = in_process.trialwise(
+        "run", write(tmp_path, "user", path='"file:p.path"', rounds=2), "--quiet", cwd=tmp_path
+    )
+    assert (refused.returncode, "despite=throughput" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--judge", "over.results", "--hold-out", "scheme=udp-copa"], "every treatment is held out"),
+        (["--judge", "over.results", "--b", "scheme=none"], "no level"),
+        (["--b", "scheme=udp-copa"], "--judge, which is not given"),
+    ],
+)
+def test_wrong_options_of_a_judgement(over, tmp_path: Path, words: list[str], said: str):
+    done = calibrate(over[0], "real.results", "-o", tmp_path / "x.path", *words)
+    assert done.returncode in {2, 7}
+    assert said in done.stderr

@@ -152,12 +152,46 @@ def _service(way: Sequence[_Crossing]) -> Service:
     if middle is None:
         return Service(None, "unknown", {})
     family = "constant" if middle < _CONSTANT else "poisson" if middle <= _POISSON else "varying"
-    if family == "constant":
-        rates = [8 / float(np.median(gap / size)) for gap, size in busy]
-    else:
-        rates = [8 * float(size.sum() / gap.sum()) for gap, size in busy]
-    how = "gaps behind waiting packets: " + ("median" if family == "constant" else "bytes over time")
-    return Service(_mean("rate", "bit/s", rates, how, _RATE_STEP), family, dispersion)
+    rate = _steady(busy) if family == "constant" else _changing(way)
+    return Service(rate, family, dispersion)
+
+
+def _steady(busy: Sequence[tuple[Array, Array]]) -> Parameter:
+    found = st.mean_interval([8 / float(np.median(gap / size)) for gap, size in busy], confidence=CONFIDENCE)
+    return _rate(found.estimate, found.low, found.high, "median of the gaps behind waiting packets")
+
+
+def _changing(way: Sequence[_Crossing]) -> Parameter | None:
+    """Return all bytes over all times from one instant of service to the next behind which enough packets wait.
+
+    Whether they do is known before the time begins. Gaps alone would not do: many packets leave in one millisecond of a trace, and a
+    busy time begins with the first of them and ends before the last.
+    """
+    served = [found for one in way if (found := _served(one)) is not None]
+    if len(served) < 2:
+        return None
+    sizes, seconds = np.array(served).T
+    value, reach = 8 * float(sizes.sum() / seconds.sum()), 8 * _between(sizes, seconds)
+    return _rate(value, value - reach, value + reach, "bytes over time from which enough packets wait")
+
+
+def _served(one: _Crossing) -> tuple[float, float] | None:
+    """Return bytes that left, and the seconds they took, from instants after which enough packets waited; None if hardly any did."""
+    first = np.flatnonzero(np.diff(one.left, prepend=-np.inf) > _BURST)
+    instants, together = one.left[first], np.diff(first, append=one.left.size)
+    come = np.searchsorted(np.sort(one.arrivals), instants - float(one.delay.min()), side="right")
+    waits = (come - np.cumsum(together) >= together.max())[:-1]
+    if together[1:][waits].sum() < _LEAST_BUSY:
+        return None
+    sizes = np.add.reduceat(one.size, first)
+    return float(sizes[1:][waits].sum()), float(np.diff(instants)[waits].sum())
+
+
+def _rate(value: float, low: float, high: float, how: str) -> Parameter:
+    step = _RATE_STEP * value
+    return Parameter(
+        "rate", "bit/s", value, min(low, value - step), max(high, value + step), "identified", how
+    )
 
 
 def _dispersion(way: Sequence[_Crossing], window: float) -> float | None:
@@ -275,13 +309,10 @@ def _loss(way: Sequence[_Crossing], free: Sequence[Mask]) -> tuple[Parameter, Lo
     return found, _runs(fates, share)
 
 
-def _between(lost: Array, sent: Array) -> float:
+def _between(part: Array, whole: Array) -> float:
     """Return the half-width of the interval of a ratio over trials, by its linearised deviations (Cochran 1977, section 6.3)."""
-    share = int(lost.sum()) / int(sent.sum())
-    off = lost - share * sent
-    return (
-        _reach(lost.size) * sqrt(float((off**2).sum()) / (lost.size * (lost.size - 1))) / float(sent.mean())
-    )
+    n, off = part.size, part - part.sum() / whole.sum() * whole
+    return _reach(n) * sqrt(float((off**2).sum()) / (n * (n - 1))) / float(whole.mean())
 
 
 def _reach(n: int) -> float:
@@ -330,12 +361,3 @@ def _rises(way: Sequence[_Crossing], held: Sequence[Array], largest: float) -> b
     table = np.array([[int((lost & part).sum()), int((~lost & part).sum())] for part in (long, short)])
     p = float(fisher_exact(table, alternative="greater").pvalue)
     return p < 1e-4 and _share(lost & long, long) > 2 * _share(lost & short, short)
-
-
-def _mean(name: str, unit: str, values: Sequence[float], how: str, step: float) -> Parameter:
-    found = st.mean_interval(values, confidence=CONFIDENCE)
-    least = step * found.estimate
-    return Parameter(
-        name, unit, found.estimate, min(found.low, found.estimate - least), max(found.high, found.estimate + least),
-        "identified", how,
-    )  # fmt: skip

@@ -55,7 +55,7 @@ def _answer(found: Certificate) -> Verdict:
     )
     said = [(words, *joined([Name(one) for one in metrics])) for words, metrics in of_each if metrics]
     text: Text = (
-        "The path " + ("judged by " if found.search.ended == "given" else "fitted to "),
+        "The path " + ("judged against " if found.search.ended == "given" else "fitted to "),
         Name(found.real),
         " ",
         *(joined(said, "; ") if said else ("was not judged",)),
