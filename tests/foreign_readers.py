@@ -33,10 +33,12 @@ from trialwise.analysis.effects.table import EffectColumns, read_effects_table
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
 from trialwise.analysis.reading.table import read_table
 from trialwise.errors import TrialwiseError
+from trialwise.exchange.capture_points import read_two_points
 from trialwise.exchange.captures import read_capture
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.exchange.packet_files import PacketFile, read_packet_file
 from trialwise.exchange.pantheon_log import read_tunnel_log
+from trialwise.exchange.pantheon_results import read_results
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.trace_files import read_trace, trace_from_departures, trace_from_opportunities
 from trialwise.exchange.trials_table import TrialColumns
@@ -82,6 +84,10 @@ LINK = (
 TUNNEL = b"# 'mm-tunnelserver' ingress: 1795259022262.001\n" + b"".join(
     b"%d.5 - %d - 88\n" % (t, t) for t in range(40)
 )
+EGRESS = b"# 'mm-tunnelclient' egress: 1795259022242.001\n" + b"".join(
+    b"%d.5 - %d - 88\n" % (t, t) for t in range(40)
+)
+STATS = b"Start at: 2026-11-26 09:00:00\nEnd at: 2026-11-26 09:00:08\nLocal clock offset: 1.5 ms\nRemote clock offset: -4 ms\n"
 PERF = json.dumps(
     {"cubic": {str(run): {"all": {"tput": 1.5, "delay": 20.0, "loss": 0.01}} for run in range(3)}}
 ).encode()
@@ -89,6 +95,11 @@ METADATA = json.dumps({"runtime": 30, "flows": 1, "cc_schemes": ["cubic"], "run_
 PACKETS = [
     *(ipv4("10.0.0.1", "10.0.0.2", 100, offset=at % 2) for at in range(6)),
     *[ipv6("2001:db8::1", "2001:db8::2", 50)] * 3,
+]
+DIFFERENT = [
+    (1_795_256_094_000_000_000 + at * 1_000_000, framed(ipv4(*ends, 100 + at), 1))
+    for at in range(12)
+    for ends in [("10.0.0.1", "10.0.0.2"), ("10.0.0.2", "10.0.0.1")][at % 3 == 2 :][:1]
 ]
 FRAMES = [(1_795_256_094_000_000_000 + at, framed(one, 1, at % 3)) for at, one in enumerate(PACKETS)]
 
@@ -132,6 +143,27 @@ def in_a_folder(path: Path, name: str) -> None:
     (folder / "cubic_datalink_run1.log").write_bytes(MERGED)
     (folder / name).write_bytes(path.read_bytes())
     read_trials(folder)
+
+
+def in_a_run(path: Path, name: str) -> None:
+    """Read a folder of a run whose tunnel is not merged yet, in which this is one of the files."""
+    folder = path.with_name("run")
+    folder.mkdir(exist_ok=True)
+    run = "cubic_datalink_run1_flow1_uid5.log"
+    for each, content in (
+        (f"{run}.egress", EGRESS),
+        (f"{run}.ingress", TUNNEL),
+        ("cubic_stats_run1.log", STATS),
+    ):
+        (folder / each).write_bytes(path.read_bytes() if each.endswith(name) else content)
+    (folder / "pantheon_metadata.json").write_bytes(b'{"sender_side": "local"}')
+    read_results(folder).order()
+
+
+def of_both_ends(path: Path) -> None:
+    other = path.with_name("other.pcap")
+    other.write_bytes(pcap(DIFFERENT, 1))
+    read_two_points(other, path, None, {1: 1})
 
 
 def repacked(path: Path, pack: Callable[[bytes], bytes], ending: str) -> None:
@@ -299,6 +331,9 @@ PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], obj
     "parquet": (parquet, lambda path: used(read_packet_file(path))),
     "pcap": (lambda _: pcap(FRAMES, 1), captured),
     "pcapng": (lambda _: pcapng(FRAMES, 1), captured),
+    "captures of both ends": (lambda _: pcapng(DIFFERENT, 1), of_both_ends),
+    "tunnel's end": (lambda _: TUNNEL, lambda path: in_a_run(path, "ingress")),
+    "times of a run": (lambda _: STATS, lambda path: in_a_run(path, "stats_run1.log")),
     "trace": (lambda _: b"".join(b"%d\n" % t for t in range(1, 60)), read_trace),
     "folder's log": (lambda _: MERGED, lambda path: in_a_folder(path, "bbr_datalink_run1.log")),
     "folder's link log": (lambda _: LINK, lambda path: in_a_folder(path, "bbr_mm_datalink_run1.log")),
@@ -434,10 +469,10 @@ WORDS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
 READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS, **DIRECTORIES, **WORDS}
 """By name: what makes a sound file (a folder to work in is given), and what reads one."""
 _SHARED = {
-    "logs of tunnels": ("merged log", "tunnel log", "folder's log"),
+    "logs of tunnels": ("merged log", "tunnel log", "folder's log", "tunnel's end", "times of a run"),
     "logs of links": ("mm-link log", "folder's link log"),
     "packets in Parquet": ("parquet", "samples of a directory"),
-    "captures": ("pcap", "pcapng"),
+    "captures": ("pcap", "pcapng", "captures of both ends"),
     "Pantheon's JSON": ("perf", "metadata"),
     "archives": ("tar in xz", "tar in gz", "tar", "packed"),
     "tables": (

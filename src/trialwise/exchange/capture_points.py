@@ -12,7 +12,7 @@ import numpy as np
 from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
 from trialwise.exchange.captures import Addresses, Capture, address_of, read_capture
-from trialwise.exchange.packet_identity import OF_OTHERS, TCP, Hashes, Numbers, Parts, identities
+from trialwise.exchange.packet_identity import OF_OTHERS, TCP, Hashes, Numbers, Parts, hashed, identities
 from trialwise.measurement.joining import Crossing, Joined, join_sightings
 from trialwise.measurement.packets import DELIVERED, Packets
 from trialwise.measurement.sightings import CAME, MERGED, RECORD, SENT, Sightings
@@ -201,8 +201,8 @@ def _of_capture(path: Path, capture: Capture) -> Iterator[str]:
 
 def _most(addresses: Addresses, sizes: Numbers) -> Addresses:
     """Return the address of most bytes."""
-    names, number = np.unique(addresses, axis=0, return_inverse=True)
-    return names[np.bincount(number.reshape(-1), weights=sizes).argmax()]
+    _, first, number = np.unique(hashed(addresses), return_index=True, return_inverse=True)
+    return addresses[first[np.bincount(number, weights=sizes).argmax()]]
 
 
 def _written(address: Addresses) -> str:

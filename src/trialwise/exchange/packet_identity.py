@@ -119,7 +119,7 @@ def parts_of(
     # Of an echo: type and code, then the sequence number; other messages of ICMP have such fields of their own.
     fields[:, 53:57] = np.where(is_icmp[:, None], head[:, [0, 1, 6, 7]], 0)
     fields[:, 57:59] = np.where(later[:, None], _offset_of(packets, place), 0)
-    return Parts(_hash(fields), _hash(data), sequence, headers, payload, kept, protocol, (flags & _FIN) > 0)
+    return Parts(hashed(fields), hashed(data), sequence, headers, payload, kept, protocol, (flags & _FIN) > 0)
 
 
 def _offset_of(packets: Bytes, place: Numbers) -> Bytes:
@@ -148,8 +148,8 @@ def _number(field: Bytes) -> Numbers:
     return np.ascontiguousarray(field).view(">u4")[:, 0].astype(np.int64)
 
 
-def _hash(rows: Bytes) -> Hashes:
-    """Hash rows of 64 bytes: the sum of their mixed words (Zobrist), each with a key of its place."""
+def hashed(rows: Bytes) -> Hashes:
+    """Hash rows of whole words of 8 bytes: the sum of their mixed words (Zobrist), each with a key of its place."""
     words = np.ascontiguousarray(rows).view(np.uint64)
     keys = (np.arange(1, words.shape[1] + 1, dtype=np.uint64) * np.uint64(_GOLDEN)).astype(np.uint64)
     return _mixed(words + keys).sum(axis=1, dtype=np.uint64)
