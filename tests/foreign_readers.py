@@ -39,14 +39,22 @@ from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.exchange.packet_files import PacketFile, read_packet_file
 from trialwise.exchange.pantheon_log import read_tunnel_log
 from trialwise.exchange.pantheon_results import read_results
+from trialwise.exchange.path_sources import SOURCES, Options, Source, filled
+from trialwise.exchange.recording_files import read_recording, recording_text
 from trialwise.exchange.result_files import read_trials
-from trialwise.exchange.trace_files import read_trace, trace_from_departures, trace_from_opportunities
+from trialwise.exchange.trace_files import (
+    read_trace,
+    text_of,
+    trace_from_departures,
+    trace_from_opportunities,
+)
 from trialwise.exchange.trials_table import TrialColumns
 from trialwise.experiment.mahimahi import read_shells
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.reading import read_experiment
 from trialwise.experiment.sources import TextSource
 from trialwise.measurement.packets import write_packets
+from trialwise.measurement.recordings import compared, cut, joined, scaled, summary
 from trialwise.measurement.reported import from_output
 from trialwise.measurement.scaffold import read_description, skeleton
 from trialwise.measurement.sources import read_source
@@ -323,6 +331,39 @@ OUTPUTS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
     ),
     "output in CSV": (lambda _: CSV, lambda path: reported(path, TextSource(csv="delay [ms]", time="run"))),
 }
+RECORDING = b"""# trialwise.path/1 {"origin": "x", "notes": ["y"]}
+time_ms,direction,rate_bps,opportunities,base_delay_us,loss,state
+0,uplink,12000000,,10000,0.01,on
+0,downlink,,2,20000,,
+50,uplink,6000000,,,,hold
+60,uplink,,,15000,,on
+70,downlink,,3,,,
+80,uplink,,,,0.5,off
+100,uplink,,,,,on
+"""
+IRISH = b"Timestamp,DL_bitrate,State\n" + b"".join(
+    b"2019.12.16_13.40.%02d,%d,D\n" % (at // 2, 100 * at + 1) for at in range(20)
+)
+FCC = b"".join(b"7,2016-01-01 00:00:%02d,a.com,1.2.3.4,1,2,%d\n" % (at, 1250 * at) for at in range(20))
+RATES = b"".join(b"%d %d %d\n" % (at * 1000, at * 1000 + 1, 1000) for at in range(20))
+
+
+def recorded(path: Path) -> None:
+    """What commands do with a recording of a path."""
+    found = read_recording(path)
+    summary(found, 500)
+    compared(found, scaled(found, 2, 5000))
+    with suppress(ValueError):
+        recording_text(joined([cut(found, 0, found.length / 2), found]))
+
+
+def imported(path: Path, kind: str, **options: object) -> None:
+    text = Source(text_of(path), str(path))
+    found = SOURCES[kind]([text], Options(**options)).recording
+    for fill in ("constant", "poisson", "cellular"):
+        recording_text(filled(found, fill, 1))
+
+
 PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
     "merged log": (lambda _: MERGED, lambda path: used(read_packet_file(path))),
     "mm-link log": (lambda _: LINK, lambda path: used(read_packet_file(path))),
@@ -335,6 +376,18 @@ PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], obj
     "tunnel's end": (lambda _: TUNNEL, lambda path: in_a_run(path, "ingress")),
     "times of a run": (lambda _: STATS, lambda path: in_a_run(path, "stats_run1.log")),
     "trace": (lambda _: b"".join(b"%d\n" % t for t in range(1, 60)), read_trace),
+    "recording of a path": (lambda _: RECORDING, recorded),
+    "round trip of Hypatia": (
+        lambda _: b"".join(b"%d,76846048.72\n" % (at * 10**8) for at in range(20)),
+        lambda path: imported(path, "hypatia", rate=1e6),
+    ),
+    "Irish table": (lambda _: IRISH, lambda path: imported(path, "irish")),
+    "FCC's table": (lambda _: FCC, lambda path: imported(path, "fcc")),
+    "Norway's log": (lambda _: RATES, lambda path: imported(path, "norway")),
+    "table of rates": (
+        lambda _: RATES,
+        lambda path: imported(path, "columns", columns="time=1,time_unit=ms,rate=2,unit=bit/s"),
+    ),
     "folder's log": (lambda _: MERGED, lambda path: in_a_folder(path, "bbr_datalink_run1.log")),
     "folder's link log": (lambda _: LINK, lambda path: in_a_folder(path, "bbr_mm_datalink_run1.log")),
     "perf": (lambda _: PERF, lambda path: in_a_folder(path, "pantheon_perf.json")),
@@ -489,6 +542,13 @@ _SHARED = {
     "workloads": ("sizes of flows", "starts of flows"),
     "outputs": ("output by pattern", "output in JSON"),
     "ledgers": ("ledger", "rows of a ledger"),
+    "lists of rates": (
+        "round trip of Hypatia",
+        "Irish table",
+        "FCC's table",
+        "Norway's log",
+        "table of rates",
+    ),
     "words": ("mahimahi's words", "quantities"),
 }
 _ALONE = [name for name in READERS if not any(name in names for names in _SHARED.values())]

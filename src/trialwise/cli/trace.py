@@ -241,7 +241,7 @@ def scale(
     ```text
     trialwise trace scale cell.trace 0.5 --out half.trace
     trialwise trace scale cell.trace --to 10Mbit/s --out ten.trace
-    trialwise trace scale leo.path 2 --delay +10ms --out farther.path
+    trialwise trace scale leo.csv 2 --delay +10ms --out farther.csv
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no trace.
@@ -374,7 +374,7 @@ def join(*recordings: Path, out: Out = STANDARD, force: Force = False) -> int:
     For example:
 
     ```text
-    trialwise trace join morning.path evening.path --out day.path
+    trialwise trace join morning.csv evening.csv --out day.csv
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no recording, or
@@ -407,7 +407,7 @@ def compare(one: Path, other: Path, /, *, json: AsJson = False) -> int:
     For example:
 
     ```text
-    trialwise trace compare monday.path tuesday.path
+    trialwise trace compare monday.csv tuesday.csv
     ```
 
     Exit codes: 0; 2 wrong options; 7 a file that is no recording.

@@ -31,6 +31,7 @@ Kind = Literal[
     "belgium",
     "columns",
     "log",
+    "capture",
 ]
 Fill = Literal["constant", "poisson", "cellular"]
 
@@ -56,6 +57,8 @@ def import_(
     round_trip: Annotated[bool, Parameter(negative="")] = False,
     select: str | None = None,
     columns: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
     fill: Fill = "constant",
     seed: int = 0,
     licence: str | None = None,
@@ -69,12 +72,12 @@ def import_(
 
     ```text
     trialwise trace import mahimahi up.trace down.trace --delay 28ms \
-        --out cell.path
+        --out cell.csv
     trialwise trace import leoreplayer bw_up.txt bw_down.txt \
-        --delays delay_up.txt --out leo.path
+        --delays delay_up.txt --out leo.csv
     trialwise trace import irish B_2019.12.16_13.40.04.csv --fill cellular \
-        --out irish.path
-    trialwise trace import columns monroe.csv --out monroe.path \
+        --out irish.csv
+    trialwise trace import columns monroe.txt --out monroe.csv \
         --columns time=ts,time_unit=s,rate=dl,unit=kbit/s
     ```
 
@@ -85,7 +88,7 @@ def import_(
     kind
         What the files are: traces of mahimahi; bw_*.txt of LeoReplayer; a round trip of Hypatia; the Irish 4G and 5G tables;
         `time rate` in s and Mbit/s (Pensieve); FCC's webget table, or cooked; Norway's and Belgium's logs; any table by its
-        columns; a log of packets.
+        columns; a log of packets; a capture (pcap, pcapng) of what left the link.
     files
         The files; of traces that of the uplink and that of the downlink.
     direction
@@ -104,6 +107,10 @@ def import_(
         FCC: which unit and target, as UNIT,TARGET.
     columns
         Where a table has what, by name or number: time=…,time_unit=…,rate=…,unit=….
+    host
+        Of a capture, only packets to this address.
+    port
+        Of a capture, only packets to this TCP or UDP port.
     fill
         How rates in steps are filled: constant, with packets at random (poisson), or also a rate that varies (cellular).
     seed
@@ -113,21 +120,29 @@ def import_(
     """
     check_out(out, force=force)
     if not files:
-        raise TrialwiseError("no file to import", hint=f"trialwise trace import {kind} FILE --out NAME.path")
+        raise TrialwiseError("no file to import", hint=f"trialwise trace import {kind} FILE --out NAME.csv")
     if seed < 0:
         raise TrialwiseError(f"--seed {seed}: expected a number ≥ 0")
-    found = _found(
-        kind,
-        files,
-        Options(
-            direction=direction,
-            interval=_positive(interval, "--interval"),
-            round_trip=round_trip,
-            delays=[_source(path) for path in delays],
-            rate=None if rate is None else _rate(rate),
-            select=select,
-            columns=columns,
-        ),
+    if kind != "capture" and (host is not None or port is not None):
+        raise TrialwiseError(
+            "--host and --port choose packets of a capture", hint="trialwise trace import capture FILE"
+        )
+    found = (
+        _of_capture(files, host, port, direction)
+        if kind == "capture"
+        else _found(
+            kind,
+            files,
+            Options(
+                direction=direction,
+                interval=_positive(interval, "--interval"),
+                round_trip=round_trip,
+                delays=[_source(path) for path in delays],
+                rate=None if rate is None else _rate(rate),
+                select=select,
+                columns=columns,
+            ),
+        )
     )
     recording = filled(found.recording, fill, seed)
     if base_delay is not None:
@@ -164,6 +179,23 @@ def _of_log(files: tuple[Path, ...]) -> Found:
     if not found.ways:
         raise TrialwiseError(f"{files[0]}: has no packet that was delivered")
     return Found(found, (note,))
+
+
+def _of_capture(
+    files: tuple[Path, ...], host: str | None, port: int | None, direction: Literal["uplink", "downlink"]
+) -> Found:
+    from trialwise.exchange.captures import read_capture
+    from trialwise.exchange.trace_files import trace_from_departures
+
+    if len(files) != 1:
+        raise TrialwiseError(f"{len(files)} captures", hint="name the one of what left the link")
+    read = read_capture(files[0])
+    chosen = read.selected(host, port, None if host is None and port is None else "to")
+    times = trace_from_departures(read.time[chosen], read.size[chosen], str(files[0])).astype(np.int64)
+    way = Way(opportunities=times)
+    uplink, downlink = (way, Way()) if direction == "uplink" else (Way(), way)
+    note = f"{int(chosen.sum())} of {read.time.size} IP packets; a capture at one point says nothing of delay or loss"
+    return Found(Recording(uplink, downlink, float(times[-1])), (note,))
 
 
 def _source(path: Path) -> Source:

@@ -36,7 +36,7 @@ _RATE_UNITS = {
 }
 _TIME_UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 _MOST_RATE, _MOST_TIME, _MOST_DELAY = 1e15, 1e10, 3.6e9
-_OPPORTUNITY_BITS = 12_000
+_OPPORTUNITY_BITS, _MOST_OPPORTUNITIES = 12_000, 50_000_000
 _LEVELS, _DWELL = 8, 100.0
 
 
@@ -117,6 +117,11 @@ def _opportunities(texts: Sequence[Source], options: Options) -> tuple[dict[str,
     length = max(int(times[-1]) for times in found)
     shorter = [each.name for each, times in zip(texts, found, strict=True) if int(times[-1]) < length]
     notes = tuple(f"{name} is shorter and repeated up to {length} ms" for name in shorter)
+    if shorter and any(times.size * (length // int(times[-1])) > _MOST_OPPORTUNITIES for times in found):
+        raise AnalysisError(
+            f"{', '.join(shorter)}: repeated up to {length} ms, it has more than 50 million opportunities",
+            hint="cut the longer one",
+        )
     whole = [of_trace(times, -1, length) for times in found]
     return {name: Way(opportunities=times) for name, times in zip(names, whole, strict=True)}, notes
 
@@ -519,6 +524,10 @@ def _filled(way: Way, length: float, fill: str, random: np.random.Generator) -> 
     edges, values = np.append(rate.times, length), rate.values
     edges[0] = 0.0
     if fill == "cellular":
+        if 2 * length / _DWELL > MOST_ROWS:
+            raise AnalysisError(
+                f"{length / 1000:.4g} s are too long for --fill cellular", hint="cut it into parts"
+            )
         switches = np.cumsum(random.exponential(_DWELL, int(2 * length / _DWELL) + 100))
         switches = switches[switches < length]
         starts = np.union1d(edges[:-1], switches)
@@ -529,7 +538,7 @@ def _filled(way: Way, length: float, fill: str, random: np.random.Generator) -> 
         edges = np.append(starts, length)
     per_millisecond = values / 1000 / _OPPORTUNITY_BITS
     whole = np.concatenate([[0.0], np.cumsum(per_millisecond * np.diff(edges))])
-    if whole[-1] > 50_000_000:
+    if whole[-1] > _MOST_OPPORTUNITIES:
         raise AnalysisError(
             "there would be more than 50 million opportunities", hint="use --fill constant, or cut it"
         )

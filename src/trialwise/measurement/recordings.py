@@ -19,7 +19,7 @@ STATES = ("on", "off", "hold")
 RATE, DELAY, LOSS, STATE = "rate_bps", "base_delay_us", "loss", "state"
 COMPARED_BIN = 100.0
 """Milliseconds over which rates are averaged where they are compared."""
-_MAX_BINS = 10_000_000
+_MAX_BINS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

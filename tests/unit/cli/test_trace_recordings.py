@@ -9,6 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from captures import framed, ipv4, pcap
 from packet_logs import RECORD, flow_word, write_log
 from trialwise.cli.schema import json_schema
 from trialwise.cli.trace import app
@@ -101,9 +102,24 @@ def test_a_packet_log_makes_a_recording_of_both_ways(folder: Path):
     assert found.uplink.steps["base_delay_us"].values.tolist() == [20_000] * 30
 
 
+def test_a_capture_makes_the_opportunities_of_one_direction(folder: Path):
+    down = [
+        (second * 10**9, framed(ipv4("192.0.2.1", "192.0.2.2", 1472, (9, 5201)), 1)) for second in (1, 2, 3)
+    ]
+    up = [(2 * 10**9, framed(ipv4("192.0.2.2", "192.0.2.1", 1472, (5201, 9)), 1))]
+    (folder / "down.pcap").write_bytes(pcap(sorted(down + up), 1))
+    assert (
+        trace("import", "capture", "down.pcap", "--host", "192.0.2.2", "--port", "5201", "--out", "a.csv")
+        == 0
+    )
+    found = read_recording(folder / "a.csv")
+    assert (found.downlink.opportunities.tolist(), found.uplink.columns) == ([1000, 2000], ())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("import", "mahimahi", "up.trace", "--port", "1"), "choose packets of a capture"),
         (("import", "mahimahi"), "no file to import"),
         (("import", "mahimahi", "up.trace", "--delay", "0s"), "a time above 0"),
         (("import", "mahimahi", "nowhere"), "nowhere"),

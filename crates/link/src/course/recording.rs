@@ -108,7 +108,7 @@ impl DeclaredCourse for RecordedSpec {
 /// What is wrong, with its line.
 pub fn check_recording(text: &str) -> Result<(), RecordingError> {
     for way in ["uplink", "downlink"] {
-        Recording::parse(text, way)?.course(After::Mirror)?;
+        Recording::parse(text, way)?.course(After::Beginning)?;
     }
     Ok(())
 }
