@@ -23,6 +23,7 @@ mod episodes;
 mod event;
 mod fidelity;
 mod hystart;
+mod in_flight;
 mod laws;
 mod learner;
 mod ledbat_delay;

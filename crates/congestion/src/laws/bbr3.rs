@@ -7,8 +7,9 @@ mod parts;
 
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
-use self::parts::{Aggregation, Feedbacks, FullPipe, Kept, Ring, Sample, Stage, Undo};
+use self::parts::{Aggregation, Feedbacks, FullPipe, Kept, Sample, Stage, Undo};
 use crate::declared::settings;
+use crate::in_flight::InFlight;
 use crate::segments::MAXIMUM_WINDOW;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, PacketReport,
@@ -80,7 +81,7 @@ pub struct Bbr3 {
     draws: u64,
     stage: Stage,
     feedbacks: Feedbacks,
-    ring: Ring,
+    kept: InFlight<Kept>,
     round_trip: RoundTrip,
     /// `C.delivered` and `C.lost`.
     delivered: f64,
@@ -153,7 +154,7 @@ impl Bbr3 {
             draws: 0,
             stage: Stage::Startup,
             feedbacks: Feedbacks::Init,
-            ring: Ring::default(),
+            kept: InFlight::default(),
             round_trip: RoundTrip::new(),
             delivered: 0.0,
             lost: 0.0,
@@ -345,7 +346,7 @@ impl Bbr3 {
         let follows = self.last_lost.is_some_and(|last| last.checked_add(1) == Some(report.number));
         self.losses_in_round += u32::from(!follows);
         self.last_lost = Some(report.number);
-        let Some(kept) = self.ring.take(report.number).filter(|_| self.is_probe_sample) else { return };
+        let Some(kept) = self.kept.take(report.number).filter(|_| self.is_probe_sample) else { return };
         let sample = Sample { lost: self.lost - kept.lost, in_flight: kept.in_flight, ..Sample::default() };
         if sample.is_inflight_too_high() {
             self.on_inflight_too_high(now, inflight_at_loss(&sample, size));
@@ -428,12 +429,12 @@ impl Controller for Bbr3 {
     fn on_sent(&mut self, sent: &Sent) {
         let in_flight = sent.in_flight.get() as f64;
         self.is_cwnd_limited[1] |= in_flight + self.segment > self.cwnd;
-        self.ring.push(sent.number, Kept { in_flight, lost: self.lost, is_reported: false });
+        self.kept.push(sent.number, Kept { in_flight, lost: self.lost });
     }
 
     fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>) {
         for report in acknowledgement.reports {
-            self.ring.take(report.number);
+            self.kept.take(report.number);
         }
         if let Some(rtt) = acknowledgement.rtt {
             if self.round_trip.smoothed().is_none() && rtt > Duration::ZERO {
@@ -465,7 +466,7 @@ impl Controller for Bbr3 {
     fn on_timeout(&mut self, timeout: &Timeout) {
         self.save_state();
         self.lost += timeout.in_flight.get() as f64;
-        self.ring = Ring::default();
+        self.kept.clear();
         self.is_in_recovery = true;
         self.cwnd = self.segment;
     }

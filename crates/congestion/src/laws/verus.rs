@@ -7,12 +7,11 @@
 
 mod profile;
 
-use std::collections::VecDeque;
-
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use self::profile::Profile;
 use crate::declared::settings;
+use crate::in_flight::InFlight;
 use crate::quota::Quota;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, PacketOutcome,
@@ -50,44 +49,13 @@ impl Default for VerusSettings {
     }
 }
 
-/// Packets in flight by number, with what was in flight as they were sent.
-#[derive(Clone, Debug, Default)]
-struct Windows {
-    base: u64,
-    windows: VecDeque<Option<f64>>,
-}
-
-impl Windows {
-    fn push(&mut self, number: u64, window: f64) {
-        if number != self.base + self.windows.len() as u64 {
-            // A driver that counts otherwise: what was is unknown.
-            self.windows.clear();
-            self.base = number;
-        }
-        self.windows.push_back(Some(window));
-    }
-
-    fn take(&mut self, number: u64) -> Option<f64> {
-        let place = usize::try_from(number.checked_sub(self.base)?).ok()?;
-        let window = self.windows.get_mut(place)?.take();
-        while self.windows.front() == Some(&None) {
-            self.windows.pop_front();
-            self.base += 1;
-        }
-        window
-    }
-
-    fn next_number(&self) -> u64 {
-        self.base + self.windows.len() as u64
-    }
-}
-
 /// The controller; delays in seconds, windows in packets.
 #[derive(Clone, Debug)]
 pub struct Verus {
     settings: VerusSettings,
     quota: Quota,
-    windows: Windows,
+    /// Of each packet, what was in flight as it was sent.
+    windows: InFlight<f64>,
     profile: Profile,
     phase: Phase,
     window: f64,
@@ -116,7 +84,7 @@ impl Verus {
         let mut verus = Self {
             settings: *settings,
             quota: Quota::new(context.segment),
-            windows: Windows::default(),
+            windows: InFlight::default(),
             profile: Profile::new(),
             phase: Phase::SlowStart,
             window: INITIAL_WINDOW,
@@ -290,7 +258,7 @@ impl Controller for Verus {
     /// Begins anew.
     fn on_timeout(&mut self, _timeout: &Timeout) {
         self.quota.set_in_flight(Bytes::ZERO);
-        self.windows.windows.clear();
+        self.windows.clear();
         self.profile = Profile::new();
         self.phase = Phase::SlowStart;
         self.window = INITIAL_WINDOW;
@@ -326,6 +294,8 @@ impl Controller for Verus {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use trialwise_units::Seed;
 
     use super::*;

@@ -1,7 +1,5 @@
 //! What BBR keeps beside its estimates: its stage, packets in flight, samples, and the filter of aggregation.
 
-use std::collections::VecDeque;
-
 use trialwise_units::{Time};
 
 use super::{AGGREGATION_ROUNDS, DEFAULT_CWND, DOWN_PACING, DRAIN_PACING, LOSS_THRESHOLD, PROBE_RTT_CWND, STARTUP_PACING, UP_CWND, UP_PACING};
@@ -78,37 +76,6 @@ pub(super) struct Kept {
     pub(super) in_flight: f64,
     /// `P.lost`.
     pub(super) lost: f64,
-    pub(super) is_reported: bool,
-}
-
-/// The packets in flight by number.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ring {
-    pub(super) base: u64,
-    pub(super) packets: VecDeque<Kept>,
-}
-
-impl Ring {
-    pub(super) fn push(&mut self, number: u64, kept: Kept) {
-        if self.base.checked_add(self.packets.len() as u64) != Some(number) {
-            self.packets.clear();
-            self.base = number;
-        }
-        self.packets.push_back(kept);
-    }
-
-    /// Takes a packet that is reported.
-    pub(super) fn take(&mut self, number: u64) -> Option<Kept> {
-        let place = usize::try_from(number.checked_sub(self.base)?).ok()?;
-        let kept = self.packets.get_mut(place).filter(|kept| !kept.is_reported)?;
-        kept.is_reported = true;
-        let taken = *kept;
-        while self.packets.front().is_some_and(|kept| kept.is_reported) {
-            self.packets.pop_front();
-            self.base += 1;
-        }
-        Some(taken)
-    }
 }
 
 /// `RS`, as far as an acknowledgement or a lost packet has it; bytes and bytes per second.
