@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +17,7 @@ from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
+    from trialwise.analysis.trial_set import Level
     from trialwise.study.path_fitting import FitOptions, FittedPath
 
 _SUFFIX = ".path"
@@ -36,6 +37,7 @@ def calibrate(
     seed: int = 1,
     margin: Annotated[tuple[str, ...], _Repeated] = (),
     confidence: float = 95,
+    level: Literal["trial", "process", "build", "boot", "host"] | None = None,
     gate: bool = False,
     force: bool = False,
     json: bool = False,
@@ -90,6 +92,9 @@ def calibrate(
         the experiments); repeatable.
     confidence
         Of all verdicts of a table together, in percent.
+    level
+        The level of inference, instead of the highest that varies, as with `trialwise compare`: what is above it is then taken as
+        fixed, as where the emulated trials of --judge ran on another machine.
     gate
         Let the exit code say whether the path passes.
     force
@@ -113,12 +118,12 @@ def calibrate(
             from trialwise.study.path_fitting import fit_path
 
             found = fit_path(
-                real, _options(hold_out, only, budget, seed, margin, confidence), places[3], told
+                real, _options(hold_out, only, budget, seed, margin, (confidence, level)), places[3], told
             )
         else:
             if hold_out:
                 raise TrialwiseError("--hold-out is for a fit: with --judge every treatment is held out")
-            found = _judged(real, judge, only, from_b, margin, confidence)
+            found = _judged(real, judge, only, from_b, margin, (confidence, level))
     _write(found, places)
     _say(found, places, json=json)
     if not gate:
@@ -134,7 +139,7 @@ def _judged(
     only: tuple[str, ...],
     from_b: tuple[str, ...],
     margin: tuple[str, ...],
-    confidence: float,
+    judging: tuple[float, Level | None],
 ) -> FittedPath:
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.comparison.sides import selected
@@ -157,7 +162,7 @@ def _judged(
     ]
     check_named(own, sides, "--margin")
     first, second = with_pantheon_names(sides)
-    return judge_path(first, second, judge, from_b, CompareOptions(confidence, common, own))
+    return judge_path(first, second, judge, from_b, CompareOptions(judging[0], common, own, judging[1]))
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -170,7 +175,7 @@ def _options(
     budget: str,
     seed: int,
     margin: tuple[str, ...],
-    confidence: float,
+    judging: tuple[float, Level | None],
 ) -> FitOptions:
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.likeness.values import METRICS
@@ -192,8 +197,8 @@ def _options(
         raise TrialwiseError(f"--budget {budget}: a search takes time", hint="write a time, as in 30min")
     if seed < 0:
         raise TrialwiseError(f"--seed {seed}: is below 0", hint="write a whole number from 0")
-    judging = CompareOptions(confidence, common, own)
-    return FitOptions(hold_out=hold_out, only=only, budget=limit, seed=seed, judging=judging)
+    options = CompareOptions(judging[0], common, own, judging[1])
+    return FitOptions(hold_out=hold_out, only=only, budget=limit, seed=seed, judging=options)
 
 
 def _places(out: Path) -> tuple[Path, Path, Path, Path]:

@@ -12,7 +12,7 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.likeness.distances import Values, Yardstick, collected
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.analysis.likeness.values import METRICS
-from trialwise.analysis.trial_set import LEVELS, SCHEMA, MetricFacts, TrialSet
+from trialwise.analysis.trial_set import LEVELS, PRINTED, SCHEMA, MetricFacts, TrialSet
 
 TrialValues = Mapping[str, float]
 """The metrics of one trial."""
@@ -44,7 +44,24 @@ def emulated_set(name: str, like: TrialSet, values: Mapping[str, Sequence[TrialV
     ]
     table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     there = {treatment: like.treatments[treatment] for treatment in values}
-    return TrialSet(name, _known(table), there, table)
+    return beside(TrialSet(name, _known(table), there, table), like)
+
+
+def beside(trials: TrialSet, real: TrialSet) -> TrialSet:
+    """Return computed trials in the units of the real ones where these have one unit of a level: that is no difference of the paths.
+
+    Where the real trials are of several boots, say, each computed one is a boot by itself: it depends on none.
+    """
+    columns = [
+        pl.lit(units[0]).alias(level) if len(units) == 1 else pl.col("trial").alias(level)
+        for level in LEVELS[:-2]
+        for units in (real.table[level].unique().to_list(),)
+    ]
+    return dataclasses.replace(trials, table=trials.table.with_columns(columns).select(list(SCHEMA)))
+
+
+def _is_computed(trials: TrialSet) -> bool:
+    return PRINTED not in trials.table.columns and trials.table["host"].unique().to_list() == [""]
 
 
 def _units(name: str, treatment: str, number: int) -> tuple[str, ...]:
@@ -96,6 +113,8 @@ def rows_of(real: TrialSet, emulated: TrialSet, options: CompareOptions) -> tupl
     AnalysisError
         The sides have no treatment or no metric in common.
     """
+    if _is_computed(emulated) and PRINTED not in real.table.columns:
+        emulated = beside(emulated, real)
     found = compare(real, emulated, judging_options(options))
     return tuple(_row(row, {}) for row in found.rows), found.correction
 

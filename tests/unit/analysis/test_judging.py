@@ -1,0 +1,74 @@
+"""Verdicts on emulated trials: the units they are judged in, and the outcome of their metrics."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from trialwise.analysis.comparison.comparing import CompareOptions
+from trialwise.analysis.likeness.distances import Yardstick, collected
+from trialwise.analysis.likeness.judging import emulated_set, judged_rows, outcome_of, rows_of
+from trialwise.analysis.likeness.results import JudgedRow
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+
+
+def measured(boots: int, trials: int, mean: float = 9.0) -> TrialSet:
+    rng = np.random.default_rng(1)
+    rows = [
+        ("throughput", "scheme=x", float(mean + rng.normal(0, 0.1)), "here", f"here/{number % boots}", "here/b",
+         f"t/{number}", f"t/{number}", "1", f"1.{number}", 1.0 * number, 1.0)
+        for number in range(trials)
+    ]  # fmt: skip
+    facts = {"throughput": MetricFacts("throughput", "Mbit/s", "higher")}
+    table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return TrialSet("real", facts, {"scheme=x": {"scheme": "x"}}, table)
+
+
+def emulated(mean: float = 9.0):
+    rng = np.random.default_rng(2)
+    return {"scheme=x": [{"throughput": float(mean + rng.normal(0, 0.1))} for _ in range(20)]}
+
+
+@pytest.mark.parametrize(("boots", "units"), [(1, 10), (5, 5)])
+def test_computed_trials_nest_in_no_machine_of_their_own(boots: int, units: int):
+    real = measured(boots, 10)
+    yardstick = Yardstick({"scheme=x": collected([{"throughput": value} for value in real.table["value"]])})
+    (row,), _ = judged_rows(real, emulated(), yardstick, CompareOptions(), "emulated")
+    assert (row.verdict, row.n[1]) == ("equivalent", 20)
+    assert row.distance is not None
+    assert row.distance < 3
+    found = emulated_set("emulated", real, emulated()).table
+    assert found["boot"].n_unique() == (1 if boots == 1 else 20)
+    assert units == len(set(real.table["boot"])) or boots == 1
+
+
+def test_a_difference_beyond_the_margin_fails_the_metric():
+    real = measured(1, 10)
+    yardstick = Yardstick({"scheme=x": collected([{"throughput": value} for value in real.table["value"]])})
+    rows, _ = judged_rows(real, emulated(12.0), yardstick, CompareOptions(), "emulated")
+    assert [row.verdict for row in rows] == ["different"]
+    assert outcome_of(rows) == ((), (), ("throughput",))
+    assert rows[0].inside == 0
+
+
+def test_simulated_trials_are_judged_against_measured_ones():
+    real = measured(1, 10)
+    other = TrialSet(
+        "b", real.metrics, real.treatments,
+        measured(1, 12).table.with_columns(host=pl.lit(""), boot=pl.lit(""), build=pl.lit(""), trial="b" + pl.col("trial")),
+    )  # fmt: skip
+    (row,), _ = rows_of(real, other, CompareOptions())
+    assert row.verdict == "equivalent"
+
+
+def test_a_metric_is_open_where_one_row_is_and_failed_where_one_is_different():
+    row = JudgedRow("x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None)
+    rows = [
+        row,
+        dataclasses.replace(row, metric="throughput"),
+        dataclasses.replace(row, verdict="undecided"),
+        dataclasses.replace(row, metric="completion_time", verdict="undecided"),
+        dataclasses.replace(row, metric="completion_time", verdict="different"),
+    ]
+    assert outcome_of(rows) == (("throughput",), ("loss",), ("completion_time",))
