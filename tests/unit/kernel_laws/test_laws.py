@@ -555,6 +555,20 @@ def test_cdg_grows_by_a_packet_in_each_round(law: Callable[[str], Law]):
     assert flow.rounds(20) in (119, 120)
 
 
+def test_cdg_alone_swings_between_seven_tenths_of_a_path_and_all_of_it(law: Callable[[str], Law]):
+    # 67 packets of 0.6 ms: 20 Mbit/s and 40 ms. The mean of 0.7 to 1 is 0.85.
+    flow = law("cdg")
+    flow.start(50, rtt=40_000)
+    windows = []
+    for _ in range(3_000):
+        waiting = max(flow.window - 67, 0)
+        flow.round(40_000 + 600 * waiting, steps=8)
+        windows.append(flow.window)
+    used = sum(min(window, 67) for window in windows) / 67 / len(windows)
+    assert used == pytest.approx(0.85, abs=0.05)
+    assert sorted(windows)[len(windows) * 95 // 100] < 67 + 10
+
+
 def cdg_full(flow: Law, rounds: int) -> None:
     """The smallest round trip rises slowly, the largest is what a full queue makes it."""
     for count in range(2 * rounds):
