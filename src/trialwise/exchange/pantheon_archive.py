@@ -163,18 +163,23 @@ class _Unpacking:
         """Refuse more bytes than an archive of this size may hold."""
         size = self._read + more
         if size > self._most:
-            raise self._too_much(f"more than {self._most / 2**30:.3g} GiB")
+            raise self._too_much(f"more than {self._most / 2**30:.3g} GiB{self._up_to()}")
         if size > max(_FREE, MAX_RATIO * self._packed_size):
-            raise self._too_much(
-                f"{megabytes(size)} in {megabytes(self._packed_size)}, as no logs of packets do"
+            packed = megabytes(self._packed_size)
+            raise AnalysisError(
+                f"{self._path}: holds {megabytes(size)} in {packed}{self._up_to()}, as no logs of packets do",
+                hint="look what it is with `tar --list --verbose --file`",
             )
+
+    def _up_to(self) -> str:
+        return f" up to {self._last}" if self._last else ""
 
     def _take(self, tar: Tar, member: Member, count: int) -> None:
         """Copy a member that holds results; skip any other."""
         if count > MAX_MEMBERS:
             raise self._too_much(f"more than {MAX_MEMBERS} files")
-        self._check(member.size)
         self._last = member.name
+        self._check(member.size)
         place = PurePosixPath(member.name)
         if not is_pantheon_file(place.name):
             return

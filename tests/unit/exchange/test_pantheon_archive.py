@@ -187,7 +187,7 @@ def endless(path, name, size, kind="w:xz", headers=()):
 def test_a_small_archive_of_very_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, kind, name):
     monkeypatch.setattr(pantheon_archive, "_FREE", 1 << 20)
     path = endless(tmp_path / f"x.tar.{kind}", name, 1 << 23, f"w:{kind}")
-    with pytest.raises(AnalysisError, match="as no logs of packets do"):
+    with pytest.raises(AnalysisError, match=f"up to {name}, as no logs of packets do"):
         read_trials(path)
 
 
