@@ -81,10 +81,10 @@ def packets(
     egress
         For a tunnel's ingress log: the log of its other end.
     clock_error
-        For what both ends wrote down: how much the times of day of both machines can differ, such as 2ms; of `chronyc tracking` at
+        For two ends of a path: how much the times of day of both machines can differ, such as 2ms; of `chronyc tracking` at
         both, the sum of root dispersion and half the root delay. One-way delays then hold within it.
     max_asymmetry
-        For what both ends wrote down: how much the path's own delays there and back can differ, such as 1ms, where you know it.
+        For two ends of a path: how much the path's own delays there and back can differ, such as 1ms, where you know it.
     start
         When the scheduled time begins, such as 5s, since the log began; default with it.
     stop
@@ -123,7 +123,7 @@ def packets(
     for option, given in (("--clock-error", clock_error), ("--max-asymmetry", max_asymmetry)):
         if given is not None and found.joined is None:
             raise TrialwiseError(
-                f"{option} is for what both ends of a path wrote down, and {log} is a {found.kind}",
+                f"{option} is for what both ends of a path saw, and {log} is a {found.kind}",
                 hint="leave it out",
             )
     way: Direction = direction or ("downlink" if set(found.packets.direction.tolist()) == {1} else "uplink")

@@ -13,10 +13,9 @@ from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
 from trialwise.exchange.captures import Addresses, Capture, address_of, read_capture
 from trialwise.exchange.packet_identity import OF_OTHERS, TCP, Hashes, Numbers, Parts, hashed, identities
-from trialwise.measurement.joining import Crossing, Joined, join_sightings
+from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import DELIVERED, Packets
 from trialwise.measurement.sightings import CAME, MERGED, RECORD, SENT, Sightings
-from trialwise.numbers import write
 
 _SEED = 1
 """Of the resamples that give the intervals of clocks."""
@@ -35,16 +34,16 @@ class Points:
         Times since the first packet. The uplink is what the sender's end sends; of one capture, all count as delivered, without delay.
     start
         When that was: nanoseconds since the epoch.
-    has_delays
-        Whether delays mean something.
     notes
         What to know about them.
+    joined
+        How the captures of two ends were joined; None of one.
     """
 
     packets: Packets
     start: int
-    has_delays: bool
     notes: tuple[str, ...]
+    joined: Joined | None = None
 
 
 def read_one_point(path: Path, host: str | None, flow_of_port: Mapping[int, int]) -> Points:
@@ -77,11 +76,24 @@ def read_one_point(path: Path, host: str | None, flow_of_port: Mapping[int, int]
         size=capture.size[chosen].astype(np.uint32),
         event=np.full(times.size, DELIVERED, np.uint8),
     )
-    notes = (*end.notes(), "one capture says neither delays nor losses: name that of the other end too")
-    return Points(packets, int(times[0]), False, notes)
+    missed = [f"the capture missed {capture.dropped} packets, by its own count"] if capture.dropped else []
+    notes = (
+        *end.notes(),
+        *missed,
+        "one capture says neither delays nor losses: name that of the other end too",
+    )
+    return Points(packets, int(times[0]), notes)
 
 
-def read_two_points(first: Path, second: Path, host: str | None, flow_of_port: Mapping[int, int]) -> Points:
+def read_two_points(
+    first: Path,
+    second: Path,
+    host: str | None,
+    flow_of_port: Mapping[int, int],
+    *,
+    clock_error: float | None = None,
+    asymmetry: float | None = None,
+) -> Points:
     """Join the captures of both ends of a path, by the identities of packets (`packet_identity`, `joining`).
 
     Parameters
@@ -92,6 +104,8 @@ def read_two_points(first: Path, second: Path, host: str | None, flow_of_port: M
         Address of the sender's end as the first capture has it; None: that of the end that sent most.
     flow_of_port
         The flows of ports.
+    clock_error, asymmetry
+        As `join_sightings` takes them.
 
     Raises
     ------
@@ -117,15 +131,16 @@ def read_two_points(first: Path, second: Path, host: str | None, flow_of_port: M
         _sightings(_other_end(one, second, captures[1], flow_of_port, segment), segment),
     )
     both, early = _from_first_common(*seen)
-    found = join_sightings(*both, seed=_SEED)
+    found = join_sightings(*both, seed=_SEED, clock_error=clock_error, asymmetry=asymmetry)
     if found.clocks.bound < 0:
         raise AnalysisError(
             f"packets that {_written(one.address)} sends are in {second} before they are in {first}",
             hint="name the capture of the sender's end first",
         )
     start = min(int(each.records["time"][0]) for each in both if len(each))
-    notes = tuple(_notes(one, captures[1], second, found, early))
-    return Points(found.packets, start, _has_delays(found), notes)
+    left_out = [f"{early} packets before the first that both captures have are left out"] if early else []
+    notes = (*one.notes(), *_of_capture(second, captures[1]), *left_out)
+    return Points(found.packets, start, notes, found)
 
 
 def _from_first_common(one: Sightings, other: Sightings) -> tuple[tuple[Sightings, Sightings], int]:
@@ -195,8 +210,6 @@ def _of_capture(path: Path, capture: Capture) -> Iterator[str]:
         yield f"{path}: beside these, " + ", ".join(f"{number} {what}" for what, number in counted[:5])
     if capture.is_cut_off:
         yield f"{path}: ends in the middle of a record, which is left out"
-    if capture.dropped:
-        yield f"{path}: the capture missed {capture.dropped} packets, by its own count"
 
 
 def _most(addresses: Addresses, sizes: Numbers) -> Addresses:
@@ -295,48 +308,8 @@ def _sightings(end: _End, segment: int | None) -> Sightings:
     records["direction"] = np.where(end.sent[place], SENT, CAME)
     records["protocol"] = capture.parts.protocol[place]
     records["marks"] = np.where(split.is_merged, MERGED, 0)
-    return Sightings(str(end.path), records, capture.dropped or 0)
-
-
-def _has_delays(found: Joined) -> bool:
-    try:
-        found.check_delays()
-    except AnalysisError:
-        return False
-    return True
-
-
-def _notes(one: _End, other: Capture, second: Path, found: Joined, early: int) -> Iterator[str]:
-    yield from one.notes()
-    if early:
-        yield f"{early} packets before the first that both captures have are left out"
-    yield from _of_capture(second, other)
-    bound = found.clocks.bound
-    if not _has_delays(found):
-        yield (
-            "more than 0.1 % of the packets look like others: delays of single packets are not known "
-            "(sysctl net.ipv4.tcp_timestamps helps)"
-        )
-    elif np.isfinite(bound):
-        yield (
-            f"one-way delays are right within {write(float(f'{bound * 1e3:.2g}'))} ms, "
-            "half the lowest round trip, for all packets alike: the clocks of both captures were fitted to the packets between them"
-        )
-    else:
-        yield "packets went one way only: delays are those above the lowest, by clocks that may drift apart"
-    for way, crossing in (("uplink", found.uplink), ("downlink", found.downlink)):
-        yield from _of_crossing(way, crossing)
-    if found.proxied:
-        yield "packets of TCP do not match while others do: a proxy on the way ends its connections"
-
-
-def _of_crossing(way: str, found: Crossing) -> Iterator[str]:
-    counts = {
-        "arrived again": found.duplicates,
-        "arrived and were not seen to leave": found.strangers,
-        "look like others": found.ambiguous,
-        "were captured in one piece with others": found.merged,
-    }
-    told = [f"{number} {what}" for what, number in counts.items() if number]
-    if told:
-        yield f"{way}: of {found.sent} packets, {', '.join(told)}"
+    # Captures are stamped by the time of day.
+    ends = (
+        (int(records["time"][0]),) * 2 + (int(records["time"][-1]) + 1,) * 2 if place.size else (0, 0, 0, 0)
+    )
+    return Sightings(str(end.path), records, capture.dropped or 0, clocks=ends)

@@ -164,7 +164,7 @@ def read_packet_file(
     if other is not None:
         _check_pair(path, kind, other)
     if kind == "capture":
-        return _captured(path, other, host, flow_of_port or {})
+        return _captured(path, other, host, flow_of_port or {}, (clock_error, asymmetry))
     if kind == "packets of an end":
         return _of_ends(path, other, clock_error, asymmetry)
     if other is not None:
@@ -215,22 +215,28 @@ def _is_ingress(path: Path) -> bool:
 
 
 def _captured(
-    path: Path, other: Path | None, host: str | None, flow_of_port: Mapping[int, int]
+    path: Path,
+    other: Path | None,
+    host: str | None,
+    flow_of_port: Mapping[int, int],
+    known: tuple[float | None, float | None],
 ) -> PacketFile:
     from trialwise.exchange.capture_points import read_one_point, read_two_points
 
     if other is None:
         found, kind = read_one_point(path, host, flow_of_port), "capture"
     else:
-        found, kind = read_two_points(path, other, host, flow_of_port), "captures of both ends"
+        found = read_two_points(path, other, host, flow_of_port, clock_error=known[0], asymmetry=known[1])
+        kind = "captures of both ends"
     return PacketFile(
         kind,
         found.packets,
         None,
         found.start / 1e6,
-        has_delays=found.has_delays,
-        has_losses=other is not None,
+        has_delays=found.joined is not None and not found.joined.are_alike,
+        has_losses=found.joined is not None,
         notes=found.notes,
+        joined=found.joined,
     )
 
 
