@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.system.paths import needs_paths
 from trialwise import _linux
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import Packets, read_packet_log
-from trialwise.measurement.sightings import MERGED, Sightings, read_sightings
+from trialwise.measurement.sightings import CAME, MERGED, Sightings, read_sightings
 
 pytestmark = needs_paths
 ENDS = ("sender", "receiver")
@@ -68,6 +69,9 @@ thread = threading.Thread(target=probes)
 thread.start()
 time.sleep(0.5)
 connection = socket.create_connection((peer, 5001))
+if len(sys.argv) > 3:
+    SO_MAX_PACING_RATE = 47
+    connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, int(sys.argv[3]))
 stop = time.monotonic() + seconds
 while time.monotonic() < stop:
     connection.sendall(bytes(65536))
@@ -77,10 +81,15 @@ time.sleep(0.5)
 """
 
 
+def at(path: _linux.Path, end: str) -> list[str]:
+    """The words that bring a program to an end of an emulated path."""
+    return list(map(os.fsdecode, path.prefix(end)))
+
+
 @contextmanager
-def running(path: _linux.Path, end: str, program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A program of the tests at an end of the path, from when it says that it is ready."""
-    command = [*map(os.fsdecode, path.prefix(end)), sys.executable, "-c", program, *words]
+def running(prefix: list[str], program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A program of the tests behind words that bring it to an end of a path, from when it says that it is ready."""
+    command = [*prefix, sys.executable, "-c", program, *words]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with process:
         try:
@@ -105,11 +114,11 @@ def crossing(
     path = _linux.Path(uplink, downlink, directory=folder, seed=1, log=folder / "log")
     try:
         with (
-            running(path, "sender", CAPTURE, str(folder / "sender")) as one,
-            running(path, "receiver", CAPTURE, str(folder / "receiver")) as other,
-            running(path, "receiver", SERVER),
+            running(at(path, "sender"), CAPTURE, str(folder / "sender")) as one,
+            running(at(path, "receiver"), CAPTURE, str(folder / "receiver")) as other,
+            running(at(path, "receiver"), SERVER),
         ):
-            client = [*map(os.fsdecode, path.prefix("sender")), sys.executable, "-c", CLIENT]
+            client = [*at(path, "sender"), sys.executable, "-c", CLIENT]
             subprocess.run([*client, path.address("receiver"), "6"], check=True, timeout=120)
             return [counts_of(each) for each in (one, other)]
     finally:
@@ -184,6 +193,50 @@ def test_the_joined_log_is_the_emulators(tmp_path: Path, loss: str | None):
         assert piece.round_trip >= 0.0299
 
 
+SHORT = """
+import socket, sys, time
+for number in range(20):
+    with socket.create_connection((sys.argv[1], 5001)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(bytes([number]) * 1744)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+time.sleep(0.5)
+"""
+TAKER = """
+import socket
+listener = socket.create_server(("", 5001))
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    while connection.recv(1 << 16):
+        pass
+    connection.close()
+"""
+
+
+def test_two_segments_that_leave_as_one_frame_arrive_as_two(tmp_path: Path):
+    """On a slow link the second is due 12 ms later, so that nothing joins them again."""
+    path = _linux.Path([[("rate", "1Mbit/s")]], [[("delay", "1ms")]], directory=tmp_path, seed=1)
+    try:
+        with (
+            running(at(path, "sender"), CAPTURE, str(tmp_path / "sender")) as one,
+            running(at(path, "receiver"), CAPTURE, str(tmp_path / "receiver")) as other,
+            running(at(path, "receiver"), TAKER),
+        ):
+            client = [*at(path, "sender"), sys.executable, "-c", SHORT]
+            subprocess.run([*client, path.address("receiver")], check=True, timeout=120)
+            counts = [counts_of(each) for each in (one, other)]
+    finally:
+        path.close()
+    assert counts[0][3] >= 40
+    assert counts[1][3] == 0
+    found = join_sightings(*(read_sightings(tmp_path / end) for end in ENDS), seed=1)
+    for crossed in (found.uplink, found.downlink):
+        assert crossed.sent == crossed.delivered > 40
+        assert crossed.strangers == 0
+
+
 BY_HAND = """
 import os, socket, sys
 (device,) = [name for _, name in socket.if_nameindex() if name != "lo"]
@@ -212,13 +265,13 @@ def test_the_commands_of_both_ends(tmp_path: Path):
             for end in ENDS
         ]
         with (
-            running(path, "sender", BY_HAND, *words[0]) as one,
-            running(path, "receiver", BY_HAND, *words[1]) as other,
-            running(path, "receiver", SERVER),
+            running(at(path, "sender"), BY_HAND, *words[0]) as one,
+            running(at(path, "receiver"), BY_HAND, *words[1]) as other,
+            running(at(path, "receiver"), SERVER),
         ):
             for end in ENDS:
                 wait_until((tmp_path / end).exists)
-            client = [*map(os.fsdecode, path.prefix("sender")), sys.executable, "-c", CLIENT]
+            client = [*at(path, "sender"), sys.executable, "-c", CLIENT]
             subprocess.run([*client, path.address("receiver"), "1"], check=True, timeout=120)
             for each in (one, other):
                 each.send_signal(signal.SIGINT)
@@ -258,10 +311,10 @@ def test_delivered_packets_of_a_killed_capture_are_known(tmp_path: Path):
     path = _linux.Path([RATE], [[("delay", "1ms")]], directory=tmp_path, seed=1)
     try:
         with (
-            running(path, "sender", CAPTURE, str(tmp_path / "sender")) as process,
-            running(path, "receiver", SERVER),
+            running(at(path, "sender"), CAPTURE, str(tmp_path / "sender")) as process,
+            running(at(path, "receiver"), SERVER),
         ):
-            client = [*map(os.fsdecode, path.prefix("sender")), sys.executable, "-c", CLIENT]
+            client = [*at(path, "sender"), sys.executable, "-c", CLIENT]
             subprocess.run([*client, path.address("receiver"), "2"], check=True, timeout=120)
             wait_until(lambda: (tmp_path / "sender").stat().st_size > 64 + 32 * 100)
             process.kill()
@@ -271,6 +324,75 @@ def test_delivered_packets_of_a_killed_capture_are_known(tmp_path: Path):
     found = read_sightings(tmp_path / "sender")
     assert found.lost is None
     assert len(found) >= 100
+
+
+NAT = """
+table ip nat {
+    chain post {
+        type nat hook postrouting priority 100;
+        masquerade random;
+    }
+}
+"""
+
+
+def run(*words: str, text: str | None = None) -> None:
+    subprocess.run(words, input=text, text=True, check=True, capture_output=True)
+
+
+@pytest.fixture
+def natted() -> Iterator[tuple[list[str], list[str]]]:
+    """The words that lead inside and outside: outside (10.79.0.2) has no route to inside, but for a gate with NAT."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nft"))):
+        pytest.skip("needs root, ip and nft")
+    inside, gate, outside = names = [f"tw-nat-{os.getpid()}-{side}" for side in "igo"]
+    made: list[str] = []
+    try:
+        for name in names:
+            run("ip", "netns", "add", name)
+            made.append(name)
+        for end, device, here, there in (
+            (inside, "in", "10.78.0.2", "10.78.0.1"),
+            (outside, "out", "10.79.0.2", "10.79.0.1"),
+        ):
+            run("ip", "-n", end, "link", "add", device, "type", "veth", "peer", "name", device, "netns", gate)
+            for namespace, address in ((end, here), (gate, there)):
+                run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
+                run("ip", "-n", namespace, "link", "set", device, "up")
+        run("ip", "-n", inside, "route", "add", "default", "via", "10.78.0.1")
+        run("ip", "netns", "exec", gate, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        run("ip", "netns", "exec", gate, "nft", "-f", "-", text=NAT)
+        yield ["ip", "netns", "exec", inside], ["ip", "netns", "exec", outside]
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no namespaces with NAT here: {error.stderr}")
+    finally:
+        for name in made:
+            run("ip", "netns", "del", name)
+
+
+def test_through_nat_with_a_clock_of_another_boot(natted: tuple[list[str], list[str]], tmp_path: Path):
+    """Addresses, ports and hops change on the way; the clock of the outer end shows a thousand seconds more."""
+    inside, outside = natted
+    files = tmp_path / "inside", tmp_path / "outside"
+    later = ["unshare", "--time", "--monotonic", "1000", "--fork", "--kill-child"]
+    with (
+        running(inside, CAPTURE, str(files[0])) as one,
+        running([*outside, *later], CAPTURE, str(files[1])) as other,
+        running(outside, SERVER),
+    ):
+        run(*inside, sys.executable, "-c", CLIENT, "10.79.0.2", "6", "1000000")
+        counts = [counts_of(each) for each in (one, other)]
+    assert [(dropped, steps) for _, dropped, *_, steps in counts] == [(0, 0), (0, 0)]
+    ends = [read_sightings(file) for file in files]
+    found = join_sightings(*ends, seed=1)
+    for crossed in (found.uplink, found.downlink):
+        assert crossed.sent == crossed.delivered > 100
+        assert (crossed.duplicates, crossed.strangers) == (0, 0)
+    hops = [set(end.records["ttl"][end.records["direction"] == CAME].tolist()) for end in ends]
+    assert hops == [{63}, {63}]
+    for piece in found.clocks.pieces:
+        assert piece.offset is not None
+        assert piece.offset.value == pytest.approx(1000, abs=5e-3)
 
 
 def test_who_may_not_capture_is_told_what_is_missing(tmp_path: Path):

@@ -22,7 +22,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Begins to hear an interface; where `merged`, frames that are several packets in one come whole, with the segments' size.
+    /// Begins to hear an interface; where `merged`, frames come whole, with the segments' size of
+    /// those that are several packets in one.
     ///
     /// # Errors
     /// No permission, no such interface, one whose frames are not decoded, or no memory.
@@ -34,7 +35,7 @@ impl Listener {
         }
         let ring = Ring::new(&socket, RING, merged)?;
         socket::stamp(&socket)?;
-        socket::let_through(&socket, if merged { Filter::Merged } else { Filter::Heads })?;
+        socket::let_through(&socket, if merged { Filter::Whole } else { Filter::Heads })?;
         socket::bind(&socket, index)?;
         Ok(Self { socket, ring, link, is_loopback })
     }

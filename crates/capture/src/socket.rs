@@ -54,8 +54,8 @@ pub(crate) fn stamp(socket: &OwnedFd) -> Result<(), Error> {
 pub(crate) enum Filter {
     /// The first bytes.
     Heads,
-    /// The first bytes, and all of what is several packets in one.
-    Merged,
+    /// All of it: what is several packets in one has headers' worth of each of them, wherever they begin.
+    Whole,
     /// None.
     Nothing,
 }
@@ -63,25 +63,14 @@ pub(crate) enum Filter {
 /// Lets so much of every frame through from now on.
 pub(crate) fn let_through(socket: &OwnedFd, what: Filter) -> Result<(), Error> {
     const ALL: u32 = 1 << 18;
-    // Larger ones come from segmentation offload, or over links for which copying them is no matter.
-    const LARGE: u32 = 2048;
-    let give = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, k);
-    let mut program = match what {
-        Filter::Heads => vec![give(SNAP)],
-        Filter::Nothing => vec![give(0)],
-        Filter::Merged => vec![
-            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_LEN, 0, 0),
-            instruction(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 1, LARGE),
-            give(SNAP),
-            give(ALL),
-        ],
+    let k = match what {
+        Filter::Heads => SNAP,
+        Filter::Whole => ALL,
+        Filter::Nothing => 0,
     };
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let mut program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k }];
+    let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "a filter of packets")
-}
-
-const fn instruction(code: u32, jt: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code: code as u16, jt, jf: 0, k }
 }
 
 /// Each frame says of how many bytes its segments are, if it is several packets in one; before there is a ring.
