@@ -146,6 +146,7 @@ LINK_VALUES = {
         "recording:x,way=uplink",
     ),
     "handover": ("every:{5s},hold={2ms},flush={5Mbit/s},lose={1%},step={1ms},packets={8}", "series:x"),
+    "radio": ("grants:every={5ms},delay={4ms},bytes={15kB}", "harq:{1%},step={5ms},tries={8}"),
     "ecn": ("bleach", "drop-ect1"),
     "corrupt": ("{1%}",),
     "policer": ("{5Mbit/s},burst={30kB}",),

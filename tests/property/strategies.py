@@ -167,6 +167,7 @@ link_pairs = st.fixed_dictionaries(
         "policer": st.just("12Mbit/s,burst=15kB"),
         "batches": st.just("every=20ms"),
         "handover": st.just("every:60s,hold=50ms"),
+        "radio": st.just("harq:10%"),
         "ecn": st.sampled_from(["bleach", "drop-ect1"]),
         "corrupt": st.just("0.01%"),
     },

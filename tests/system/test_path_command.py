@@ -116,6 +116,27 @@ def test_directions_differ_and_every_packet_is_logged(tmp_path: Path, server: in
     assert sent.size[sent.delivered].sum() * 8 / 2e6 <= sent.time[sent.delivered].max(), "2 Mbit/s at most"
 
 
+def test_a_recording_is_replayed_with_real_packets(tmp_path: Path, server: int):
+    rows = (
+        "0,uplink,2000000,10000,on\n0,downlink,,30000,\n500,uplink,,,hold\n600,uplink,,,on\n1000,uplink,,,\n"
+    )
+    head = "# trialwise.path/1 {}\ntime_ms,direction,rate_bps,base_delay_us,state\n"
+    (tmp_path / "some.csv").write_text(head + rows)
+    words = ("--path", "recording:some.csv", "--log", "packets.log", "-q")
+    connecting, count = answer(path(tmp_path, *words, "--", *client(server, size=250_000)))
+    assert connecting >= 40
+    assert count == 250_000
+    packets = read_packet_log(tmp_path / "packets.log")
+    up, down = packets.of("uplink"), packets.of("downlink")
+    assert up.delay[up.delivered].min() >= 0.010
+    assert down.delay[down.delivered].min() >= 0.030
+    # By the model, however late the machine: none leaves within a hold, each second from 500 to 600 ms.
+    left = (up.time[up.delivered] - 0.010) % 1.0
+    assert not ((left > 0.5) & (left < 0.5999)).any()
+    assert ((left >= 0.5999) & (left < 0.6001)).any()
+    assert not up.dropped.any()
+
+
 def test_mahimahis_own_words_run_as_printed(tmp_path: Path, server: int):
     (tmp_path / "10mbps_trace").write_text("1\n2\n3\n4\n6\n")
     words = (

@@ -44,6 +44,7 @@ mod outage;
 mod packet;
 mod policer;
 mod queue;
+mod radio;
 mod random;
 mod rate;
 mod series;
@@ -71,6 +72,7 @@ pub use queue::{
     FqCoDelParameters, Limit, LimitSpec, MahimahiPie, MahimahiPieParameters, Pie, PieParameters, Queue,
     QueueSpec, Red, RedParameters, Surroundings, Waiting,
 };
+pub use radio::RadioSpec;
 pub use rate::{ConstantRate, RateSpec, TraceRate};
 pub use series::{Series, SeriesError};
 pub use spec::{ElementSpec, LinkSpec};

@@ -68,3 +68,14 @@ fn steady_links_allocate_nothing() {
         }
     }
 }
+
+#[test]
+fn grants_allocate_nothing() {
+    let pairs =
+        [("rate", "12Mbit/s"), ("queue", "droptail:packets=100"), ("radio", "grants:every=5ms,delay=4ms")];
+    let spec = LinkSpec::from_pairs(pairs, &no_file).unwrap();
+    let mut link = spec.build(Time::ZERO, Seed::new(1), None).unwrap();
+    let (mut now, random) = (Time::ZERO, &mut Mix(1));
+    send(&mut link, &mut now, 10_000, random);
+    assert_eq!(allocations(|| send(&mut link, &mut now, 10_000, random)), 0);
+}

@@ -64,10 +64,12 @@ fn pairs() -> impl Strategy<Value = Pairs> {
         pick("handover", HANDOVERS),
         pick("loss", LOSSES),
         pick("delay", DELAYS),
+        pick("radio", &["grants:every=5ms,delay=4ms,bytes=6000", "harq:10%,step=4ms"]),
         pick("corrupt", &["5%"]),
         pick("batches", BATCHES),
     );
-    (bottleneck, others).prop_map(|(first, (a, b, c, d, e, f, g))| [first, a, b, c, d, e, f, g].concat())
+    (bottleneck, others)
+        .prop_map(|(first, (a, b, c, d, e, f, g, h))| [first, a, b, c, d, e, f, g, h].concat())
 }
 
 /// Arrivals: after how many nanoseconds each, and the packet.

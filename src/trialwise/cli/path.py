@@ -68,6 +68,7 @@ def path(
     batches: str | None = None,
     course: str | None = None,
     handover: str | None = None,
+    radio: str | None = None,
     ecn: str | None = None,
     corrupt: str | None = None,
     uplink: tuple[str, ...] = (),
@@ -127,6 +128,8 @@ def path(
         Rate, delay and more over time: recording:FILE, or leo:rate=50Mbit/s..250Mbit/s.
     handover
         Times at which packets are held: every:60s,hold=50ms.
+    radio
+        How a radio link lets packets go: grants:every=5ms,delay=4ms, or harq:10%.
     ecn
         What happens to the ECN field: bleach, or drop-ect1.
     corrupt
@@ -152,7 +155,7 @@ def path(
     """
     if list:
         return _list(json=json)
-    values = (rate, queue, delay, loss, outage, policer, batches, course, handover, ecn, corrupt)
+    values = (rate, queue, delay, loss, outage, policer, batches, course, handover, radio, ecn, corrupt)
     both = {key: value for key, value in zip(_LINK_KEYS, values, strict=True) if value}
     ways = (both | _pairs("uplink", uplink), both | _pairs("downlink", downlink))
     plan = _with_ways(_plan(named, ways, command))

@@ -277,11 +277,16 @@ class LinkTable(Section):
     course: Text | None = key(
         None,
         "Rate, delay, loss and interruptions over time together, recorded or drawn; stands for the keys that it says.",
-        "recording:FILE.path",
+        "recording:FILE.csv",
         "leo:rate=50Mbit/s..250Mbit/s",
     )
     handover: Text | None = key(
         None, "Times at which packets are held, and let go afterwards.", "every:60s,hold=50ms"
+    )
+    radio: Text | None = key(
+        None,
+        "How a radio link lets packets go: in grants, or with retransmissions of its own.",
+        "grants:every=5ms",
     )
     ecn: Text | None = key(None, "What happens to the ECN field on the way.", "bleach")
     corrupt: Text | None = key(None, "Random corruption, which receivers drop.", "0.01%")

@@ -21,7 +21,7 @@ FILES = {
     "FILE.pattern": "0001\n",
     "FILE.rates": "0 12Mbit/s\n",
     "FILE.spans": "1500 50ms\n",
-    "FILE.path": "# trialwise.path/1 {}\ntime_ms,direction,rate_bps\n0,uplink,12000000\n0,downlink,6000000\n",
+    "FILE.csv": "# trialwise.path/1 {}\ntime_ms,direction,rate_bps\n0,uplink,12000000\n0,downlink,6000000\n",
 }
 
 

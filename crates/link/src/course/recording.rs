@@ -70,7 +70,7 @@ impl Declared for RecordedSpec {
                         backwards; default yes.",
             },
         ],
-        example: "recording:FILE.path,way=uplink",
+        example: "recording:FILE.csv,way=uplink",
     }];
 
     fn read(written: &Arguments<'_>) -> Result<Self, ElementError> {

@@ -29,6 +29,7 @@ enum Kind {
     Jitter { base: Duration, jitter: Duration, distribution: Distribution, random: Random },
     Varying { cursor: Cursor<Duration>, start: Time },
     Grid { period: Duration, start: Time },
+    Retransmitted { share: f64, step: Duration, tries: u32, random: Random },
 }
 
 impl Delay {
@@ -53,11 +54,20 @@ impl Delay {
         Self(Kind::Grid { period, start })
     }
 
+    /// A step for each retransmission, of which there is one more with this probability, up to so many.
+    pub(crate) fn retransmitted(share: f64, step: Duration, tries: u32, seed: Seed) -> Self {
+        Self(Kind::Retransmitted { share, step, tries, random: Random::new(seed) })
+    }
+
     pub(super) fn at(&mut self, now: Time) -> Duration {
         match &mut self.0 {
             Kind::Fixed(delay) => *delay,
             Kind::Varying { cursor, start } => cursor.at(now.since(*start)),
             Kind::Grid { period, start } => until_multiple(now.since(*start), *period),
+            Kind::Retransmitted { share, step, tries, random } => {
+                let retransmissions = (0..*tries).take_while(|_| random.chance(*share)).count();
+                *step * retransmissions as u64
+            }
             Kind::Jitter { base, jitter, distribution, random } => distribution.draw(*base, *jitter, random),
         }
     }
@@ -66,7 +76,7 @@ impl Delay {
         match &self.0 {
             Kind::Fixed(delay) => *delay,
             Kind::Jitter { base, jitter, distribution, .. } => distribution.minimum(*base, *jitter),
-            Kind::Varying { .. } | Kind::Grid { .. } => Duration::ZERO,
+            Kind::Varying { .. } | Kind::Grid { .. } | Kind::Retransmitted { .. } => Duration::ZERO,
         }
     }
 }

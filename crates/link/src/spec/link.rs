@@ -18,17 +18,19 @@ use crate::packet::Packet;
 use crate::policer::PolicerSpec;
 use crate::queue::QueueSpec;
 use crate::queue::Surroundings;
+use crate::radio::RadioSpec;
 use crate::rate::{RateSpec, Server};
 use crate::spans::Spans;
 
 /// What a link is made of, in the order in which [`LinkSpec::from_pairs`] has it.
-const KINDS: [&Kind; 11] = [
+const KINDS: [&Kind; 12] = [
     &CourseSpec::KIND,
     &PolicerSpec::KIND,
     &RateSpec::KIND,
     &QueueSpec::KIND,
     &OutageSpec::KIND,
     &HandoverSpec::KIND,
+    &RadioSpec::KIND,
     &EcnSpec::KIND,
     &LossSpec::KIND,
     &CorruptSpec::KIND,
@@ -56,6 +58,8 @@ pub enum ElementSpec {
     Outage(OutageSpec),
     /// Holds what arrives during handovers.
     Handover(HandoverSpec),
+    /// Lets packets go as a radio link does.
+    Radio(RadioSpec),
     /// Rewrites or drops by the ECN field.
     Ecn(EcnSpec),
     /// Drops whatever the load.
@@ -87,7 +91,7 @@ impl LinkSpec {
     /// "droptail:packets=50")`, in any order.
     ///
     /// A course stands for the keys of its parts, at their places. A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage,
-    /// handover, ECN, loss, corruption, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
+    /// handover, radio, ECN, loss, corruption, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
     /// this order from the inside out. `read_file` reads the files that are named, such as in `trace:FILE`.
     ///
     /// # Errors
@@ -105,7 +109,8 @@ impl LinkSpec {
                 return Err(ElementError::Twice { what: "link".to_owned(), key: key.to_owned() }.into());
             }
         }
-        let [course, policer, rate, queue, outage, handover, ecn, loss, corrupt, delay, batches] = values;
+        let [course, policer, rate, queue, outage, handover, radio, ecn, loss, corrupt, delay, batches] =
+            values;
         let course = course.map(|text| CourseSpec::read(text, read_file)).transpose()?;
         let course = Parts::of(course);
         let paced = course.has(Part::Rate).then(|| queue.unwrap_or("infinite").parse()).transpose()?;
@@ -120,6 +125,7 @@ impl LinkSpec {
             course.or(Part::Handover, handover, |text| {
                 HandoverSpec::read(text, read_file).map(ElementSpec::Handover)
             }),
+            radio.map(|text| RadioSpec::read(text, read_file).map(ElementSpec::Radio)),
             ecn.map(|text| EcnSpec::read(text, read_file).map(ElementSpec::Ecn)),
             course.or(Part::Loss, loss, |text| LossSpec::read(text, read_file).map(ElementSpec::Loss)),
             corrupt.map(|text| CorruptSpec::read(text, read_file).map(ElementSpec::Corrupt)),
@@ -277,6 +283,7 @@ impl ElementSpec {
             Self::Bottleneck(..) => "rate",
             Self::Outage(_) => "outage",
             Self::Handover(_) => "handover",
+            Self::Radio(_) => "radio",
             Self::Ecn(_) => "ecn",
             Self::Loss(_) => "loss",
             Self::Corrupt(_) => "corrupt",
@@ -295,6 +302,7 @@ impl ElementSpec {
             Self::Policer(spec) => link.gate(name, spec.build(start)),
             Self::Outage(spec) => link.gate(name, spec.build(start, seed)),
             Self::Handover(spec) => link.stage(name, spec.build(start, seed)),
+            Self::Radio(spec) => link.stage(name, spec.build(start, seed)),
             Self::Ecn(spec) => link.gate(name, spec.build()),
             Self::Loss(spec) => link.gate(name, spec.build(start, seed)),
             Self::Corrupt(spec) => link.gate(name, spec.build(seed)),

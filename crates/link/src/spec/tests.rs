@@ -383,7 +383,7 @@ fn every_example_is_read_and_no_key_takes_nonsense() {
         "FILE.losses" => Ok("0 1%\n".to_owned()),
         "FILE.rates" => Ok("0 12Mbit/s\n".to_owned()),
         "FILE.spans" => Ok("1500 50ms\n".to_owned()),
-        "FILE.path" => files("both.path"),
+        "FILE.csv" => files("both.path"),
         _ => Ok("0001\n".to_owned()),
     };
     for kind in LinkSpec::kinds() {
