@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import pwd
+import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +189,25 @@ def test_what_a_setup_installs_is_found_where_it_puts_it(tmp_path: Path, monkeyp
     assert missing(scheme) == ()
     assert set_up(scheme) is True
     assert surroundings({"PATH": "/mine"})["PATH"].split(":")[0::4] == ["/mine", str(program.parent)]
+
+
+def test_a_setup_that_ships_has_what_it_builds_from():
+    """A package beside the scheme's file, with a lock."""
+    found = {path.stem: read_file(path).setup for path in scheme_files().values()}
+    commands = {name: shlex.split(" ".join(words)) for name, words in found.items() if words}
+    folders = {
+        name: words[words.index("--path") + 1].rstrip(";")
+        for name, words in commands.items()
+        if "--path" in words
+    }
+    assert set(folders) == {"quiche-bbr2", "quiche-cubic", "quiche-reno"}
+    for folder in folders.values():
+        package, lock = (
+            tomllib.loads((SHIPPED / folder / name).read_text()) for name in ("Cargo.toml", "Cargo.lock")
+        )
+        wanted = package["dependencies"]["quiche"].removeprefix("=")
+        assert wanted in [one["version"] for one in lock["package"] if one["name"] == "quiche"]
+    assert all("--locked" in words for words in commands.values())
 
 
 def test_a_user_without_a_home_has_a_search_path_too(monkeypatch: pytest.MonkeyPatch):
