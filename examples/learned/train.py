@@ -2,10 +2,11 @@
 
     python examples/learned/train.py mine.json --seed 1 --generations 100
     python examples/learned/train.py mine.json --judge
+    python examples/learned/train.py mine.json --convert
 
 Each generation draws six links (1 to 20 Mbit/s, 20 to 100 ms, a buffer of 0.5 to 4 bandwidth-delay products, up to 1 % random
 loss) and tries 32 policies on each: the present one with 16 random changes, added and subtracted. Kept is the best, on 24 links of
-their own, of the policies at every tenth generation. A generation takes three seconds of processor time: 100 take three minutes on
+their own, of the policies at every tenth generation; it is written as FILE and, for `aurora:policy=`, as ONNX beside it. A generation takes three seconds of processor time: 100 take three minutes on
 two idle cores. The state is kept in FILE.state: the same command goes on after an interruption, and comes to the same policy as
 without one.
 """
@@ -26,8 +27,9 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 
 import numpy as np
-from aurora import FILE, SIZES, Aurora, Policy
+from aurora import FILE, HISTORY, SIZES, Aurora, Interval, Policy
 from links import BUFFERS, DELAY, LOSS, LOSSES, RATES, ROUND_TRIPS, SECONDS, SHARE, Found, draw, run
+from networks import Node, network
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
@@ -247,6 +249,24 @@ def judge(file: Path, draws: int, pool: Pool) -> None:
             print(f"{name:<14} " + " ".join(f"{column:>21}" for column in columns), flush=True)
 
 
+def onnx_of(file: Path) -> bytes:
+    """Return the policy in a file as `aurora:policy=FILE` reads it: the same network, for numbers from which nothing is subtracted yet."""
+    policy, trained = Policy.read(file), json.loads(file.read_bytes())["trained"]
+    path = np.array([[*Interval()] * HISTORY], np.float32)
+    nodes, weights = [Node("Sub", ["seen", "path"], ["values_0"], {})], {"path": path}
+    for number, layer in enumerate(policy.layers, 1):
+        names = f"weights_{number}", f"biases_{number}"
+        weights |= {
+            name: np.array(values, np.float32) for name, values in zip(names, layer, strict=True)
+        }
+        hidden = number < len(policy.layers)
+        made = f"sums_{number}" if hidden else "action"
+        nodes.append(Node("Gemm", [f"values_{number - 1}", *names], [made], {"transB": 1}))
+        if hidden:
+            nodes.append(Node("Tanh", [made], [f"values_{number}"], {}))
+    return network(nodes, weights, {"seen": [1, SIZES[0]]}, {"action": [1, 1]}, trained)
+
+
 def numbers_of(policy: Policy) -> list[float]:
     """Return all weights and biases in a row, layer by layer."""
     return [value for weights, biases in policy.layers for row in (*weights, biases) for value in row]
@@ -268,6 +288,7 @@ def main() -> None:
         "file", type=Path, nargs="?", default=FILE, help="the policy, %(default)s if not given"
     )
     parser.add_argument("--judge", action="store_true", help="train nothing: print what the policy comes to")
+    parser.add_argument("--convert", action="store_true", help="train nothing: write the policy as ONNX file")
     parser.add_argument("--draws", type=_count, default=30, help="links of each set that is judged on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
@@ -278,6 +299,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="end this call after so long")
     parser.add_argument("--jobs", type=_count, default=os.cpu_count())
     given = parser.parse_args()
+    if given.convert:
+        given.file.with_suffix(".onnx").write_bytes(onnx_of(given.file))
+        return
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
         if given.judge:
             judge(given.file, given.draws, pool)
@@ -290,6 +314,7 @@ def main() -> None:
         except KeyboardInterrupt:
             sys.exit(f"broken off after {state.generation} generations: the same command goes on")
     write(given.file, Policy.of_numbers(state.best).text(**trained(state)))
+    given.file.with_suffix(".onnx").write_bytes(onnx_of(given.file))
     print(f"{given.file}: reward {state.best_reward:.3f}, {state.first_reward:.3f} at first", file=sys.stderr)
 
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Debug};
 
 use trialwise_units::{Duration, Ecn, Rate};
 
+use crate::policy::{Form, Policy};
 use crate::{BuildError, Context, Controller, Feedback, Fidelity, ReceiverHalf, RuleTable};
 
 /// What a controller needs of the network, and how its packets go.
@@ -79,6 +80,8 @@ pub enum Quantity {
     Switch,
     /// The name of a table of rules that ships, else its file.
     Table,
+    /// The name of a policy of this form that ships, else its file.
+    Policy(&'static Form),
     /// One of some words.
     Choice {
         /// The words.
@@ -103,6 +106,8 @@ pub enum Value {
     Switch(bool),
     /// Of [`Quantity::Table`].
     Table(RuleTable),
+    /// Of [`Quantity::Policy`].
+    Policy(Policy),
     /// Of [`Quantity::Choice`]: the place of the word.
     Choice(usize),
 }
@@ -118,6 +123,7 @@ impl fmt::Display for Quantity {
             Self::Positive => f.write_str("a whole number above 0"),
             Self::Switch => f.write_str("true or false"),
             Self::Table => f.write_str("the name of a table that ships, else its file"),
+            Self::Policy(_) => f.write_str("the name of a policy that ships, else its ONNX file"),
             Self::Choice { words, .. } => f.write_str(&words.join(" or ")),
         }
     }
@@ -203,7 +209,7 @@ macro_rules! fields {
     };
 }
 
-fields!(Rate: Rate, Duration: Interval, f64: Number, u32: Count, bool: Switch, RuleTable: Table);
+fields!(Rate: Rate, Duration: Interval, f64: Number, u32: Count, bool: Switch, RuleTable: Table, Policy: Policy);
 
 impl Field for usize {
     fn of(value: Value) -> Option<Self> {

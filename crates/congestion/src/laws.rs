@@ -30,6 +30,8 @@ register! {
     sprout::Sprout in Sprout,
     verus::Verus in Box<Verus>,
     remy::Remy in Remy,
+    aurora::Aurora in Box<Aurora>,
+    indigo::Indigo in Box<Indigo>,
     fixed_rate::FixedRate in FixedRate,
     saturator::Saturator in Saturator,
     #[cfg(any(test, feature = "specimen"))]

@@ -8,8 +8,8 @@
 //! and [`Controller::on_timeout`] as these happen, [`Controller::on_timer`] when [`Controller::next_timer`]
 //! is due, and after each call obeys [`Controller::window`] and [`Controller::pacing_rate`].
 //!
-//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`], [`C4`] and [`Remy`], and, for
-//! media, [`Gcc`], [`Scream`] and [`Scream2`], beside [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
+//! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`], [`Copa`], [`Prague`], [`Allegro`], [`Vivace`], [`Bbr3`], [`C4`], [`Remy`], [`Aurora`] and
+//! [`Indigo`], and, for media, [`Gcc`], [`Scream`] and [`Scream2`], beside [`FixedRate`], which controls nothing, and [`Saturator`], which measures. Of the data centre: [`Dctcp`], [`Dcqcn`],
 //! [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
 //! of them. A new one implements [`Declared`] beside its law and gets a line in `laws.rs`.
 
@@ -29,9 +29,14 @@ mod learner;
 mod ledbat_delay;
 mod media_pace;
 mod monitor;
+mod named_file;
+mod network;
+mod onnx;
 mod paced;
 mod packet_log;
+mod policy;
 mod probe;
+mod protobuf;
 mod quota;
 mod received_rate;
 mod receiver_half;
@@ -56,6 +61,7 @@ pub use event::{
 };
 pub use fidelity::Fidelity;
 pub use laws::allegro::AllegroSettings;
+pub use laws::aurora::AuroraSettings;
 pub use laws::bbr3::Bbr3Settings;
 pub use laws::c4::C4Settings;
 pub use laws::copa::{CopaMode, CopaSettings};
@@ -65,6 +71,7 @@ pub use laws::dctcp::DctcpSettings;
 pub use laws::fixed_rate::FixedRateSettings;
 pub use laws::gcc::{GccConstants, GccSettings};
 pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
+pub use laws::indigo::IndigoSettings;
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;
 pub use laws::prague::PragueSettings;
@@ -77,6 +84,7 @@ pub use laws::vivace::VivaceSettings;
 pub use laws::*;
 pub use ledbat_delay::DelayFilter;
 pub use packet_log::PacketLog;
+pub use policy::{Form, Policy, PolicyError};
 pub use receiver_half::{NOTE_BYTES, Note, Received, ReceiverHalf};
 pub use round_trip::RoundTrip;
 pub use rule_table::{RuleTable, TableError};

@@ -1,13 +1,11 @@
 //! Tables of rules for [`Remy`](crate::Remy): what a file holds, whether it is whole, and the rule for what a flow remembers.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::Value as Json;
+
+use crate::named_file::{Kept, read};
 
 /// What a flow remembers, in the order of a file: averages of the gaps between acknowledgements and between departures in milliseconds,
 /// the last round-trip time over the least, and a slower average of the gaps between acknowledgements.
@@ -30,8 +28,7 @@ const MOST_NODES: usize = 1 << 16;
 const SHIPPED: [(&str, &str); 1] = [(DEFAULT, include_str!("../tables/trialwise-1x.json"))];
 const DEFAULT: &str = "trialwise-1x";
 
-/// Tables in use by what they say: each is made once and never freed.
-static KNOWN: Mutex<Option<HashMap<String, &'static Table>>> = Mutex::new(None);
+static KNOWN: Kept<Table> = Kept::new();
 
 /// A table that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,10 +77,13 @@ impl RuleTable {
     /// # Errors
     /// There is neither, or what it says is no whole table.
     pub fn named(name: &str) -> Result<Self, TableError> {
-        match SHIPPED.iter().find(|(known, _)| *known == name) {
-            Some((name, text)) => Self::parse(name, text),
-            None => Self::parse(name, &read(name)?),
+        if let Some((name, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
+            return Self::parse(name, text);
         }
+        let refused = |problem| TableError { name: name.to_owned(), problem };
+        let content = read(name, MOST_BYTES, &SHIPPED.map(|(name, _)| name)).map_err(refused)?;
+        let text = String::from_utf8(content).map_err(|_| refused("is no text".to_owned()))?;
+        Self::parse(name, &text)
     }
 
     /// The table that this text holds.
@@ -91,15 +91,11 @@ impl RuleTable {
     /// # Errors
     /// It does not hold a whole table.
     pub fn parse(name: &str, text: &str) -> Result<Self, TableError> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
-        if let Some(table) = known.get(text) {
-            return Ok(Self(table));
-        }
-        let nodes = nodes(text).map_err(|problem| TableError { name: name.to_owned(), problem })?;
-        let table = Box::leak(Box::new(Table { name: name.to_owned(), nodes: nodes.into_boxed_slice() }));
-        known.insert(text.to_owned(), table);
-        Ok(Self(table))
+        let make = || {
+            let nodes = nodes(text).map_err(|problem| TableError { name: name.to_owned(), problem })?;
+            Ok(Table { name: name.to_owned(), nodes: nodes.into_boxed_slice() })
+        };
+        KNOWN.get(text.as_bytes(), make).map(Self)
     }
 
     /// The rule for what is remembered.
@@ -141,18 +137,6 @@ fn rule_in(nodes: &[Node], memory: &[f64; AXES]) -> Action {
             Node::Rule(action) => return action,
         }
     }
-}
-
-fn read(path: &str) -> Result<String, TableError> {
-    let refused = |problem: String| TableError { name: path.to_owned(), problem };
-    let mut text = String::new();
-    let unread = |error: std::io::Error| {
-        let shipped = SHIPPED.map(|(name, _)| name).join(", ");
-        refused(format!("cannot be read: {error}; give a file, or the name of a table that ships: {shipped}"))
-    };
-    let file = File::open(path).map_err(unread)?;
-    let length = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unread)?;
-    if length as u64 > MOST_BYTES { Err(refused("is longer than 1 MiB".to_owned())) } else { Ok(text) }
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use trialwise_units::{Duration, ParseQuantityError, parse_share};
 
-use crate::{Quantity, RuleTable, TableError, Value};
+use crate::{Policy, PolicyError, Quantity, RuleTable, TableError, Value};
 
 /// Why a text is no value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +13,9 @@ pub enum ValueError {
     /// No table of rules.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// No policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// Something else that is not allowed.
     #[error("{text:?} is not allowed: {wanted}")]
     Wanted {
@@ -45,6 +48,7 @@ impl Quantity {
             Self::Positive => Value::Count(positive(text)?),
             Self::Switch => Value::Switch(switch(text)?),
             Self::Table => Value::Table(RuleTable::named(text.trim())?),
+            Self::Policy(form) => Value::Policy(Policy::named(text.trim(), form)?),
             Self::Choice { words, wanted } => {
                 let place = words.iter().position(|word| *word == text.trim());
                 Value::Choice(place.ok_or_else(|| ValueError::wanted(text.trim(), wanted))?)

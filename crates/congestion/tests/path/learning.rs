@@ -1,4 +1,4 @@
-//! PCC Allegro and PCC Vivace: what their papers say of them.
+//! PCC Allegro, PCC Vivace, Aurora and Indigo: what their papers say of them.
 
 use trialwise_congestion::{Algorithm, AllegroSettings};
 use trialwise_units::Seed;
@@ -89,5 +89,29 @@ fn vivace_bears_random_loss() {
         let outcome = lossy(Path::new(100, 30, 250), 0.01).run(&[named(name)], 60);
         let throughput = outcome.throughput(0, 20, 60);
         assert!(throughput > 90.0, "{name}: {throughput}");
+    }
+}
+
+#[test]
+fn indigo_fills_the_link_of_its_paper_at_less_than_twice_the_delay() {
+    // 12 Mbit/s over 30 ms with a queue of ten such products.
+    let outcome = Path::new(12, 30, 300).run(&[named("indigo")], 60);
+    let (throughput, delay) = (outcome.throughput(0, 10, 60), queueing95(&outcome, 60));
+    assert!(throughput > 0.95 * 12.0 && delay < 30.0, "{throughput} Mbit/s, {delay} ms");
+}
+
+#[test]
+fn aurora_fills_a_link_at_less_than_twice_the_delay() {
+    let outcome = Path::new(12, 30, 300).run(&[named("aurora")], 60);
+    let (throughput, delay) = (outcome.throughput(0, 10, 60), queueing95(&outcome, 60));
+    assert!(throughput > 0.9 * 12.0 && delay < 30.0, "{throughput} Mbit/s, {delay} ms");
+}
+
+#[test]
+fn learned_controllers_bear_random_loss() {
+    for name in ["aurora", "indigo"] {
+        let outcome = lossy(Path::new(12, 30, 300), 0.01).run(&[named(name)], 60);
+        let throughput = outcome.throughput(0, 10, 60);
+        assert!(throughput > 0.8 * 12.0, "{name}: {throughput}");
     }
 }
