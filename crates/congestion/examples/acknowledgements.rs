@@ -1,4 +1,4 @@
-//! What an acknowledgement costs each controller of the Internet, and a packet and a timer its half at the receiver: nanoseconds of one core.
+//! What an acknowledgement and a timer cost each controller of the Internet, and a packet and a timer its half at the receiver: time of one core.
 //!
 //! `cargo run --release -p trialwise-congestion --example acknowledgements`
 
@@ -20,6 +20,42 @@ const RTT: Duration = Duration::from_milliseconds(20);
 
 const IN_FLIGHT: u64 = 200;
 const GAP: Duration = Duration::from_microseconds(100);
+
+fn acknowledgement<'a>(
+    now: Time,
+    cumulative: u64,
+    reports: &'a [PacketReport],
+    is_marked: bool,
+    note: &'a Note,
+) -> Acknowledgement<'a> {
+    let in_flight = Bytes::new(IN_FLIGHT * SEGMENT.get());
+    Acknowledgement {
+        now,
+        acknowledged: SEGMENT,
+        cumulative,
+        next_sequence: cumulative + in_flight.get(),
+        in_flight,
+        in_recovery: false,
+        rtt: Some(RTT),
+        one_way_delay: Some(RTT / 2),
+        packets: 1,
+        marked_packets: u32::from(is_marked),
+        ect0_packets: 0,
+        ect1_packets: u32::from(!is_marked),
+        rate_sample: Some(RateSample {
+            delivered: Bytes::new(cumulative),
+            prior_delivered: Bytes::new(cumulative - in_flight.get()),
+            interval: RTT,
+            lost: Bytes::ZERO,
+            in_flight_when_sent: in_flight,
+            application_limited: false,
+        }),
+        application_limited: false,
+        hops: &[],
+        reports,
+        note,
+    }
+}
 
 /// A packet of each kind that comes up in a steady flow: sent, and reported by itself; one in forty is marked, and one in a
 /// thousand is lost.
@@ -52,35 +88,28 @@ fn feed(controller: &mut AnyController, note: &Note) {
             continue;
         }
         let is_marked = number % 40 == 0;
-        controller.on_acknowledgement(&Acknowledgement {
-            now,
-            acknowledged: SEGMENT,
-            cumulative,
-            next_sequence: cumulative + in_flight.get(),
-            in_flight,
-            in_recovery: false,
-            rtt: Some(RTT),
-            one_way_delay: Some(RTT / 2),
-            packets: 1,
-            marked_packets: u32::from(is_marked),
-            ect0_packets: 0,
-            ect1_packets: u32::from(!is_marked),
-            rate_sample: Some(RateSample {
-                delivered: Bytes::new(cumulative),
-                prior_delivered: Bytes::new(cumulative - in_flight.get()),
-                interval: RTT,
-                lost: Bytes::ZERO,
-                in_flight_when_sent: in_flight,
-                application_limited: false,
-            }),
-            application_limited: false,
-            hops: &[],
-            reports: &report(PacketOutcome::Arrived(Some(now - RTT / 2))),
-            note,
-        });
+        let reports = report(PacketOutcome::Arrived(Some(now - RTT / 2)));
+        controller.on_acknowledgement(&acknowledgement(now, cumulative, &reports, is_marked, note));
         controller.on_sent(&sent(number));
         std::hint::black_box((controller.window(), controller.pacing_rate()));
     }
+}
+
+/// What a timer costs with the packet and the acknowledgement before it, in seconds; nothing where there is none.
+fn feed_timers(controller: &mut AnyController, note: &Note, origin: Instant) -> Option<f64> {
+    controller.next_timer()?;
+    let start = processor_seconds(origin);
+    for number in 0..TIMERS {
+        let now = controller.next_timer()?;
+        let number = PACKETS + number;
+        let report =
+            PacketReport { number, sent: now, bytes: SEGMENT, outcome: PacketOutcome::Arrived(Some(now)) };
+        controller.on_sent(&Sent { now, number, bytes: SEGMENT, in_flight: SEGMENT, retransmission: false });
+        controller.on_acknowledgement(&acknowledgement(now, number * SEGMENT.get(), &[report], false, note));
+        controller.on_timer(now);
+        std::hint::black_box((controller.window(), controller.pacing_rate()));
+    }
+    Some((processor_seconds(origin) - start) / TIMERS as f64)
 }
 
 /// What a packet costs the half, and a timer with the ten packets before it, in seconds.
@@ -129,6 +158,9 @@ fn main() -> Result<(), BuildError> {
         feed(&mut controller, &note);
         let seconds = processor_seconds(origin) - start;
         print!("{:>6.1} ns: {name}", seconds * 1e9 / PACKETS as f64);
+        if let Some(timer) = feed_timers(&mut controller, &note, origin) {
+            print!(", {:.1} us for a timer", timer * 1e6);
+        }
         match costs {
             Some((packet, timer)) => {
                 println!(
