@@ -180,6 +180,8 @@ def changed(rate: float, action: float) -> float:
 class Aurora:
     """A rate that a policy changes; times in picoseconds, sizes in bytes."""
 
+    feedback = "timestamps"
+    files = (FILE.name,)
     policy: ClassVar[Policy | None] = None
     """Of a subclass; else that of the file."""
 

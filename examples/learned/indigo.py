@@ -124,7 +124,9 @@ class Indigo:
         """End a step and act, if there was an acknowledgement."""
         self.next_timer_ps = now_ps + STEP_PS
         if self._averages is not None:
-            values = [value / scale for value, scale in zip((*self._averages, self.packets), SCALES, strict=True)]
+            values = [
+                value / scale for value, scale in zip((*self._averages, self.packets), SCALES, strict=True)
+            ]
             last = [float(action == self._action) for action in range(len(ACTIONS))]
             self._action = self.decide(np.array(values + last, np.float32))
             after = changed(self.packets, self._action)

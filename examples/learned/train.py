@@ -6,9 +6,9 @@
 
 Each generation draws six links (1 to 20 Mbit/s, 20 to 100 ms, a buffer of 0.5 to 4 bandwidth-delay products, up to 1 % random
 loss) and tries 32 policies on each: the present one with 16 random changes, added and subtracted. Kept is the best, on 24 links of
-their own, of the policies at every tenth generation; it is written as FILE and, for `aurora:policy=`, as ONNX beside it. A generation takes three seconds of processor time: 100 take three minutes on
-two idle cores. The state is kept in FILE.state: the same command goes on after an interruption, and comes to the same policy as
-without one.
+their own, of the policies at every tenth generation; it is written as FILE, and beside it as ONNX for `aurora:policy=`. A generation
+takes three seconds of processor time: 100 take three minutes on two idle cores. The state is kept in FILE.state: the same command
+goes on after an interruption, and comes to the same policy as without one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from multiprocessing.pool import Pool
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from aurora import FILE, HISTORY, SIZES, Aurora, Interval, Policy
+from judging import FIRST_CHECKED, Task, count, judge
 from links import BUFFERS, DELAY, LOSS, LOSSES, RATES, ROUND_TRIPS, SECONDS, SHARE, Found, draw, run
 from networks import Node, network
 from numpy.typing import NDArray
@@ -37,15 +39,11 @@ Numbers = NDArray[np.float64]
 CHECK_EVERY = 10
 CHECKED = 4
 """How many times more links the best is chosen on than a generation has."""
-FIRST_CHECKED, FIRST_JUDGED = 1_000_000, 2_000_000
-"""Links from these numbers on are those that the best is chosen on, and those that are only judged on."""
 PACE = 0.15
 """How many standard deviations of the changes a generation moves, at most about."""
 MEAN_KEPT, SQUARE_KEPT = 0.9, 0.99
 """Adam's memory of slopes (Kingma and Ba, ICLR 2015)."""
 DIGITS = 6
-SCALES = (1.0, 10.0)
-JUDGE_SEEDS = (1, 2, 3)
 RIVALS = ("cubic", "vivace")
 
 
@@ -133,9 +131,11 @@ def following(policy: Policy) -> type[Aurora]:
     return type("Following", (Aurora,), {"policy": policy})
 
 
-def _found(task: tuple[Sequence[float] | str, int, int, float]) -> Found:
+def _found(task: Task) -> Found:
     what, seed, number, scale = task
-    congestion = what if isinstance(what, str) else following(Policy.of_numbers(what))
+    congestion = (
+        what if isinstance(what, str) else following(Policy.of_numbers(cast("Sequence[float]", what)))
+    )
     return run(draw(seed, number, scale), congestion)
 
 
@@ -223,42 +223,24 @@ def trained(state: State) -> dict[str, object]:
     }
 
 
-def judge(file: Path, draws: int, pool: Pool) -> None:
-    """Print what the policy comes to on links that no training saw, beside the law that a training begins with, no law, and others."""
-    schemes: dict[str, Sequence[float] | str] = {
+def rivals(file: Path) -> dict[str, object]:
+    """Return what to judge: the policy, the law that a training begins with, no law, and other schemes."""
+    return {
         "aurora": numbers_of(Policy.read(file)),
         "its first law": first_policy(1).tolist(),
         "constant rate": [0.0] * parameters(),
+        **{f"udp-{name}": name for name in RIVALS},
     }
-    schemes |= {f"udp-{name}": name for name in RIVALS}
-    print(f"mean of three sets of {draws} links, with the least and the largest mean of a set")
-    for scale in SCALES:
-        print(
-            f"\nrates times {scale:g}\n{'scheme':<14} {'reward':>21} {'share of link':>21} {'round trip / base':>21} {'loss':>21}"
-        )
-        for name, what in schemes.items():
-            tasks = [
-                (what, seed, FIRST_JUDGED + number, scale) for seed in JUDGE_SEEDS for number in range(draws)
-            ]
-            found = np.array(pool.map(_found, tasks, chunksize=1)).reshape(len(JUDGE_SEEDS), draws, -1)
-            sets = found.mean(axis=1)
-            columns = [
-                f"{sets[:, at].mean():.{places}f} ({sets[:, at].min():.{places}f} to {sets[:, at].max():.{places}f})"
-                for at, places in enumerate((2, 3, 2, 4))
-            ]
-            print(f"{name:<14} " + " ".join(f"{column:>21}" for column in columns), flush=True)
 
 
 def onnx_of(file: Path) -> bytes:
-    """Return the policy in a file as `aurora:policy=FILE` reads it: the same network, for numbers from which nothing is subtracted yet."""
+    """Return the policy in a file as `aurora:policy=FILE` reads it: the same network, which subtracts what an empty path has."""
     policy, trained = Policy.read(file), json.loads(file.read_bytes())["trained"]
     path = np.array([[*Interval()] * HISTORY], np.float32)
     nodes, weights = [Node("Sub", ["seen", "path"], ["values_0"], {})], {"path": path}
     for number, layer in enumerate(policy.layers, 1):
         names = f"weights_{number}", f"biases_{number}"
-        weights |= {
-            name: np.array(values, np.float32) for name, values in zip(names, layer, strict=True)
-        }
+        weights |= {name: np.array(values, np.float32) for name, values in zip(names, layer, strict=True)}
         hidden = number < len(policy.layers)
         made = f"sums_{number}" if hidden else "action"
         nodes.append(Node("Gemm", [f"values_{number - 1}", *names], [made], {"transB": 1}))
@@ -272,13 +254,6 @@ def numbers_of(policy: Policy) -> list[float]:
     return [value for weights, biases in policy.layers for row in (*weights, biases) for value in row]
 
 
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return count
-
-
 def main() -> None:
     """Train a policy, go on with it, or judge it."""
     parser = argparse.ArgumentParser(
@@ -289,22 +264,22 @@ def main() -> None:
     )
     parser.add_argument("--judge", action="store_true", help="train nothing: print what the policy comes to")
     parser.add_argument("--convert", action="store_true", help="train nothing: write the policy as ONNX file")
-    parser.add_argument("--draws", type=_count, default=30, help="links of each set that is judged on")
+    parser.add_argument("--draws", type=count, default=30, help="links of each set that is judged on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--pairs", type=_count, default=16, help="changes that a generation tries, added and subtracted"
+        "--pairs", type=count, default=16, help="changes that a generation tries, added and subtracted"
     )
-    parser.add_argument("--links", type=_count, default=6, help="links of a generation")
-    parser.add_argument("--generations", type=_count, default=100, help="in all, with those of earlier calls")
+    parser.add_argument("--links", type=count, default=6, help="links of a generation")
+    parser.add_argument("--generations", type=count, default=100, help="in all, with those of earlier calls")
     parser.add_argument("--minutes", type=float, default=60.0, help="end this call after so long")
-    parser.add_argument("--jobs", type=_count, default=os.cpu_count())
+    parser.add_argument("--jobs", type=count, default=os.cpu_count())
     given = parser.parse_args()
     if given.convert:
         given.file.with_suffix(".onnx").write_bytes(onnx_of(given.file))
         return
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
         if given.judge:
-            judge(given.file, given.draws, pool)
+            judge(rivals(given.file), _found, given.draws, pool)
             return
         path = given.file.with_name(given.file.name + ".state")
         arguments = {name: getattr(given, name) for name in ("seed", "pairs", "links")}

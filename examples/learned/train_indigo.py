@@ -6,7 +6,7 @@
 The expert knows the link: it wants the window that just fills it, and takes the action that comes nearest (DAgger: Ross, Gordon and
 Bagnell, AISTATS 2011). In the first round it acts, in each later one the policy does, on links of their own; what the expert would
 have done is added to what is learnt from. Kept is the policy with the best reward on other links. Links and reward are those of
-`links.py`; 60 rounds take about twelve minutes of one core.
+`links.py`; 40 rounds take about eight minutes of one core.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from indigo import ACTIONS, FIRST_WINDOW, INPUTS, UNITS, Indigo, Policy, changed
+from indigo import ACTIONS, INPUTS, UNITS, Indigo, Policy, changed
+from judging import FIRST_CHECKED, Task, count, judge
 from links import BUFFERS, LOSSES, PACKET, RATES, ROUND_TRIPS, SECONDS, Found, Link, draw, run
 from networks import Floats, Node, network
 from numpy.typing import NDArray
 
 SPARE = 5.0, 0.25
 """What the expert wants beyond the packets that fill the link: so many, or such a share of them if that is less."""
-FIRST_CHECKED, FIRST_JUDGED = 1_000_000, 2_000_000
-"""Links from these numbers on are those that the best is chosen on, and those that are only judged on."""
 CHECKED = 12
+"""Links that the best is chosen on."""
 KEPT_ROUNDS = 12
 """Rounds that are learnt from beside the first."""
 BATCH = 16
@@ -42,9 +42,7 @@ LAST_PACE = 3e-4
 MEAN_KEPT, SQUARE_KEPT = 0.9, 0.999
 """Adam's memory of slopes (Kingma and Ba, ICLR 2015)."""
 LARGEST_SLOPE = 1.0
-JUDGE_SEEDS = (1, 2, 3)
-SCALES = (1.0, 10.0)
-NAMES = Policy._fields
+RIVALS = ("cubic", "vivace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +90,9 @@ def _lesson(task: tuple[Policy | None, int, int]) -> Lesson:
     return Lesson(np.array(seen, np.float32), np.array(wanted))
 
 
-def _found(task: tuple[Policy | str, int, int, float]) -> Found:
+def _found(task: Task) -> Found:
     what, seed, number, scale = task
-    return run(draw(seed, number, scale), what if isinstance(what, str) else following(what))
+    return run(draw(seed, number, scale), following(what) if isinstance(what, Policy) else what)
 
 
 def first_policy(seed: int) -> Policy:
@@ -114,7 +112,9 @@ def _sigmoid(values: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(values, -60, 60)))
 
 
-def slopes(policy: Policy, seen: Floats, wanted: NDArray[np.int64], counts: Floats) -> tuple[float, list[Floats]]:
+def slopes(
+    policy: Policy, seen: Floats, wanted: NDArray[np.int64], counts: Floats
+) -> tuple[float, list[Floats]]:
     """Return the mean cross entropy of flows side by side (steps, flows, inputs), and its slope by each part of the policy.
 
     Parameters
@@ -207,20 +207,24 @@ class Adam:
 def train(seed: int, rounds: int, flows: int, passes: int, pool: Pool) -> tuple[Policy, dict[str, object]]:
     """Return the best policy of a training, and how it was made."""
     began = time.monotonic()
-    adam, best, best_reward, best_round = Adam(first_policy(seed)), None, -math.inf, 0
+    adam, best_reward, best_round = Adam(first_policy(seed)), -math.inf, 0
+    best = adam.policy
     lessons: list[list[Lesson]] = []
     for number in range(rounds):
         acting = adam.policy if number else None
         tasks = [(acting, seed, link) for link in range(number * flows, (number + 1) * flows)]
         lessons.append(pool.map(_lesson, tasks, chunksize=1))
         chance = np.random.default_rng([seed, number + 1])
-        known = [lesson for each in (lessons[:1] + lessons[1:][-KEPT_ROUNDS:]) for lesson in each]
+        kept = lessons[:1] + lessons[1:][-KEPT_ROUNDS:]
+        known = [lesson for each in kept for lesson in each]
         pace = PACE * (LAST_PACE / PACE) ** (number / max(rounds - 1, 1))
         losses: list[float] = []
         for _ in range(passes):
-            order = chance.permutation(len(known))
+            order = cast("list[int]", chance.permutation(len(known)).tolist())
             for at in range(0, len(order), BATCH):
-                loss, slope = slopes(adam.policy, *side_by_side([known[each] for each in order[at : at + BATCH]]))
+                loss, slope = slopes(
+                    adam.policy, *side_by_side([known[each] for each in order[at : at + BATCH]])
+                )
                 adam.move(slope, pace)
                 losses.append(loss)
         checked = [(adam.policy, seed, FIRST_CHECKED + link, 1.0) for link in range(CHECKED)]
@@ -236,7 +240,6 @@ def train(seed: int, rounds: int, flows: int, passes: int, pool: Pool) -> tuple[
             file=sys.stderr,
             flush=True,
         )
-    assert best is not None
     command = f"python examples/learned/train_indigo.py FILE --seed {seed} --rounds {rounds} --flows {flows} --passes {passes}"
     return best, {
         "command": command,
@@ -290,33 +293,6 @@ def policy_of(weights: dict[str, Floats]) -> Policy:
     )
 
 
-def judge(names: Sequence[str], draws: int, pool: Pool) -> None:
-    """Print what controllers come to on links that no training saw."""
-    print(f"mean of three sets of {draws} links, with the least and the largest mean of a set")
-    for scale in SCALES:
-        print(
-            f"\nrates times {scale:g}\n{'scheme':<24} {'reward':>21} {'share of link':>21} {'round trip / base':>21} {'loss':>21}"
-        )
-        for name in names:
-            tasks = [
-                (name, seed, FIRST_JUDGED + number, scale) for seed in JUDGE_SEEDS for number in range(draws)
-            ]
-            found = np.array(pool.map(_found, tasks, chunksize=1)).reshape(len(JUDGE_SEEDS), draws, -1)
-            sets = found.mean(axis=1)
-            columns = [
-                f"{sets[:, at].mean():.{places}f} ({sets[:, at].min():.{places}f} to {sets[:, at].max():.{places}f})"
-                for at, places in enumerate((2, 3, 2, 4))
-            ]
-            print(f"{name:<24} " + " ".join(f"{column:>21}" for column in columns), flush=True)
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return count
-
-
 def main() -> None:
     """Train a policy, or judge one."""
     parser = argparse.ArgumentParser(
@@ -324,16 +300,17 @@ def main() -> None:
     )
     parser.add_argument("file", type=Path, help="the policy")
     parser.add_argument("--judge", action="store_true", help="train nothing: print what the policy comes to")
-    parser.add_argument("--draws", type=_count, default=30, help="links of each set that is judged on")
+    parser.add_argument("--draws", type=count, default=30, help="links of each set that is judged on")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=_count, default=60)
-    parser.add_argument("--flows", type=_count, default=16, help="flows of a round")
-    parser.add_argument("--passes", type=_count, default=4, help="how often a round goes through what is kept")
-    parser.add_argument("--jobs", type=_count, default=os.cpu_count())
+    parser.add_argument("--rounds", type=count, default=40)
+    parser.add_argument("--flows", type=count, default=16, help="flows of a round")
+    parser.add_argument("--passes", type=count, default=4, help="how often a round goes through what is kept")
+    parser.add_argument("--jobs", type=count, default=os.cpu_count())
     given: Any = parser.parse_args()
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
         if given.judge:
-            judge([f"indigo:policy={given.file}", "cubic", "vivace"], given.draws, pool)
+            schemes = {"indigo": f"indigo:policy={given.file}"} | {f"udp-{name}": name for name in RIVALS}
+            judge(schemes, _found, given.draws, pool)
             return
         policy, trained = train(given.seed, given.rounds, given.flows, given.passes, pool)
     new = given.file.with_name(given.file.name + ".new")

@@ -1,4 +1,4 @@
-"""Aurora: what its policy sees and does, the files it refuses, the policy that ships, and the training."""
+"""Aurora and Indigo: what policies see and do, the files they refuse, those that ship, the trainings, and the controllers in Rust."""
 
 from __future__ import annotations
 
@@ -17,15 +17,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.trials.test_simulated_path import execute, packets_of
+from tests.unit.trials.test_simulated_path import execute, experiment, kind_of, packets_of
 
 from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.schemes.python_class import class_named, files_of, python_scheme
 
 FOLDER = Path(__file__).parents[2] / "examples" / "learned"
 sys.path.insert(0, str(FOLDER))
 
 from aurora import FILE, SIZES, Aurora, Interval, Policy, PolicyError, changed  # noqa: E402
-from links import BUFFERS, LOSSES, RATES, ROUND_TRIPS, draw, judged, run  # noqa: E402
+from links import BUFFERS, LOSSES, RATES, ROUND_TRIPS, Link, draw, judged, run  # noqa: E402
+from networks import trained_of, weights_of  # noqa: E402
+from train_indigo import (  # noqa: E402
+    Lesson,
+    best_action,
+    first_policy,
+    following,
+    onnx_of,
+    policy_of,
+    side_by_side,
+    slopes,
+    wanted_window,
+)
+
+SHIPPED = Path(__file__).parents[2] / "crates/congestion/policies"
 
 MS = 10**9
 """Picoseconds."""
@@ -290,3 +306,177 @@ def test_a_training_that_is_killed_comes_to_the_same_policy(tmp_path: Path) -> N
     broken = called(parts)
     assert broken.returncode == 1
     assert "is not the state of a training" in broken.stderr
+
+
+def packets(link: Link, congestion: object) -> list[np.ndarray]:
+    """Time, delay, and what became of the packets of two flows over a link."""
+    delay = ("delay", f"{link.round_trip / 2 * 1e6:.0f}us")
+    rate, queue = ("rate", f"{link.rate:.0f}bit/s"), ("queue", f"droptail:packets={link.buffer}")
+    found = _core.simulate_path(
+        [[rate, delay, queue, ("loss", f"{link.loss * 100:.4f}%")]],
+        [[delay]],
+        [(congestion, "bulk", "uplink", 0.0, 4.0), (congestion, "bulk", "uplink", 1.0, 3.0)],
+        directory=Path(),
+        seed=link.seed,
+    ).packets
+    return [found.time_ns, found.delay_ns, found.flow, found.event]
+
+
+def test_auroras_policy_for_rust_is_the_one_in_json(tmp_path: Path) -> None:
+    assert trainer().onnx_of(FILE) == (SHIPPED / "aurora.onnx").read_bytes()
+    shutil.copy(FILE, tmp_path)
+    done = subprocess.run(
+        [sys.executable, FOLDER / "train.py", tmp_path / "aurora.json", "--convert"], timeout=300, check=True
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "aurora.onnx").read_bytes() == (SHIPPED / "aurora.onnx").read_bytes()
+
+
+def test_aurora_in_rust_comes_to_what_the_class_in_python_does() -> None:
+    """The same but for the rounding of 32-bit floats, which moves packets by nanoseconds and then now and then past another."""
+    for number in range(4):
+        link = draw(5, number)
+        ours, other = run(link, "aurora"), run(link, Aurora)
+        assert ours.share == pytest.approx(other.share, abs=0.02)
+        assert ours.delay == pytest.approx(other.delay, abs=0.02)
+        assert ours.loss == pytest.approx(other.loss, abs=0.005)
+    calm = Link(12e6, 0.05, 1000, 0.0, 1)
+    mine, its = (packets(calm, what) for what in ("aurora", Aurora))
+    first = min(len(mine[0]), len(its[0]), 500)
+    assert np.abs(mine[0][:first] - its[0][:first]).max() < 10_000  # ns
+
+
+def test_indigo_in_rust_sends_the_same_packets_as_the_class_in_python() -> None:
+    policy = policy_of(weights_of(SHIPPED / "indigo.onnx"))
+    for number in range(4):
+        link = draw(5, number)
+        ours, other = packets(link, "indigo"), packets(link, following(policy))
+        assert all(np.array_equal(*pair) for pair in zip(ours, other, strict=True))
+        assert len(ours[0]) > 100
+
+
+def test_indigos_policy_survives_its_file(tmp_path: Path) -> None:
+    policy = first_policy(3)
+    file = tmp_path / "first.onnx"
+    file.write_bytes(onnx_of(policy, {"seed": 3}))
+    read = policy_of(weights_of(file))
+    assert all(np.array_equal(*pair) for pair in zip(policy, read, strict=True))
+    assert trained_of(file) == {"seed": 3}
+
+
+def test_the_expert_takes_the_action_that_comes_nearest_to_a_full_link() -> None:
+    # 12 Mbit/s over 30 ms are 30 packets; one is on its way out, and five are spare.
+    assert wanted_window(Link(12e6, 0.03, 100, 0.0, 1)) == pytest.approx(36)
+    assert wanted_window(Link(1e6, 0.036, 100, 0.0, 1)) == pytest.approx(5)
+    for window, wanted, action in [
+        (10, 36, 3),
+        (20, 36, 4),
+        (35, 36, 2),
+        (50, 36, 1),
+        (80, 36, 0),
+        (2, 1, 0),
+    ]:
+        assert best_action(window, wanted) == action, window
+
+
+def test_slopes_are_those_of_the_cross_entropy() -> None:
+    chance = np.random.default_rng(1)
+    lessons = [
+        Lesson(chance.uniform(0, 0.3, (length, 9)), chance.integers(0, 5, length)) for length in (12, 7)
+    ]
+    batch = side_by_side(lessons)
+    policy = first_policy(1)
+    _, slope = slopes(policy, *batch)
+    for part, found in enumerate(slope):
+        direction = found / np.linalg.norm(found)
+        beside = [
+            slopes(policy._replace(**{policy._fields[part]: policy[part] + sign * 1e-2 * direction}), *batch)[
+                0
+            ]
+            for sign in (1, -1)
+        ]
+        assert (beside[0] - beside[1]) / 2e-2 == pytest.approx(np.linalg.norm(found), rel=0.02)
+
+
+def test_indigo_ships_a_policy_that_fills_the_link_of_the_paper_and_is_worth_more_than_cubic() -> None:
+    made = trained_of(SHIPPED / "indigo.onnx")
+    assert {"command", "seed", "rounds", "minutes", "ranges", "expert", "best_reward"} <= made.keys()
+    paper = run(Link(12e6, 0.03, 300, 0.0, 1), "indigo")
+    assert paper.share > 0.95
+    assert paper.delay < 2
+    links = [draw(77, number) for number in range(24)]
+    ours, cubic = (np.mean([run(link, name).reward for link in links]) for name in ("indigo", "cubic"))
+    assert ours > cubic
+
+
+def test_indigos_training_comes_to_the_same_policy_each_time(tmp_path: Path) -> None:
+    words = ["--rounds", "2", "--flows", "2", "--passes", "1", "--jobs", "1"]
+    for name in ("one.onnx", "two.onnx"):
+        done = subprocess.run(
+            [sys.executable, FOLDER / "train_indigo.py", name, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        assert "round 2/2: cross entropy" in done.stderr
+    one, two = (weights_of(tmp_path / name) for name in ("one.onnx", "two.onnx"))
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert run(draw(1, 0), f"indigo:policy={tmp_path / 'one.onnx'}").share > 0
+
+
+SCHEME = """
+title = "Mine"
+[loads]
+bulk = "bulk"
+[receiver]
+command = "{{flow}} udp receive --port {{port}}"
+[sender]
+command = "{{flow}} udp send {{peer}} {{port}} --congestion indigo:policy={{folder}}/mine.onnx"
+[simulated]
+congestion = "indigo:policy={folder}/mine.onnx"
+"""
+
+
+def test_a_policy_in_a_schemes_folder_is_part_of_the_experiment(tmp_path: Path) -> None:
+    folder = tmp_path / "schemes"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(SCHEME)
+    shutil.copy(SHIPPED / "indigo.onnx", folder / "mine.onnx")
+    schemes = '[schemes]\nfolders = ["schemes"]'
+    found = experiment(tmp_path, 'scheme = "mine"', schemes)
+    names = {name for name, _ in kind_of(found).attachments(found, [{}])}
+    assert names == {"schemes/mine.toml", "schemes/mine.onnx"}
+    ours, shipped = execute(tmp_path, 'scheme = "mine"', schemes), execute(tmp_path, 'scheme = "udp-indigo"')
+    assert np.array_equal(packets_of(folder, ours).time, packets_of(tmp_path, shipped).time)
+    for file, said in [
+        ("aurora.onnx", "makes 1 values of 30; wanted are 5 values of 9"),
+        ("", "is no ONNX file"),
+    ]:
+        (folder / "mine.onnx").write_bytes((SHIPPED / file).read_bytes() if file else b"damaged")
+        with pytest.raises(PlanError, match=said):
+            execute(tmp_path, 'scheme = "mine"', schemes)
+
+
+def test_the_files_that_a_class_names_are_part_of_the_experiment(tmp_path: Path) -> None:
+    folder = placed(tmp_path / "here")
+    found = experiment(folder, 'scheme = "python:aurora:Aurora"')
+    names = {name for name, _ in kind_of(found).attachments(found, [{}])}
+    assert names == {"schemes/aurora.py", "schemes/aurora.json"}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ('"aurora.json"', "files must be a tuple of names of files, not 'aurora.json'"),
+        ("(1,)", "files must be a tuple"),
+        ('("none.json",)', "none.json, which does not exist"),
+        ('(".",)', "which does not exist"),
+    ],
+)
+def test_what_a_class_names_must_be_files(tmp_path: Path, files: str, said: str) -> None:
+    (tmp_path / "own.py").write_text(f"class Own:\n    files = {files}\n")
+    for read in (python_scheme, lambda *words: files_of(class_named(*words), *words)):
+        with pytest.raises(PlanError, match=said):
+            read("python:own:Own", tmp_path)

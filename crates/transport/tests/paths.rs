@@ -106,6 +106,8 @@ fn each_scheme_is_like_itself() {
         alone("verus fills the link and not the queue", ("verus", DEEP), (0.95, 29.0..=330.0), 8.0..=12.06),
         alone("gcc leaves a deep queue short", ("gcc", DEEP), (0.95, 29.0..=120.0), 4.0..=12.06),
         alone("remy keeps the queue short", ("remy", DEEP), (0.5, 28.0..=80.0), 5.0..=12.06),
+        alone("aurora does not fill a deep queue", ("aurora", DEEP), (0.5, 28.0..=200.0), 3.0..=12.06),
+        alone("indigo does not fill a deep queue", ("indigo", DEEP), (0.5, 28.0..=200.0), 3.0..=12.06),
         alone(
             "ledbat alone stays below its target of 100 ms",
             ("ledbat", NEAR),

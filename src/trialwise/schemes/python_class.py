@@ -6,10 +6,10 @@ import ast
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trialwise.errors import PlanError
 from trialwise.foreign_files import MEBIBYTE, read_foreign
@@ -49,7 +49,28 @@ def python_scheme(name: str, folder: Path) -> Scheme:
         source=module_file(name, folder),
         loads=_LOADS,
         simulated=Simulated(found),
+        data=files_of(found, name, folder),
     )
+
+
+def files_of(found: object, name: str, folder: Path) -> tuple[Path, ...]:
+    """Return the files that a class reads: those that it names as `files`, relative to the folder of its module.
+
+    Raises
+    ------
+    PlanError
+        They are no names of files, or one does not exist.
+    """
+    said = getattr(found, "files", ())
+    names = cast("Sequence[object]", said) if isinstance(said, list | tuple) else None
+    if names is None or not all(isinstance(each, str) for each in names):
+        raise PlanError(f"scheme {name!r}: files must be a tuple of names of files, not {said!r}")
+    module = module_file(name, folder)
+    paths = tuple(module.parent / str(each) for each in names)
+    for path in paths:
+        if not path.is_file():
+            raise PlanError(f"scheme {name!r}: {module} names the file {path}, which does not exist")
+    return paths
 
 
 def class_named(name: str, folder: Path) -> Callable[..., object]:

@@ -75,7 +75,7 @@ class Scheme:
     `each_boot` before the first use after each boot; `attach` names a congestion control that is attached to the kernel
     while the scheme runs. `simulated` is None if the scheme exists only as real programs. `licence` is that of the code in which
     congestion control runs, as an SPDX expression. `pantheon` are the names of the schemes of Pantheon that it stands for,
-    `nearest` those of unpublished ones to which it comes nearest.
+    `nearest` those of unpublished ones to which it comes nearest. `data` are files that its code reads beside `source`.
     """
 
     name: str
@@ -95,6 +95,7 @@ class Scheme:
     licence: str | None = None
     pantheon: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
+    data: tuple[Path, ...] = ()
 
     @property
     def has_programs(self) -> bool:
@@ -103,10 +104,10 @@ class Scheme:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files in the folder of the scheme's own that the controller of simulated packets names."""
+        """The files in the folder of the scheme's own that the controller of simulated packets names, and `data`."""
         congestion = self.simulated.congestion if self.simulated else ""
         names = _IN_FOLDER.findall(congestion) if isinstance(congestion, str) else ()
-        return tuple(self.source.parent / name for name in names)
+        return (*(self.source.parent / name for name in names), *self.data)
 
     def side(self, end: End) -> Side:
         """Return the program of one end."""

@@ -23,7 +23,7 @@ from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
-from trialwise.schemes.python_class import PREFIX, module_file
+from trialwise.schemes.python_class import PREFIX, class_named, files_of, module_file
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flow_list, offered_load
 from trialwise.trials.exceptions import raised
@@ -84,13 +84,14 @@ class SimulationKind:
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files of topologies, routes, sizes and flows, and the modules of congestion control in Python."""
+        """Name the files of topologies, routes, sizes and flows, and classes of congestion control with what they read."""
         trials = _different(experiment, factors)
         for name in dict.fromkeys(name for trial in trials for name in files_named(trial)):
             yield name, experiment.folder / name
         for scheme in dict.fromkeys(trial.scheme for trial in trials if trial.scheme.startswith(PREFIX)):
-            path = module_file(scheme, experiment.folder)
-            yield f"schemes/{path.name}", path
+            read = files_of(class_named(scheme, experiment.folder), scheme, experiment.folder)
+            for path in (module_file(scheme, experiment.folder), *read):
+                yield f"schemes/{path.name}", path
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Simulate one trial, and stop if cancelled."""

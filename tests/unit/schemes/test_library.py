@@ -28,6 +28,7 @@ NAMES = {
     "udp-sprout", "udp-verus",
     "quiche-bbr2", "quiche-cubic", "quiche-reno", "tquic-bbr", "tquic-bbr3", "tquic-copa", "tquic-cubic",
     "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "scalable", "westwood", "yeah", "udp-remy",
+    "udp-aurora", "udp-indigo",
 }  # fmt: skip
 NORMAL = np.eye(3)
 PROTANOPIA = np.array(

@@ -3,8 +3,8 @@
     pip install onnx onnxruntime scikit-learn skl2onnx
     python crates/congestion/tests/data/onnx/record.py
 
-Recorded with onnx 1.23, onnxruntime 1.32 and skl2onnx 1.20; inputs are drawn from a seed. Networks: the policies that ship, regressors as
-scikit-learn's exporter writes them, and graphs of the operators that PyTorch's exporter writes for perceptrons and LSTMs.
+Recorded with onnx 1.23, onnxruntime 1.32 and skl2onnx 1.20; inputs are drawn from a seed. Networks: the policies that ship, regressors
+as the exporter of scikit-learn writes them, and graphs of the operators that PyTorch's exporter writes for perceptrons and LSTMs.
 """
 
 import json
@@ -49,10 +49,17 @@ def perceptron():
         helper.make_node("Gemm", ["obs", "0.weight", "0.bias"], ["/0/Gemm"], alpha=1.0, beta=1.0, transB=1),
         helper.make_node("Relu", ["/0/Gemm"], ["/1/Relu"]),
         helper.make_node("Identity", ["/1/Relu"], ["/2/Dropout"]),
-        helper.make_node("Gemm", ["/2/Dropout", "3.weight", "3.bias"], ["/3/Gemm"], alpha=1.0, beta=1.0, transB=1),
+        helper.make_node(
+            "Gemm", ["/2/Dropout", "3.weight", "3.bias"], ["/3/Gemm"], alpha=1.0, beta=1.0, transB=1
+        ),
         helper.make_node("Sigmoid", ["/3/Gemm"], ["action"]),
     ]
-    tensors = [floats("0.weight", 64, 30), floats("0.bias", 64), floats("3.weight", 1, 64), floats("3.bias", 1)]
+    tensors = [
+        floats("0.weight", 64, 30),
+        floats("0.bias", 64),
+        floats("3.weight", 1, 64),
+        floats("3.bias", 1),
+    ]
     return model(nodes, [shaped("obs", "batch", 30)], [shaped("action", "batch", 1)], tensors)
 
 
@@ -67,9 +74,13 @@ def recurrent(version):
         ),
         helper.make_node("Squeeze", ["/lstm/Y", *more], ["/lstm/Squeeze"], **axes),
         helper.make_node("Transpose", ["/lstm/Squeeze"], ["/lstm/Turned"], perm=[1, 0, 2]),
-        helper.make_node("Constant", [], ["/Constant"], value=numpy_helper.from_array(np.array(-1, np.int64))),
+        helper.make_node(
+            "Constant", [], ["/Constant"], value=numpy_helper.from_array(np.array(-1, np.int64))
+        ),
         helper.make_node("Gather", ["/lstm/Turned", "/Constant"], ["/Gather"], axis=1),
-        helper.make_node("Gemm", ["/Gather", "fc.weight", "fc.bias"], ["action"], alpha=1.0, beta=1.0, transB=1),
+        helper.make_node(
+            "Gemm", ["/Gather", "fc.weight", "fc.bias"], ["action"], alpha=1.0, beta=1.0, transB=1
+        ),
     ]
     tensors = [floats("W", 1, 32, 9), floats("R", 1, 32, 8), floats("B", 1, 64)]
     tensors += [floats("fc.weight", 5, 8), floats("fc.bias", 5)] + ([wholes("axis_1", 1)] if more else [])
@@ -99,7 +110,9 @@ def regressor(activation):
     """As scikit-learn's exporter writes it."""
     inputs = CHANCE.normal(0, 1, (200, 9)).astype(np.float32)
     outputs = np.stack([inputs[:, 0] * inputs[:, 1], inputs.sum(axis=1)], axis=1)
-    fit = MLPRegressor(hidden_layer_sizes=(16, 8), activation=activation, random_state=1, max_iter=50).fit(inputs, outputs)
+    fit = MLPRegressor(hidden_layer_sizes=(16, 8), activation=activation, random_state=1, max_iter=50).fit(
+        inputs, outputs
+    )
     return to_onnx(fit, inputs[:1], target_opset=17).SerializeToString()
 
 
@@ -125,7 +138,9 @@ def main():
     for name, file in made.items():
         paths.append(HERE / f"{name}.onnx")
         paths[-1].write_bytes(file)
-    (HERE / "recorded.json").write_text("[\n" + ",\n".join(json.dumps(recorded(path)) for path in paths) + "\n]\n")
+    (HERE / "recorded.json").write_text(
+        "[\n" + ",\n".join(json.dumps(recorded(path)) for path in paths) + "\n]\n"
+    )
 
 
 if __name__ == "__main__":
