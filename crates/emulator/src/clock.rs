@@ -12,11 +12,13 @@ const SPIN: Duration = Duration::from_microseconds(60);
 /// Of all time, one part in this many may be spent on spinning.
 const SPIN_SHARE: u64 = 20;
 const MAX_SPIN: Duration = Duration::from_milliseconds(1);
-/// Otherwise no sleep is shorter than this, so that packets gather when there are many: each wake costs a processor some
-/// 20 µs, and at 100 Mbit/s and more this halves their number.
-const MIN_SLEEP: Duration = Duration::from_microseconds(150);
-/// Spinning pays only where events are further apart than this: there a packet's own delay is what is looked at.
-const RARE: Duration = Duration::from_microseconds(300);
+/// Otherwise what is due leaves no sooner than this after what left before, so that packets gather when there are many: each wake
+/// costs a processor some 30 µs. Where a round trip takes long it is that part of it, up to the most.
+const LEAST_GATHERING: Duration = Duration::from_microseconds(150);
+const MOST_GATHERING: Duration = Duration::from_microseconds(250);
+const GATHERING_SHARE: u64 = 200;
+/// Spinning pays only where events are further apart than so many gatherings: there a packet's own delay is what is looked at.
+const RARE: u64 = 2;
 
 /// Monotonic time since the clock was made.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +86,9 @@ impl RunDelay {
 /// Waits for packets or an instant, spinning at the end where there is budget for it.
 pub(crate) struct Waiter {
     watched: [libc::pollfd; 3],
+    /// How long packets gather, and until when they do.
+    gathering: Duration,
+    gathered: Time,
     budget: Duration,
     last: Time,
     /// The instant waited for, and the one before it.
@@ -91,10 +96,19 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn new(descriptors: [RawFd; 3]) -> Self {
+    /// For packets of a path whose round trip takes at least so long.
+    pub(crate) fn new(descriptors: [RawFd; 3], round_trip: Duration) -> Self {
         make_timers_exact();
         let watched = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        Self { watched, budget: MAX_SPIN, last: Time::ZERO, awaited: [Time::ZERO; 2] }
+        let gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, MOST_GATHERING);
+        Self {
+            watched,
+            gathering,
+            gathered: Time::ZERO,
+            budget: MAX_SPIN,
+            last: Time::ZERO,
+            awaited: [Time::ZERO; 2],
+        }
     }
 
     /// Waits until `until`, or until a descriptor is readable; may return earlier.
@@ -103,18 +117,32 @@ impl Waiter {
         self.budget = (self.budget + earned).min(MAX_SPIN);
         self.last = now;
         let Some(until) = until else { return self.sleep(None) };
-        let left = until - now;
-        if left == Duration::ZERO {
-            return self.sleep(Some(left));
-        }
         if until != self.awaited[0] {
             self.awaited = [until, self.awaited[0]];
         }
-        if self.budget < SPIN || self.awaited[0] - self.awaited[1] < RARE {
-            return self.sleep(Some(if left < MIN_SLEEP { MIN_SLEEP } else { left }));
+        if self.budget < SPIN || self.awaited[0] - self.awaited[1] < self.gathering * RARE {
+            return self.gather(now, until);
         }
-        self.sleep(Some(left.saturating_sub(SPIN)))?;
+        self.gathered = now;
+        self.sleep(Some((until - now).saturating_sub(SPIN)))?;
         self.spin(clock, until)
+    }
+
+    /// Whether what is due waits for others: packets that come end a wait, and not the gathering.
+    pub(crate) fn gathers(&self, now: Time) -> bool {
+        now < self.gathered
+    }
+
+    /// Looks at the descriptors without waiting.
+    pub(crate) fn look(&mut self) -> io::Result<()> {
+        self.sleep(Some(Duration::ZERO))
+    }
+
+    fn gather(&mut self, now: Time, until: Time) -> io::Result<()> {
+        if !self.gathers(now) && until < now + self.gathering {
+            self.gathered = now + self.gathering;
+        }
+        self.sleep(Some(until.max(self.gathered) - now))
     }
 
     /// Whether the descriptor of this place was readable when the last wait ended.
@@ -156,4 +184,48 @@ impl Waiter {
 fn make_timers_exact() {
     // SAFETY: sets a property of this thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn arrivals_end_a_wait_and_no_gathering() {
+        let (near, far) = UnixStream::pair().unwrap();
+        io::Write::write_all(&mut &far, b"x").unwrap();
+        let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
+        for (round_trip, gathering) in [(2, 150), (40, 200), (600, 250)] {
+            let round_trip = Duration::from_milliseconds(round_trip);
+            let mut waiter = Waiter::new([near.as_raw_fd(); 3], round_trip);
+            (waiter.budget, waiter.last) = (Duration::ZERO, at(0));
+            let clock = Clock::start();
+            // Something is due soon, and something else has come; then what is due goes on waiting.
+            for now in [0, 100, gathering - 1] {
+                waiter.wait(clock, at(now), Some(at(60))).unwrap();
+                assert!(waiter.is_ready(0));
+                assert_eq!([gathering - 1, gathering].map(|now| waiter.gathers(at(now))), [true, false]);
+            }
+            // What is due later than that gathers with nothing.
+            waiter.wait(clock, at(gathering), Some(at(5 * gathering))).unwrap();
+            assert!(!waiter.gathers(at(gathering)));
+        }
+    }
+
+    #[test]
+    fn what_is_rare_gathers_with_nothing() {
+        let (near, far) = UnixStream::pair().unwrap();
+        io::Write::write_all(&mut &far, b"x").unwrap();
+        let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
+        for (gap, gathers) in [(299, true), (300, false)] {
+            let mut waiter = Waiter::new([near.as_raw_fd(); 3], Duration::ZERO);
+            for step in 0..2 {
+                waiter.wait(Clock::start(), at(gap * step), Some(at(gap * step + 10))).unwrap();
+            }
+            assert_eq!(waiter.gathers(at(gap + 20)), gathers);
+        }
+    }
 }

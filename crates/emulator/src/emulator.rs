@@ -28,6 +28,8 @@ const FRAMES: usize = 16;
 const PACKETS: usize = 1024;
 /// What a device holds at most comes in so many turns.
 const LAST_TURNS: usize = 256;
+/// Who comes back so soon has not slept, and has not been waiting for a processor.
+const AWAKE: Duration = Duration::from_microseconds(20);
 /// Records do not wait longer than this for more of them.
 const LOG_PERIOD: Duration = Duration::from_milliseconds(100);
 
@@ -242,28 +244,42 @@ impl Engine {
 
     fn work(&mut self, stop: &Stop, scheduling: &mut Scheduling) -> io::Result<()> {
         let [one, other] = self.devices.each_ref().map(Device::descriptor);
-        let mut waiter = Waiter::new([one, other, stop.event.as_raw_fd()]);
+        let delays = self.ways.each_ref().map(|way| way.link.minimum_delay());
+        let mut waiter = Waiter::new([one, other, stop.event.as_raw_fd()], delays[0] + delays[1]);
         let mut run_delay = RunDelay::start();
         let mut waiting = [true; 2];
-        let mut turn = Duration::ZERO;
+        let (mut turn, mut waited) = (Duration::ZERO, Time::ZERO);
         while !stop.asked.load(Ordering::Relaxed) {
             let start = self.clock.now();
-            let mut frames = 0;
-            for (way, waits) in waiting.iter_mut().enumerate() {
-                let taken = if *waits || waiter.is_ready(way) { self.take_in(way)? } else { 0 };
-                *waits = taken == FRAMES;
-                frames += taken as u64;
-            }
+            let is_ready = [0, 1].map(|way| waiting[way] || waiter.is_ready(way));
+            let (frames, more) = self.take_in_from(is_ready)?;
+            waiting = more;
             if frames > 0 {
-                self.unseen.record_times(turn + run_delay.since_last(), frames);
+                let slept = start - waited > AWAKE;
+                let ran_late = if slept { run_delay.since_last() } else { Duration::ZERO };
+                self.unseen.record_times(turn + ran_late, frames);
             }
-            let due = [self.let_out(0), self.let_out(1)];
+            let writing = self.clock.now();
+            let gathers = waiter.gathers(start);
+            let (due, provokes) = if gathers { (false, [false; 2]) } else { self.let_out_of_both() };
             let now = self.clock.now();
+            // What goes through at once must be let out after it was taken in.
+            let goes_on = |way: usize| provokes[way] && !waiting[way] && delays[way] > Duration::ZERO;
+            let (frames, more) = self.take_in_from([0, 1].map(goes_on))?;
+            if frames > 0 {
+                self.unseen.record_times(now - writing, frames);
+            }
+            waiting = [0, 1].map(|way| waiting[way] || more[way]);
             scheduling.check(now);
             self.flush_log(now);
-            turn = now - start;
-            let more = waiting.into_iter().chain(due).any(|more| more);
-            waiter.wait(self.clock, now, if more { Some(now) } else { self.next_delivery() })?;
+            waited = self.clock.now();
+            turn = waited - start;
+            let more = due || waiting.into_iter().any(|more| more);
+            if more {
+                waiter.look()?;
+            } else {
+                waiter.wait(self.clock, waited, self.next_delivery())?;
+            }
         }
         self.take_in_the_last(turn + run_delay.since_last())
     }
@@ -280,6 +296,26 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Reads what waits where these ways start; how many frames that were, and where more may wait.
+    fn take_in_from(&mut self, ways: [bool; 2]) -> io::Result<(u64, [bool; 2])> {
+        let (mut frames, mut more) = (0, [false; 2]);
+        for way in (0..2).filter(|way| ways[*way]) {
+            let taken = self.take_in(way)?;
+            frames += taken as u64;
+            more[way] = taken == FRAMES;
+        }
+        Ok((frames, more))
+    }
+
+    /// Writes what is due; whether there may be more, and at which ends that makes the kernel send, as it does in the same moment
+    /// what an acknowledgement permits, or an acknowledgement of data.
+    fn let_out_of_both(&mut self) -> (bool, [bool; 2]) {
+        let before = self.ways.each_ref().map(|way| way.delivered.packets);
+        let due = [self.let_out(0), self.let_out(1)];
+        let written = [0, 1].map(|way| self.ways[way].delivered.packets > before[way]);
+        (due[0] || due[1], [written[1], written[0]])
     }
 
     /// Reads what waits at the end where this way starts; how many frames that were.

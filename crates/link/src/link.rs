@@ -80,11 +80,18 @@ pub struct Link<P> {
     exits: VecDeque<Exit<P>>,
     drops: Drops<P>,
     now: Time,
+    minimum_delay: Duration,
 }
 
 impl<P: Packet> Default for Link<P> {
     fn default() -> Self {
-        Self { nodes: Vec::new(), exits: VecDeque::new(), drops: Drops::default(), now: Time::ZERO }
+        Self {
+            nodes: Vec::new(),
+            exits: VecDeque::new(),
+            drops: Drops::default(),
+            now: Time::ZERO,
+            minimum_delay: Duration::ZERO,
+        }
     }
 }
 
@@ -92,6 +99,11 @@ impl<P: Packet> Link<P> {
     /// A link without elements: every packet leaves at once.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The time that a packet takes at least.
+    pub const fn minimum_delay(&self) -> Duration {
+        self.minimum_delay
     }
 
     /// Adds a gate at the far end.
@@ -111,6 +123,7 @@ impl<P: Packet> Link<P> {
         for node in &mut self.nodes {
             node.delay_after += delay;
         }
+        self.minimum_delay += delay;
         self.nodes.push(Node {
             name,
             element,
