@@ -18,11 +18,14 @@ export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 unexport PYTHONDONTWRITEBYTECODE
 # Built by the setup of schemes alone, and no part of the workspace.
 QUICHE := src/trialwise/schemes/library/quiche/Cargo.toml
+# The program of an end of a real path, which is sent there: static, so that it runs on any Linux of this architecture.
+TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+END := $(if $(findstring linux-gnu,$(TRIPLE)),src/trialwise/execution/ends/trialwise-end.$(shell uname -m))
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
 .PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
 
-setup: .venv/.core $(NS3)
+setup: .venv/.core $(END) $(NS3)
 
 .venv/.python: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "make: no $(PYTHON); install Python 3.11 or newer, or say which: make PYTHON=/path/to/python3"; exit 2; }
@@ -41,6 +44,10 @@ setup: .venv/.core $(NS3)
 .venv/.core: .venv/.python .venv/.features $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(BUILT)"
 	@touch $@
+
+src/trialwise/execution/ends/trialwise-end.%: $(RUST_SOURCES)
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --quiet --release --locked --target $(TRIPLE) -p trialwise-ends
+	cp target/$(TRIPLE)/release/trialwise-end $@
 
 .venv/ns3/.installed: .venv/.python
 	test -x .venv/ns3/bin/python || $(PYTHON) -m venv .venv/ns3

@@ -49,6 +49,7 @@ class Machine:
         self.link = f"tw{os.getpid() % 1000000}-{count}"
         network = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
         self.ours, self.address = f"{network}.{4 * count + 1}", f"{network}.{4 * count + 2}"
+        self.listens = self.address
         self.holder = subprocess.Popen(
             [*WITH_US, "unshare", "-nm", "sleep", "infinity"], start_new_session=True
         )
@@ -78,7 +79,7 @@ class Machine:
         """Start sshd; wait until it listens."""
         Path("/run/sshd").mkdir(exist_ok=True)
         settings = {
-            "ListenAddress": self.address,
+            "ListenAddress": self.listens,
             "HostKey": self.folder / "host",
             "AuthorizedKeysFile": self.folder / "authorized",
             "PidFile": "none",

@@ -30,6 +30,7 @@ ALLOWED = {
     "streams-c": {"streams"},
     "collector": {"units", "streams"},
     "capture": {"streams"},
+    "ends": {"capture", "transport"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
 SANS_IO = ("units", "link", "congestion", "protocol", "simulator")

@@ -38,6 +38,12 @@ OWN = (
     "trials/path_samples.py",
     "trials/simulation.py",
     "trials/workloads.py",
+    # the kind path, over real paths too, and paths fitted to those
+    "execution/ends/kind.py",
+    "trials/path_plan.py",
+    "study/path_fitting.py",
+    "study/path_judging.py",
+    "study/real_trials.py",
     # analysis and words
     "analysis/path/*",
     "analysis/runtime/simulation.py",

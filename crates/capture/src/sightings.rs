@@ -69,6 +69,7 @@ struct Writer {
     /// By port; empty if all packets are wanted.
     flow_of: Vec<u16>,
     seen: Seen,
+    sent_bytes: u64,
     failed: Option<io::Error>,
     /// Both clocks, when it began.
     began: [u64; 2],
@@ -103,6 +104,11 @@ impl Sightings {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the packets that this end has sent so far.
+    pub fn sent_bytes(&self) -> u64 {
+        self.writer.sent_bytes
     }
 
     fn take(&mut self, is_there: bool) {
@@ -157,6 +163,7 @@ impl Writer {
             key: wanted.key,
             flow_of,
             seen: Seen::default(),
+            sent_bytes: 0,
             failed: None,
             began,
             found: Vec::new(),
@@ -178,6 +185,7 @@ impl Writer {
         for part in &self.found {
             let record = record(part, &ip, flow, frame.is_outgoing, stamps.of(frame.time));
             self.seen.written += 1;
+            self.sent_bytes += if frame.is_outgoing { u64::from(part.size) } else { 0 };
             self.seen.merged += u64::from(part.is_merged);
             if let (None, Err(error)) = (&self.failed, self.output.write_all(&record)) {
                 self.failed = Some(error);

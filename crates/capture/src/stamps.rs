@@ -22,17 +22,68 @@ pub(crate) struct Stamps {
     after: Pair,
     /// How often the clock was set.
     pub(crate) steps: u32,
+    planted: Planted,
+    first: i64,
+}
+
+/// Errors of the clock for tests: `TRIALWISE_CLOCK=skew:20ppm,offset:1000s,step:3s@5ms` (three seconds after the first reading, by five
+/// milliseconds).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Planted {
+    skew: f64,
+    offset: i64,
+    after: i64,
+    step: i64,
+}
+
+impl Planted {
+    fn read(text: &str) -> Option<Self> {
+        let mut found = Self::default();
+        for word in text.split(',').filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once(':')?;
+            match name {
+                "skew" => found.skew = value.strip_suffix("ppm")?.parse::<f64>().ok()? * 1e-6,
+                "offset" => found.offset = time(value)?,
+                "step" => {
+                    let (after, by) = value.split_once('@')?;
+                    (found.after, found.step) = (time(after)?, time(by)?);
+                }
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+
+    /// What is added when the clock has run for so long, nanoseconds.
+    fn after(self, passed: i64) -> i64 {
+        let step = if self.step != 0 && passed >= self.after { self.step } else { 0 };
+        self.offset + (passed as f64 * self.skew).round() as i64 + step
+    }
+}
+
+/// A time such as 5ms in nanoseconds.
+fn time(text: &str) -> Option<i64> {
+    let (digits, unit) = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]
+        .into_iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    Some((digits.parse::<f64>().ok()? * unit).round() as i64)
 }
 
 impl Stamps {
     pub(crate) fn new() -> Self {
+        let planted =
+            std::env::var("TRIALWISE_CLOCK").ok().and_then(|text| Planted::read(&text)).unwrap_or_default();
         let pair = Pair::read();
-        Self { before: pair, after: pair, steps: 0 }
+        let first = pair.realtime + pair.more;
+        let pair = Pair { more: pair.more + planted.after(0), ..pair };
+        Self { before: pair, after: pair, steps: 0, planted, first }
     }
 
     /// Reads both clocks; stamps between this reading and the last are on the line between both.
     pub(crate) fn renew(&mut self) {
-        self.follow(Pair::read());
+        let pair = Pair::read();
+        let passed = pair.realtime + pair.more - self.first;
+        self.follow(Pair { more: pair.more + self.planted.after(passed), ..pair });
     }
 
     fn follow(&mut self, pair: Pair) {
@@ -90,7 +141,13 @@ mod tests {
     use super::*;
 
     fn stamps(before: (i64, i64), after: (i64, i64)) -> Stamps {
-        let mut stamps = Stamps { before: pair(before), after: pair(before), steps: 0 };
+        let mut stamps = Stamps {
+            before: pair(before),
+            after: pair(before),
+            steps: 0,
+            planted: Planted::default(),
+            first: 0,
+        };
         stamps.follow(pair(after));
         stamps
     }
@@ -130,5 +187,18 @@ mod tests {
         let found = stamps.of(Duration::from_nanos(stamp.cast_unsigned())).cast_signed();
         assert!((found - before).abs() < 50_000_000, "{found} {before}");
         assert_eq!(stamps.steps, 0);
+    }
+
+    #[test]
+    fn planted_errors_are_those_that_are_asked_for() {
+        let planted = Planted::read("skew:20ppm,offset:1000s,step:3s@5ms").unwrap();
+        let second = 1_000_000_000;
+        assert_eq!(planted.after(0), 1000 * second);
+        assert_eq!(planted.after(2 * second), 1000 * second + 40_000);
+        assert_eq!(planted.after(3 * second), 1000 * second + 60_000 + 5_000_000);
+        assert_eq!(Planted::read(""), Some(Planted::default()));
+        for wrong in ["skew", "skew:20", "offset:5", "step:3s", "drift:1s", "offset:xs"] {
+            assert_eq!(Planted::read(wrong), None, "{wrong}");
+        }
     }
 }

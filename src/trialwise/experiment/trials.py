@@ -234,12 +234,33 @@ Groups = tuple[tuple[tuple[str, str], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class RealEnds:
+    """The two ends of a real path, as workers are named, and what a trial may do to what lies between.
+
+    The end `listens` ("from" or "to") has the address that the other end reaches, by default the one that ssh connects to. Clocks are
+    compared for `quiet` seconds before and after the flows. An end without a connection to the runner stops after `lease` seconds.
+    `clocks` (seconds) is how far apart the clocks of the ends are at most, by what somebody else knows (PTP, GPS).
+    """
+
+    sending: str
+    receiving: str
+    listens: Literal["from", "to"] = "to"
+    address: str = ""
+    port: int = 5200
+    rate_cap: str = "100Mbit/s"
+    bytes_cap: str = "1GB"
+    quiet: float = 5.0
+    lease: float = 45.0
+    clocks: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PathSettings:
     """An emulated path: what packets meet from the sender to the receiver, and back; `mtu` in bytes.
 
     Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
     numbers come from, and `shells` mahimahi's words if the path was written in them. `refused` names the metrics that the
-    certificate of a calibrated path denies it, and `file` is its file, empty if it has none.
+    certificate of a calibrated path denies it, and `file` is its file, empty if it has none. A real path has `ends` and nothing else.
     """
 
     uplink: Groups
@@ -250,6 +271,7 @@ class PathSettings:
     shells: str = field(default="", compare=False)
     refused: tuple[str, ...] = ()
     file: str = ""
+    ends: RealEnds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +322,7 @@ class LinkTable(Section):
 
 @dataclass(frozen=True, slots=True)
 class PathTable(LinkTable):
-    """An emulated path. What stands in it holds both ways, unless uplink or downlink says otherwise."""
+    """An emulated path, or a real one with from and to. Keys hold both ways, unless uplink or downlink says otherwise."""
 
     uplink: LinkTable | None = key(None, "What differs from the sender to the receiver.", {"loss": "0.4%"})
     downlink: LinkTable | None = key(
@@ -315,6 +337,47 @@ class PathTable(LinkTable):
         "The path in words of mahimahi's shells, instead of all keys above but mtu and folder.",
         "mm-delay 28 mm-loss uplink .004 mm-link up.trace down.trace --uplink-queue=droptail --uplink-queue-args=packets=50",
     )
+    from_: Text | None = key(
+        None,
+        "Where data of the uplink are sent on a real path: local or ssh://user@host:port.",
+        "local",
+        name="from",
+    )
+    to: Text | None = key(None, "Where they are received.", "ssh://me@node1", "ssh://node2:2222")
+    listens: Literal["from", "to"] = key(
+        "to",
+        "The end of a real path that the other one can reach; its programs and probes wait for the other's.",
+        "from",
+    )
+    address: Text | None = key(
+        None,
+        "Address of that end as the other end reaches it; default the one that ssh connects to.",
+        "203.0.113.7",
+    )
+    port: Annotated[int, Limits(ge=1024, le=64000)] = key(
+        5200, "UDP port of the probes of a real path; flow 1 has the port after it, and so on.", 7000
+    )
+    rate_cap: Text = key(
+        "100Mbit/s",
+        "A trial over a real path that sends faster than this for half a second is stopped.",
+        "1Gbit/s",
+    )
+    bytes_cap: Text = key("1GB", "A trial over a real path that sends more than this is stopped.", "10GB")
+    quiet: PositiveDuration = key(
+        5.0,
+        "How long the clocks of both ends of a real path are compared before the flows, and after them.",
+        "10s",
+    )
+    lease: PositiveDuration = key(
+        45.0,
+        "An end of a real path stops by itself when it has had no connection to the runner for so long.",
+        "2min",
+    )
+    clocks: PositiveDuration | None = key(
+        None,
+        "How far apart the clocks of the ends of a real path are at most, if PTP or GPS says so; one-way delays need it.",
+        "50us",
+    )
 
     @property
     def settings(self) -> PathSettings:
@@ -325,6 +388,8 @@ class PathTable(LinkTable):
         WrongValueError
             Mahimahi's words are invalid, or other keys stand beside them.
         """
+        if self.from_ is not None or self.to is not None:
+            return self._real()
         if self.mahimahi is not None:
             return self._of_shells(self.mahimahi)
         uplink, downlink = (
@@ -332,6 +397,45 @@ class PathTable(LinkTable):
             for own in (self.uplink, self.downlink)
         )
         return PathSettings((uplink,), (downlink,), self.mtu, self.folder)
+
+    def _real(self) -> PathSettings:
+        if self.from_ is None or self.to is None:
+            given, lacks = ("from", "to") if self.to is None else ("to", "from")
+            raise WrongValueError(f"{given} stands there without {lacks}", "name both ends of the real path")
+        emulated = [
+            *self.pairs,
+            *(name for name in ("uplink", "downlink", "mahimahi") if getattr(self, name)),
+        ]
+        if emulated:
+            raise WrongValueError(
+                f"{emulated[0]} stands beside from and to: a real path is as it is",
+                "write the ends of a real path, or what an emulated one does",
+            )
+        if self.from_ == self.to:
+            raise WrongValueError("from and to are the same end", "name two ends")
+        self._check_cap("rate_cap", "rate")
+        self._check_cap("bytes_cap", "size")
+        ends = RealEnds(
+            self.from_,
+            self.to,
+            self.listens,
+            self.address or "",
+            self.port,
+            self.rate_cap,
+            self.bytes_cap,
+            self.quiet,
+            self.lease,
+            self.clocks,
+        )
+        return PathSettings(((),), ((),), self.mtu, self.folder, ends=ends)
+
+    def _check_cap(self, name: str, dimension: Literal["rate", "size"]) -> None:
+        from trialwise import _core
+
+        try:
+            _core.parse_quantity(getattr(self, name), dimension)
+        except ValueError as error:
+            raise WrongValueError(f"{name}: {error}") from error
 
     def _of_shells(self, text: str) -> PathSettings:
         beside = [*self.pairs, *(way for way in ("uplink", "downlink") if getattr(self, way) is not None)]
@@ -346,6 +450,23 @@ class PathTable(LinkTable):
 
 def path_table(settings: PathSettings) -> dict[str, Any]:
     """Return a path as its table: mahimahi's words, or one group of pairs per direction."""
+    if (ends := settings.ends) is not None:
+        return table_of(
+            PathTable(
+                from_=ends.sending,
+                to=ends.receiving,
+                listens=ends.listens,
+                address=ends.address or None,
+                port=ends.port,
+                rate_cap=ends.rate_cap,
+                bytes_cap=ends.bytes_cap,
+                quiet=ends.quiet,
+                lease=ends.lease,
+                clocks=ends.clocks,
+                mtu=settings.mtu,
+                folder=settings.folder,
+            )
+        )
     if settings.shells:
         return table_of(PathTable(mahimahi=settings.shells, mtu=settings.mtu, folder=settings.folder))
     (uplink,), (downlink,) = settings.uplink, settings.downlink
@@ -381,6 +502,8 @@ def way_text(way: Groups) -> str:
 def _path_text(path: PathSettings | str) -> str:
     if isinstance(path, str):
         return path
+    if path.ends is not None:
+        return f"the real path from {path.ends.sending} to {path.ends.receiving}"
     ways = [way_text(way) for way in (path.uplink, path.downlink)]
     return ways[0] if ways[0] == ways[1] else f"uplink {ways[0]}; downlink {ways[1]}"
 
@@ -488,16 +611,26 @@ class PathTrial(Trial):
     def traits(self) -> Traits:
         """Traits of real packets through separate namespaces, or of simulated ones."""
         simulated = self.engine == "simulated"
+        if simulated:
+            runs = "trialwise.trials.simulated_path:SimulatedPathKind"
+        elif self._may_be_real:
+            runs = "trialwise.execution.ends.kind:EndsKind"
+        else:
+            runs = "trialwise.trials.path:PathKind"
         return Traits(
-            runs="trialwise.trials.simulated_path:SimulatedPathKind"
-            if simulated
-            else "trialwise.trials.path:PathKind",
+            runs=runs,
             computed=simulated,
             random=not simulated,
             simulates_runtime=simulated,
             own_namespaces=True,
             here_only="an emulated path would need Trialwise and its privileges there",
         )
+
+    @property
+    def _may_be_real(self) -> bool:
+        """Whether a path that trials may name has real ends."""
+        paths = [self.path, *(path for _, path in self.named_paths)]
+        return any(isinstance(path, PathSettings) and path.ends is not None for path in paths)
 
     @property
     def summary(self) -> str:

@@ -89,6 +89,8 @@ class Joined:
     packets
         Times since the first packet, by the clock of the first end. The uplink goes from the first end to the second.
         Delays are one-way delays, right within `clocks.bound`; where it is infinite, they are those above the lowest.
+    began
+        When the first packet was, by the clock of the first end, nanoseconds.
     clocks
         Of the first end (A) and the second (B).
     uplink, downlink
@@ -102,6 +104,7 @@ class Joined:
     """
 
     packets: Packets
+    began: int
     clocks: ClockModel
     uplink: Crossing
     downlink: Crossing
@@ -177,6 +180,7 @@ def join_sightings(
     )
     return Joined(
         packets=joined([log for log, _ in logs]),
+        began=clocks.origin + round(start * 1e9),
         clocks=clocks,
         uplink=logs[0][1],
         downlink=logs[1][1],

@@ -27,5 +27,8 @@ def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
 
 
 def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
-    ways = way_text(settings.uplink), way_text(settings.downlink)
+    if (ends := settings.ends) is not None:
+        ways = f"real, {ends.sending} to {ends.receiving}", f"real, {ends.receiving} to {ends.sending}"
+    else:
+        ways = way_text(settings.uplink), way_text(settings.downlink)
     return TreatmentPath(treatment, *ways, settings.mtu, settings.source)

@@ -18,18 +18,23 @@ _OWN_PROGRAMS = {
 
 
 def command_words(
-    command: tuple[str, ...], scheme: Scheme, load: Load, values: Mapping[str, Level]
+    command: tuple[str, ...],
+    scheme: Scheme,
+    load: Load,
+    values: Mapping[str, Level],
+    *,
+    flow: list[str] | None = None,
 ) -> list[str]:
     """Return the words of a scheme's command.
 
-    {flow}, {utp} and {load} become words or, inside a word, text.
+    {flow}, {utp} and {load} become words or, inside a word, text; `flow` are the words of another flow program than this machine's.
 
     Raises
     ------
     PlanError
         The command uses the load, and the scheme does not support this kind.
     """
-    several = dict(_OWN_PROGRAMS)
+    several = _OWN_PROGRAMS | ({} if flow is None else {"flow": flow})
     if any("load" in names_in(word) for word in command):
         several["load"] = load_words(scheme, load, values)
     texts = {name: shlex.join(words) for name, words in several.items()}

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from trialwise.arrays import Array
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import PathSource
@@ -190,7 +191,9 @@ class _Window:
         if not len(arrived):
             raise NothingDeliveredError
         values = arrived.delay * 1e3
-        if less_propagation:
+        if less_propagation and self.record.settings.ends is not None:
+            values = values - _lowest(arrived, values)
+        elif less_propagation:
             ways = np.array([describe(self.record.settings, way).base_delay * 1e3 for way in DIRECTIONS])
             own = np.zeros(1 + max(plan.number for plan in self.plans))
             for plan in self.plans:
@@ -270,6 +273,15 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "pantheon_loss": lambda window: pm.pantheon_loss(window.entered()),
     "pantheon_utilization": lambda window: pm.pantheon_utilization(window.kept, window.capacity()),
 }
+
+
+def _lowest(packets: Packets, values: Array) -> Array:
+    """Return for each packet the lowest delay of its direction, which stands for propagation where nobody knows it."""
+    found = np.zeros(len(packets))
+    for number in range(len(DIRECTIONS)):
+        of_way = packets.direction == number
+        found[of_way] = values[of_way].min(initial=np.inf)
+    return found
 
 
 def _single(value: float) -> Samples:

@@ -13,6 +13,9 @@ const LINK: Link = Link {
 const BEGIN: Time = Time::from_milliseconds(5_000);
 const END: Time = Time::from_milliseconds(10_000);
 
+/// What a receiver makes of an answer, with the name of the case.
+type Lie = (&'static str, fn(&mut Random, &mut Answer));
+
 /// Bits that leave each second from `BEGIN` to `END`.
 fn rate(algorithm: &str, wrong: impl FnOnce(&mut Network)) -> f64 {
     let mut network = Network { link: Some(LINK), ..Network::new(algorithm, CALM, 1) };
@@ -54,7 +57,7 @@ fn a_clock_that_is_set_starves_nobody_and_floods_nobody() {
 
 #[test]
 fn what_a_receiver_invents_floods_nobody() {
-    let lies: [(&str, fn(&mut Random, &mut Answer)); 6] = [
+    let lies: [Lie; 6] = [
         ("arrivals", |random, answer| answer.arrival = (random.next() * 1e19) as u64),
         ("held", |random, answer| answer.held = (random.next() * 1e11) as u64),
         ("counts", |random, answer| {

@@ -75,7 +75,12 @@ _MEANINGS = (
 
 
 def ssh_words(address: Address, remote: str) -> list[str]:
-    """Return the command line that runs `remote` on a worker; everything except BatchMode is left to the user's configuration."""
+    """Return the command line that runs `remote` on a worker; everything except BatchMode is left to the user's configuration.
+
+    On this machine a shell runs it.
+    """
+    if address.is_local:
+        return ["sh", "-c", remote]
     options = ["-T", "-o", "BatchMode=yes"]
     if configuration := os.environ.get(CONFIGURATION):
         options += ["-F", configuration]

@@ -116,6 +116,7 @@ class Attachment:
             return False
 
     def do_ping(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        self.folder.renew()
         return {}, b""
 
     def do_look(self, head: Json, body: bytes) -> tuple[Json, bytes]:
@@ -181,12 +182,36 @@ class Attachment:
             shutil.copyfileobj(content, file, 1 << 20)
         os.chmod(path, member.mode)
 
+    def do_program(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Keep a program under its digest, if it came along; say where it is, and whether it is there."""
+        path = self.folder.at("programs", head["digest"])
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if body:
+            write_durably(path, body)
+            os.chmod(path, 0o700)
+        there = os.path.isfile(path) and digest_of(path) == head["digest"]
+        return {"path": path, "there": there}, b""
+
     def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Start a trial unless it was started before; answer when it has ended."""
         key = head["key"]
+        self.folder.renew()
         if key not in self.folder.known():
             self.begin(key, body)
         return self.do_result(head, body)
+
+    def do_begin(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Start a trial unless it was started before; `do_result` answers when it has ended."""
+        self.folder.renew()
+        if head["key"] not in self.folder.known():
+            self.begin(head["key"], body)
+        return {}, b""
+
+    def do_listening(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Say whether an end of a path listens, or has ended before it did."""
+        state = self.folder.known().get(head["key"])
+        listens = os.path.exists(self.folder.listening(head["key"]))
+        return {"listens": listens, "ended": state != "started" or self.folder.in_hand() is None}, b""
 
     def begin(self, key: str, task: bytes) -> None:
         with self.folder.hand() as lock:

@@ -221,6 +221,13 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
         task = json.loads(file.read(size))
     if not task.get("supervised"):
         stand_in()
+    if "path" in task:
+        from trialwise.execution.workers.agent.path_end import PathEnd
+
+        end = PathEnd(task, folder.lease(), folder.listening(key))
+        note_hand(lock, key, os.getpid())
+        keep_result(folder, key, frame(*end.run()))
+        return
     once = task.get("once")
     if once and os.path.exists(folder.at("setup", once)):
         keep_result(folder, key, frame({"skipped": True}))

@@ -89,6 +89,19 @@ class Folder:
         """Return the path of the file that says a trial was started."""
         return self.at("spool", key + ".started")
 
+    def lease(self) -> str:
+        """Return the path of the file that is touched with every sign of the runner's life."""
+        return self.at("lease")
+
+    def renew(self) -> None:
+        """Touch the lease: the runner is there."""
+        with open(self.lease(), "ab"):
+            os.utime(self.lease())
+
+    def listening(self, key: str) -> str:
+        """Return the path of the file that is there once an end of a path listens."""
+        return self.at("spool", key + ".listening")
+
     def free(self) -> int:
         """Return the bytes that this user may still write."""
         status = os.statvfs(self.path)
@@ -98,6 +111,7 @@ class Folder:
         """Forget a trial whose result is safe elsewhere."""
         remove(self.started(key))
         remove(self.result(key))
+        remove(self.listening(key))
         remove(self.at("spool", key + ".tmp"))
 
     @contextlib.contextmanager

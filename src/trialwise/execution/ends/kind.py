@@ -1,0 +1,163 @@
+"""Trials of kind path whose path is a real one between two machines; emulated paths beside it run as always."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.ends.pair import run_both
+from trialwise.execution.ends.results import outcome_of
+from trialwise.execution.ends.tasks import EndTasks, end_program, require_usable
+from trialwise.execution.workers.address import addresses
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.ssh import folder_name
+from trialwise.experiment.model import Experiment, Level
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import sources_of
+from trialwise.experiment.trials import PathSettings, RealEnds
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.path import PathKind, abandoned
+from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of
+from trialwise.trials.path_samples import check_frames
+from trialwise.trials.programs import readable
+
+ABSOLUTE = {"delay": "queueing_delay", "pantheon_delay": "queueing_delay"}
+"""Quantities that are one-way delays and need to know how far clocks are apart; and one that does not."""
+_HEARTBEAT = 5.0
+"""Seconds between signs of life to each end, or a third of its lease."""
+CLEARING = 20.0
+"""Seconds that a trial of an earlier run may take to end when it is told to."""
+
+
+class EndsKind:
+    """Runs the flows of a trial between two ends, and computes the metrics from the packets that both saw."""
+
+    def __init__(self) -> None:
+        self._emulated = PathKind()
+        self._remotes: dict[str, Remote] = {}
+        self._token = secrets.token_bytes(16)
+        self._never, self._never_writer = os.pipe()
+
+    # Before the run
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Raise PlanError if a path or a scheme cannot be used, WorkerError if an end cannot be reached or lacks a program."""
+        emulated: list[Mapping[str, Level]] = []
+        for values in factors:
+            filled = dict(NOWHERE) | dict(values)
+            settings = settings_of(experiment, filled)
+            if settings.ends is None:
+                emulated.append(values)
+            else:
+                self._check_real(experiment, filled, settings, settings.ends)
+        if emulated:
+            self._emulated.check(experiment, emulated)
+
+    def _check_real(
+        self, experiment: Experiment, filled: Mapping[str, Level], settings: PathSettings, ends: RealEnds
+    ) -> None:
+        plans = flow_plans(experiment, filled)
+        check_frames(experiment, plans)
+        _refuse_absolute(experiment, ends)
+        for plan in plans:
+            check_load(plan, settings)
+        tasks = self._tasks(experiment, ends)
+        for plan in plans:
+            require_usable(plan, tasks)
+
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
+        """Name the files that trials depend on on this machine."""
+        yield from self._emulated.programs(experiment, factors)
+
+    def attachments(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[tuple[str, Path]]:
+        """Name the files of schemes, loads and emulated paths."""
+        yield from self._emulated.attachments(experiment, factors)
+
+    def close(self) -> None:
+        """End the connections to the ends."""
+        for remote in self._remotes.values():
+            remote.close()
+        self._remotes.clear()
+
+    # A trial
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Run one trial between the ends, or over an emulated path."""
+        filled = dict(NOWHERE) | request.places
+        try:
+            settings = settings_of(request.experiment, filled)
+            if settings.ends is None:
+                return self._emulated.execute(request)
+            return self._execute(request, settings, settings.ends)
+        except (TrialError, PlanError, WorkerError) as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            return TrialOutcome("failed", None, time.time(), reason=error.message + hint)
+
+    def _execute(self, request: TrialRequest, settings: PathSettings, ends: RealEnds) -> TrialOutcome:
+        request.scratch.mkdir(parents=True, exist_ok=True)
+        plans = flow_plans(request.experiment, dict(NOWHERE) | request.places)
+        tasks = self._tasks(request.experiment, ends)
+        key = f"{request.number}.{request.attempt}"
+        secret = hmac.new(self._token, key.encode(), hashlib.sha256).digest()
+        orders = tasks.orders(request, plans, key, secret)
+        answers = run_both(tasks, key, orders, request)
+        if readable(request.cancel, 0):
+            return abandoned()
+        return outcome_of(request, settings, plans, ends, answers)
+
+    # The ends
+
+    def _tasks(self, experiment: Experiment, ends: RealEnds) -> EndTasks:
+        first, second = (
+            self._remote(experiment, name, ends.lease) for name in (ends.sending, ends.receiving)
+        )
+        return EndTasks(ends, first, second, (end_program(first), end_program(second)))
+
+    def _remote(self, experiment: Experiment, name: str, lease: float) -> Remote:
+        if name not in self._remotes:
+            (address,) = addresses([name])
+            settings = dataclasses.replace(experiment.workers, heartbeat=min(_HEARTBEAT, lease / 3))
+            folder = folder_name(settings.folder, str(experiment.folder.resolve()), address)
+            remote = Remote(address, settings, folder, self._never, lambda _: None)
+            with contextlib.ExitStack() as stack:
+                stack.callback(remote.close)
+                remote.connect()
+                _clear(remote)
+                stack.pop_all()
+            self._remotes[name] = remote
+        return self._remotes[name]
+
+
+def _clear(remote: Remote) -> None:
+    """End what an earlier run left at an end, and forget its records: a trial that was not recorded runs again."""
+    deadline = time.monotonic() + CLEARING
+    while (key := remote.ask("hello").head["hand"]) is not None:
+        remote.ask("cancel", {"key": key})
+        if time.monotonic() > deadline:
+            raise WorkerError(f"{remote.address.name}: trial {key} of an earlier run does not end there")
+        time.sleep(0.2)
+    for key in remote.ask("hello").head["keys"]:
+        remote.forget(key)
+
+
+def _refuse_absolute(experiment: Experiment, ends: RealEnds) -> None:
+    if ends.clocks is not None:
+        return
+    for metric, source in sources_of(experiment.metrics, PathSource):
+        if source.quantity in ABSOLUTE:
+            raise PlanError(
+                f"metric {metric.name}: one-way delays between two machines are known up to a constant only",
+                hint=f"take {ABSOLUTE[source.quantity]}, which needs no common clock; or say how far the clocks are apart at most, "
+                'as PTP or GPS tells: clocks = "50us" beside from and to',
+            )

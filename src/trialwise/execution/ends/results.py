@@ -1,0 +1,200 @@
+"""The outcome of a trial from the records of its two ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, cast
+
+import numpy as np
+
+from trialwise.errors import AnalysisError, TrialError
+from trialwise.execution.ends.records import EndRecord
+from trialwise.execution.ends.tasks import PROBES
+from trialwise.execution.workers.agent.meeting import CANCELLED, HELLOS, NO_ANSWER, NOBODY, STOPPED_THERE
+from trialwise.experiment.trials import PathSettings, RealEnds
+from trialwise.measurement.joining import Joined, join_sightings
+from trialwise.measurement.packets import Packets
+from trialwise.measurement.samples import Samples
+from trialwise.measurement.sightings import read_sightings
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.path_plan import FlowPlan
+from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples
+
+CONSEQUENCES = (CANCELLED, STOPPED_THERE, NO_ANSWER, NOBODY)
+"""Problems of an end that follow from those of the other, or of the path."""
+_TIMES = ("time_ns", "start_ns", "end_ns", "captured_ns")
+
+
+def outcome_of(
+    request: TrialRequest,
+    settings: PathSettings,
+    plans: Sequence[FlowPlan],
+    ends: RealEnds,
+    records: tuple[EndRecord, EndRecord],
+) -> TrialOutcome:
+    """Return how a trial ended, with the samples of its metrics.
+
+    Raises
+    ------
+    TrialError
+        An end failed, or the records do not fit together.
+    """
+    _require_well(ends, records)
+    first = records[0]
+    joined = _joined(request, ends, records)
+    packets = _of_flows(joined, int(first.head["began"]))
+    record = PathRecord(
+        packets=packets,
+        settings=settings,
+        plans=plans,
+        reports={plan.number: _report_of(plan, records) for plan in plans},
+        started_ns=int(first.head["monotonic"]),
+        stop=max(plan.stop for plan in plans),
+        warmup=request.experiment.warmup,
+    )
+    samples = _facts(joined, records)
+    problem = None
+    try:
+        samples |= metric_samples(request.experiment, record)
+    except TrialError as error:
+        problem = error.message
+    began = float(first.head["realtime"])
+    invalid = _invalid(ends, joined, records)
+    return TrialOutcome(
+        "failed" if problem else "invalid" if invalid else "finished",
+        began,
+        began + record.stop,
+        reason=problem or invalid,
+        samples=samples,
+        record=kept_packets(request, packets),
+        output=_printed(plans, records, "program.out"),
+        errors=_printed(plans, records, "program.err"),
+    )
+
+
+def _joined(request: TrialRequest, ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> Joined:
+    """Join what both ends saw; raise TrialError if it does not fit together."""
+    files: list[Path] = []
+    for place, record in enumerate(records):
+        files.append(request.scratch / f"end-{request.number}-{request.attempt}-{place}")
+        files[place].write_bytes(record.sightings)
+    try:
+        one, other = (read_sightings(file) for file in files)
+        return join_sightings(one, other, seed=request.seed, clock_error=ends.clocks)
+    except AnalysisError as error:
+        raise TrialError(error.message, hint=error.hint) from error
+    finally:
+        for file in files:
+            file.unlink()
+
+
+def _of_flows(joined: Joined, began: int) -> Packets:
+    """Return the packets of flows, without probes, with times since the flows began (ns of the first end's clock)."""
+    packets = joined.packets.where(joined.packets.flow != PROBES)
+    return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
+
+
+def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
+    """Raise TrialError if an end says that something went wrong; the message tells which, and what to try."""
+    names = ends.sending, ends.receiving
+    told = [(name, record.problem) for name, record in zip(names, records, strict=True) if record.problem]
+    if own := [each for each in told if each[1] not in CONSEQUENCES]:
+        raise TrialError("; ".join(f"{name}: {problem}" for name, problem in own))
+    if any(problem == NO_ANSWER for _, problem in told):
+        _raise_unheard(ends, records)
+    if told:
+        raise TrialError("; ".join(f"{name}: {problem}" for name, problem in told))
+
+
+def _raise_unheard(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> NoReturn:
+    """Say in which direction nothing arrived."""
+    listener = 0 if ends.listens == "from" else 1
+    listens, calls = ((ends.sending, ends.receiving)[place] for place in (listener, 1 - listener))
+    if len(records[listener].probes):
+        raise TrialError(
+            f"{calls} hears nothing from {listens}, which hears it: something drops UDP on the way from {listens} to {calls}",
+            hint="let answers to UDP from that end pass",
+        )
+    raise TrialError(
+        f"none of {HELLOS} hellos from {calls} reached {listens} at UDP port {ends.port}",
+        hint=f'open UDP port {ends.port} and those after it there, name its address (address = "…"), or let the other end listen',
+    )
+
+
+def _invalid(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord]) -> str | None:
+    """Return why packets or delays of the trial are not to be believed, None if they are."""
+    for name, record in zip((ends.sending, ends.receiving), records, strict=True):
+        if lost := record.head["capture"]["dropped"]:
+            return f"the capture at {name} lost {lost} packets: the rate is too high for it"
+    if joined.proxied:
+        return "packets of TCP that left one end were not seen at the other, while others were: a proxy ends connections on the path"
+    if joined.clocks.steps or any(joined.steps):
+        return "the clock of an end was set during the trial"
+    try:
+        joined.check_delays()
+    except AnalysisError as error:
+        return error.message
+    return None
+
+
+def _report_of(plan: FlowPlan, records: tuple[EndRecord, EndRecord]) -> bytes:
+    """Return the report of a flow's sender, in the time of the first end."""
+    place = 0 if plan.flow.direction == "uplink" else 1
+    content = records[place].files.get(f"flow-{plan.number}/report.jsonl", b"")
+    by = int(records[0].head["monotonic"]) - int(records[place].head["monotonic"])
+    return content if by == 0 else _moved(content, by)
+
+
+def _moved(content: bytes, by: int) -> bytes:
+    lines: list[bytes] = []
+    for line in content.splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            told = cast("dict[str, object]", found)
+            moved = {
+                key: value + by for key, value in told.items() if key in _TIMES and isinstance(value, int)
+            }
+            lines.append(json.dumps(told | moved).encode())
+    return b"\n".join(lines)
+
+
+def _printed(plans: Sequence[FlowPlan], records: tuple[EndRecord, EndRecord], name: str) -> bytes:
+    parts = [
+        f"== flow {plan.number} ({plan.scheme.name}), end {place + 1}\n".encode()
+        + record.files.get(f"flow-{plan.number}/{name}", b"")
+        for plan in plans
+        for place, record in enumerate(records)
+    ]
+    return b"".join(parts)
+
+
+def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Samples]:
+    """Return what the ends report about themselves, besides the metrics."""
+    clocks = joined.clocks
+    facts: dict[str, float] = {
+        "skew_ppm": np.nan if clocks.skew is None else clocks.skew.value * 1e6,
+        "offset_bound_ms": clocks.bound * 1e3,
+        "round_trip_ms": min(piece.round_trip for piece in clocks.pieces) * 1e3,
+        "route_changes": len(clocks.changes) - len(clocks.steps),
+        "ttl_first": _ttl(records[0]),
+        "ttl_second": _ttl(records[1]),
+    }
+    for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
+        for name in ("sent", "delivered", "dropped", "duplicates", "strangers", "ambiguous", "merged"):
+            facts[f"{way}_{name}"] = getattr(crossing, name)
+    return {
+        f"ends:{name}": Samples(np.array([float(value)]))
+        for name, value in facts.items()
+        if np.isfinite(value)
+    }
+
+
+def _ttl(record: EndRecord) -> float:
+    found = np.unique(record.probes["ttl"])
+    return float(found[0]) if found.size == 1 else np.nan

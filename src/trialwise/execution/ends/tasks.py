@@ -1,0 +1,254 @@
+"""What each end of a real path is told to do in a trial."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.resources
+import ipaddress
+import platform
+import shutil
+import socket
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trialwise import _core
+from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.ssh import ssh_words
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import RealEnds
+from trialwise.schemes.needs import search_path
+from trialwise.schemes.scheme import End
+from trialwise.trials.base import TrialRequest
+from trialwise.trials.commands import command_words
+from trialwise.trials.flows import SPARE_SECONDS
+from trialwise.trials.marked import MARKER
+from trialwise.trials.path_plan import FlowPlan, trial_of
+
+PROBES = 65535
+"""Probes are captured as this flow: they are packets of both directions from before the flows to after them."""
+SILENCE = 10.0
+"""Seconds for which an end may hear nothing before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndTasks:
+    """The two ends of a path with their connections, `from` first."""
+
+    ends: RealEnds
+    sending: Remote
+    receiving: Remote
+    programs: tuple[str, str]
+
+    @property
+    def remotes(self) -> tuple[Remote, Remote]:
+        """The connections, `from` first."""
+        return self.sending, self.receiving
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the ends, as in the file."""
+        return self.ends.sending, self.ends.receiving
+
+    @property
+    def listener(self) -> int:
+        """The place of the end that listens."""
+        return 0 if self.ends.listens == "from" else 1
+
+    @staticmethod
+    def marker(request: TrialRequest, place: int) -> str:
+        """Return the marker of the processes of one end: both ends may be on one machine."""
+        return f"{request.marker}/{place}"
+
+    @property
+    def address(self) -> str:
+        """The numeric address of the listening end.
+
+        Raises
+        ------
+        PlanError
+            It is this machine, whose address nobody has told, or its name has none.
+        """
+        text = self.ends.address
+        if not text:
+            where = self.remotes[self.listener].address
+            if where.is_local:
+                other = "to" if self.listener == 0 else "from"
+                hint = f'write where the other end reaches this machine: address = "…"; or let that end listen: listens = "{other}"'
+                raise PlanError(
+                    f"trial.path: {self.names[self.listener]} listens, and has no address", hint=hint
+                )
+            text = _host_of(ssh_words(where, "true"))
+        try:
+            return str(socket.getaddrinfo(text, None, type=socket.SOCK_DGRAM)[0][4][0])
+        except OSError as error:
+            raise PlanError(
+                f"trial.path: {text}: {error.strerror or error}",
+                hint='give the address: address = "192.0.2.1"',
+            ) from error
+
+    def orders(
+        self, request: TrialRequest, plans: Sequence[FlowPlan], key: str, secret: bytes
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tasks of both ends for one trial."""
+        address = self.address
+        trial = trial_of(request.experiment)
+        environment = {name: fill(text, request.places) for name, text in trial.environment}
+        environment |= {"TRIALWISE_SEED": str(request.seed)}
+
+        def order(place: int) -> dict[str, Any]:
+            remote = self.remotes[place]
+            directory = f"{remote.folder}/scratch/{key}"
+            end = {
+                "role": "listen" if place == self.listener else "connect",
+                "key": secret.hex(),
+                "port": self.ends.port,
+                "peer": address,
+                "family": ipaddress.ip_address(address).version,
+                "runtime": trial.runtime,
+                "quiet": self.ends.quiet,
+                "silence": SILENCE,
+                "lease": self.ends.lease,
+                "program": self.programs[place],
+                "ports": [
+                    [self.ends.port, PROBES],
+                    *([self.ends.port + plan.number, plan.number] for plan in plans),
+                ],
+                "directory": directory,
+                "most": {
+                    "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
+                    "bytes": amount_of(self.ends.bytes_cap, "size", "bytes_cap"),
+                },
+                "flows": [self._flow(plan, place, directory, request) for plan in plans],
+            }
+            own = {**environment, MARKER: self.marker(request, place)}
+            return {"environment": own, "supervised": remote.supervised, "path": end}
+
+        return order(0), order(1)
+
+    def _flow(self, plan: FlowPlan, place: int, directory: str, request: TrialRequest) -> dict[str, Any]:
+        """Return one side of a flow: the one whose end this is."""
+        side: End = "sender" if (place == 0) == (plan.flow.direction == "uplink") else "receiver"
+        scheme = plan.scheme
+        program = scheme.side(side)
+        own = f"{directory}/flow-{plan.number}"
+        values: dict[str, Level] = {
+            **request.places,
+            "port": self.ends.port + plan.number,
+            "time": f"{plan.stop - plan.flow.start + SPARE_SECONDS:g}",
+            "report": f"{own}/report.jsonl",
+            "directory": own,
+            "folder": str(scheme.source.resolve().parent),
+            "seed": request.seed,
+            "mtu": 1500,
+            "peer": "{peer}",
+        }
+        load = plan.load.seeded(request.seed)
+        flow = [self.programs[place], "flow"]
+        words = command_words(program.command, scheme, load, values, flow=flow)
+        prepare = scheme.prepare and command_words(scheme.prepare, scheme, load, values, flow=flow)
+        ready = program.ready
+        return {
+            "number": plan.number,
+            "scheme": scheme.name,
+            "side": side,
+            "port": self.ends.port + plan.number,
+            "waits": side == scheme.first,
+            "words": words,
+            "environment": {name: fill(text, values) for name, text in program.environment},
+            "ready": {"line": ready.line, "port": ready.port, "after": ready.after, "timeout": ready.timeout},
+            "prepare": prepare or None,
+            "start": plan.flow.start,
+            "stop": plan.stop,
+            "ends": load.ends,
+        }
+
+
+def end_program(remote: Remote) -> str:
+    """Return the path of the program of an end; it is sent along if it is not there.
+
+    Raises
+    ------
+    PlanError
+        There is no such program for the machine.
+    WorkerError
+        The end is lost.
+    """
+    architecture = str(remote.hello["architecture"])
+    image = _image(architecture)
+    if image is None:
+        raise PlanError(
+            f"{remote.address.name}: there is no program for the end of a path on {architecture}",
+            hint=f"machines like this one ({platform.machine()}) can be ends, once `make setup` has built it",
+        )
+    digest = hashlib.sha256(image).hexdigest()
+    found = remote.ask("program", {"digest": digest}).head
+    if not found["there"]:
+        found = remote.ask("program", {"digest": digest}, image).head
+    return str(found["path"])
+
+
+@functools.cache
+def _image(architecture: str) -> bytes | None:
+    file = importlib.resources.files("trialwise.execution.ends").joinpath(f"trialwise-end.{architecture}")
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
+    """Raise PlanError if a scheme cannot run over a real path, WorkerError if an end lacks one of its programs."""
+    scheme = plan.scheme
+    if not scheme.has_programs:
+        raise PlanError(
+            f"scheme {scheme.name} runs where packets are simulated only", hint="take another scheme"
+        )
+    if scheme.attach is not None or scheme.needs.feature is not None or scheme.each_boot or scheme.setup:
+        raise PlanError(
+            f"scheme {scheme.name} changes the machine that it runs on, and is not set up on other machines",
+            hint="take another scheme for this path, or exclude the combination",
+        )
+    if plan.load.flows is not None:
+        raise PlanError(
+            f"load {plan.load.text!r} is not sent to other machines", hint="take bulk, rate, bytes or media"
+        )
+    queries = [
+        {"key": name, "words": [name], "directory": "/", "path": search_path(None)}
+        for name in scheme.needs.programs
+    ]
+    for remote, name in zip(tasks.remotes, tasks.names, strict=True):
+        if not queries:
+            continue
+        for query, found in zip(
+            queries, remote.ask("resolve", {"queries": queries}).head["found"], strict=True
+        ):
+            if found["problem"] is not None:
+                packages = ", ".join(scheme.needs.packages)
+                raise WorkerError(
+                    f"{name}: scheme {scheme.name}: no program {query['key']!r} there",
+                    hint=f"install it there{f' (Debian: {packages})' if packages else ''}",
+                )
+
+
+def amount_of(text: str, dimension: Literal["rate", "size"], key: str) -> float:
+    """Return a rate in bit/s or a size in bytes; raise PlanError if the text is none."""
+    try:
+        return _core.parse_quantity(text, dimension)
+    except ValueError as error:
+        raise PlanError(f"trial.path: {key}: {error}") from error
+
+
+def _host_of(words: Sequence[str]) -> str:
+    """Return the host that ssh connects to, as its configuration has it (ssh -G)."""
+    asked = [shutil.which("ssh") or "ssh", "-G", *words[1:-1]]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "hostname":
+            return value
+    return words[-2]

@@ -1,0 +1,353 @@
+"""One end of a trial over a real path: meets the other end, runs its side of the flows, and notes packets and clocks.
+
+The task says which end this is, the key of the trial, and the programs. Everything here ends by itself: when the other end is silent,
+when the runner has not renewed its lease, when a cap is exceeded, or when the trial is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import time
+import zlib
+
+from trialwise.execution.workers.agent.meeting import (
+    APART,
+    CANCELLED,
+    CONNECTING,
+    DONE,
+    FAILED,
+    FRAME_BYTES,
+    MET,
+    QUIET,
+    RUNNING,
+    SECOND,
+    Meeting,
+)
+from trialwise.execution.workers.agent.path_capture import Capture, CaptureError
+from trialwise.execution.workers.agent.path_programs import LINGER, Side
+from trialwise.trials.marked import MARKER, end_left
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+HEARD = struct.Struct("<QQBB")
+"""A probe: its number, when it came (ns of CLOCK_MONOTONIC_RAW), TTL (0 if unknown), the other end's phase."""
+TURN = 0.05
+"""Seconds between looks at programs, lease and caps."""
+CHECK = SECOND // 2
+_RECEIVE_TTL = {socket.AF_INET: (socket.IPPROTO_IP, 12, 2), socket.AF_INET6: (socket.IPPROTO_IPV6, 51, 52)}
+
+
+class PathEnd:
+    """Runs one end, from before the first frame to after the last.
+
+    `lease` is a file that the runner touches, `listening` one that is made when this end hears.
+    """
+
+    def __init__(self, task: Json, lease: str, listening: str) -> None:
+        self.task = task
+        self.end: Json = task["path"]
+        self.connects = self.end["role"] == CONNECTING
+        self.lease = lease
+        self.listening = listening
+        self.cancelled = False
+        self.key = bytes.fromhex(self.end["key"])
+        self.probes = bytearray()
+        self.capture: Capture | None = None
+        self.capture_counts: Json = {}
+        self.records = b""
+        self.peer: tuple[Any, ...] | None = None
+        self.peers: list[str] = []
+        self.meeting: Meeting | None = None
+        self.sides = [Side(flow, task, self.end["directory"]) for flow in self.end["flows"]]
+        self.running_since = 0
+        self.met_since = 0
+        self.monotonic = 0
+        self.realtime = 0.0
+        self.quiet_since = 0
+        self.looked = 0
+        self.at_last_look = 0
+        signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    # From beginning to end
+
+    def run(self) -> tuple[Json, bytes]:
+        """Run this end; return what came of it, and its records, compressed, with their sizes in the head."""
+        problem = None
+        guard(self.task["environment"][MARKER])
+        try:
+            shutil.rmtree(self.end["directory"], ignore_errors=True)
+            os.makedirs(self.end["directory"])
+            with self.open() as sock:
+                self.meeting = Meeting(
+                    self.key, self.end["role"], raw_now(), silence=round(self.end["silence"] * SECOND)
+                )
+                with open(self.listening, "wb"):
+                    pass
+                self.loop(sock, self.meeting)
+                problem = self.meeting.problem
+        except OSError as error:
+            problem = f"{error.filename or 'network'}: {error.strerror or error}"
+        finally:
+            self.wind_down()
+        report = self.report(problem)
+        shutil.rmtree(self.end["directory"], ignore_errors=True)
+        return report
+
+    def open(self) -> socket.socket:
+        """Return the socket of the probes, bound where this end listens."""
+        family = socket.AF_INET6 if self.end["family"] == 6 else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        level, option, _ = _RECEIVE_TTL[family]
+        sock.setsockopt(level, option, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        try:
+            sock.bind(("", 0 if self.connects else self.end["port"]))
+        except OSError as error:
+            sock.close()
+            raise OSError(error.errno, error.strerror, "UDP port {}".format(self.end["port"])) from None
+        sock.setblocking(False)
+        if self.connects:
+            self.peer = socket.getaddrinfo(
+                self.end["peer"], self.end["port"], family, socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
+            )[0][4]
+        return sock
+
+    def loop(self, sock: socket.socket, meeting: Meeting) -> None:
+        while meeting.phase != DONE:
+            now = raw_now()
+            self.hear(sock, meeting)
+            self.step(meeting, now)
+            self.say(sock, meeting)
+            if meeting.phase == FAILED:
+                self.say_failed(sock, meeting)
+                return
+            due = meeting.next if meeting.next is not None else now + SECOND
+            wait = min(max((due - raw_now()) / SECOND, 0), TURN)
+            select.select([sock], [], [], wait)
+
+    def hear(self, sock: socket.socket, meeting: Meeting) -> None:
+        while True:
+            try:
+                data, ancillary, _, address = sock.recvmsg(FRAME_BYTES + 1, 64)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error of what was sent before
+            came = raw_now()
+            heard = meeting.on_frame(came, data)
+            if heard is None:
+                continue
+            if address[:2] != (self.peer or ())[:2]:
+                self.peer = address
+                self.peers.append(f"{address[0]} port {address[1]}")
+            ttl = next((each[2][0] for each in ancillary if each[2]), 0)
+            self.probes += HEARD.pack(heard.number, came, ttl, heard.phase)
+
+    def say(self, sock: socket.socket, meeting: Meeting) -> None:
+        if self.peer is None:
+            return
+        now = raw_now()
+        data = meeting.frame(now, now)
+        if data is not None:
+            with contextlib.suppress(OSError):
+                sock.sendto(data, self.peer)
+
+    def say_failed(self, sock: socket.socket, meeting: Meeting) -> None:
+        """Tell the other end a few times, so that it need not wait for silence."""
+        for _ in range(5):
+            meeting.next = 0
+            self.say(sock, meeting)
+            time.sleep(0.02)
+
+    # What there is to do in each phase
+
+    def step(self, meeting: Meeting, now: int) -> None:
+        meeting.check(now)
+        if now - self.looked >= CHECK:
+            self.look(meeting, now)
+            self.looked = now
+        if self.cancelled:
+            meeting.fail(CANCELLED)
+        phase = meeting.phase
+        if phase == MET:
+            self.prepare(meeting)
+        elif phase == RUNNING:
+            self.conduct(meeting, now)
+        elif phase == QUIET and now - self.quiet_since >= round(self.end["quiet"] * SECOND):
+            meeting.done()
+
+    def prepare(self, meeting: Meeting) -> None:
+        """Begin to capture, and start the programs that wait; some turns later they are ready."""
+        if self.capture is None:
+            self.begin_capture(meeting)
+        if meeting.phase != MET:
+            return
+        self.met_since = self.met_since or raw_now()
+        for side in self.sides:
+            if (problem := side.prepare(self.peer_address)) is not None:
+                meeting.fail(problem)
+                return
+        is_quiet = raw_now() - self.met_since >= round(self.end["quiet"] * SECOND)
+        if is_quiet and all(side.is_ready for side in self.sides):
+            meeting.ready()
+
+    def begin_capture(self, meeting: Meeting) -> None:
+        try:
+            self.capture = Capture(
+                self.end["program"],
+                interface_towards(self.peer),
+                os.path.join(self.end["directory"], "sightings"),
+                self.key[:16].hex(),
+                self.end["ports"],
+                dict(os.environ, **self.task["environment"]),
+            )
+        except (OSError, CaptureError) as error:
+            meeting.fail(f"capture: {getattr(error, 'strerror', None) or error}")
+
+    def conduct(self, meeting: Meeting, now: int) -> None:
+        """Start and stop flows at their times, until the last has ended."""
+        if not self.running_since:
+            self.running_since = now
+            self.monotonic = time.monotonic_ns()
+            self.realtime = time.time()
+        elapsed = (now - self.running_since) / SECOND
+        for side in self.sides:
+            if (problem := side.conduct(elapsed, self.peer_address)) is not None:
+                meeting.fail(problem)
+                return
+        if elapsed >= self.end["runtime"] + LINGER:
+            for side in self.sides:
+                side.stop()
+            self.quiet_since = now
+            meeting.ended()
+
+    def look(self, meeting: Meeting, now: int) -> None:
+        """Look at the lease, at the capture and at the caps."""
+        if not self.is_leased():
+            meeting.fail("nobody has renewed the lease: the connection to the runner is gone")
+        if self.capture is None:
+            return
+        if (problem := self.capture.look()) is not None:
+            meeting.fail(problem)
+        sent, most = self.capture.sent_bytes, self.end["most"]
+        rate = (sent - self.at_last_look) * 8 * SECOND / max(now - self.looked, 1)
+        self.at_last_look = sent
+        if sent > most["bytes"]:
+            meeting.fail(f"{sent} bytes sent, more than the cap of {most['bytes']:.0f} bytes for a trial")
+        elif self.looked and rate > most["rate"]:
+            meeting.fail(
+                f"{rate / 1e6:.0f} Mbit/s sent, more than the cap of {most['rate'] / 1e6:.0f} Mbit/s"
+            )
+
+    def is_leased(self) -> bool:
+        try:
+            return time.time() - os.stat(self.lease).st_mtime < self.end["lease"]
+        except OSError:
+            return False
+
+    # Its end
+
+    def wind_down(self) -> None:
+        for side in self.sides:
+            side.stop()
+        for side in self.sides:
+            side.wait()
+        if self.capture is not None:
+            problem = self.capture.stop()
+            self.capture_counts = dict(self.capture.counts, problem=problem)
+            with contextlib.suppress(OSError), open(self.capture.file, "rb") as file:
+                self.records = file.read()
+        end_left(self.task["environment"][MARKER])
+
+    def report(self, problem: str | None) -> tuple[Json, bytes]:
+        parts = {"probes": bytes(self.probes), "sightings": self.records}
+        for side in self.sides:
+            parts.update(side.files())
+        packed = {name: zlib.compress(content, 1) for name, content in parts.items()}
+        head: Json = {
+            "phase": self.meeting.phase if self.meeting is not None else APART,
+            "problem": problem,
+            "cancelled": self.cancelled,
+            "monotonic": self.monotonic,
+            "began": self.running_since,
+            "realtime": self.realtime,
+            "capture": self.capture_counts,
+            "peers": self.peers,
+            "flows": [side.report() for side in self.sides],
+            "parts": [[name, len(content)] for name, content in packed.items()],
+        }
+        return head, b"".join(packed.values())
+
+    @property
+    def peer_address(self) -> str:
+        return str(self.peer[0]) if self.peer is not None else ""
+
+
+def raw_now() -> int:
+    """Return CLOCK_MONOTONIC_RAW in nanoseconds: packets are stamped by it."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+def guard(marker: str) -> None:
+    """Leave a process behind that ends the programs of the trial if this one is killed; it goes when this one ends."""
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(reader)
+        os.set_inheritable(writer, False)
+        return
+    os.close(writer)
+    os.setsid()
+    os.read(reader, 1)
+    end_left(marker)
+    os._exit(0)
+
+
+def interface_towards(peer: tuple[Any, ...] | None) -> str:
+    """Return the interface from which packets to the other end leave.
+
+    Raises
+    ------
+    OSError
+        There is no route, or no interface has the address that the route gives.
+    """
+    if peer is None:
+        raise OSError(0, "the other end has no address yet")
+    family = socket.AF_INET6 if len(peer) == 4 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.connect(peer)
+        own = sock.getsockname()[0]
+    for _, name in socket.if_nameindex():
+        if own in addresses_of(name, family):
+            return name
+    raise OSError(0, f"no interface has the address {own}")
+
+
+def addresses_of(interface: str, family: int) -> list[str]:
+    """Return the addresses of an interface."""
+    if family == socket.AF_INET6:
+        with open("/proc/net/if_inet6") as file:
+            rows = [line.split() for line in file]
+        return [
+            socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[0])) for row in rows if row[5] == interface
+        ]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        request = struct.pack("256s", interface.encode()[:15])
+        try:
+            answer = fcntl.ioctl(sock, 0x8915, request)  # SIOCGIFADDR
+        except OSError:
+            return []
+    return [socket.inet_ntoa(answer[20:24])]

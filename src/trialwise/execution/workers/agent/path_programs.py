@@ -1,0 +1,214 @@
+"""The program of one flow at one end of a real path."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+GRACE = 3.0
+PREPARE = 60.0
+LATEST_START = 1.0
+LINGER = 1.0
+"""Seconds that a receiver is left running after its flow, so that it does not end before the sender does."""
+TAIL = 16 * 1024
+MOST_OF_A_FILE = 64 * 1024 * 1024
+PEER = "{peer}"
+"""Stands in words for the address of the other end, which is known only when it has been heard."""
+_TABLES = {"tcp": ("/proc/net/tcp", "/proc/net/tcp6"), "udp": ("/proc/net/udp", "/proc/net/udp6")}
+_LISTENING = {"tcp": "0A", "udp": "07"}
+
+
+class Side:
+    """Prepares, starts and ends the program of a flow; it waits for the other side, or calls it.
+
+    Problems are returned as text, and None says that all is well so far.
+    """
+
+    def __init__(self, flow: Json, task: Json, directory: str) -> None:
+        self.flow = flow
+        self.directory = os.path.join(directory, "flow-{}".format(flow["number"]))
+        self.environment: dict[str, str] = dict(os.environ, **task["environment"], **flow["environment"])
+        self.preparing: subprocess.Popen[bytes] | None = None
+        self.program: subprocess.Popen[bytes] | None = None
+        self.started = 0.0
+        self.is_ready = False
+        self.asked = False
+        self.is_over = False
+
+    @property
+    def name(self) -> str:
+        return "flow {number} ({scheme}): the {side}".format(**self.flow)
+
+    # Before the flows
+
+    def prepare(self, peer: str) -> str | None:
+        """Go on preparing; the side is ready some calls later."""
+        try:
+            return self.go_on_preparing(peer)
+        except OSError as error:
+            return f"{self.name} cannot be started: {error.strerror or error}"
+
+    def go_on_preparing(self, peer: str) -> str | None:
+        if self.is_ready:
+            return None
+        if not os.path.isdir(self.directory):
+            os.makedirs(self.directory)
+            if self.flow["prepare"]:
+                self.preparing = self.popen(self.flow["prepare"], "prepare", peer)
+                self.started = time.monotonic()
+        if self.preparing is not None:
+            return self.prepared(self.preparing)
+        if not self.flow["waits"]:
+            self.is_ready = True
+            return None
+        if self.program is None:
+            if self.listens():
+                return f"{self.name} cannot have port {self.flow['port']}: something listens there"
+            self.program = self.popen(self.flow["words"], "program", peer)
+            self.started = time.monotonic()
+        return self.await_ready()
+
+    def prepared(self, preparing: subprocess.Popen[bytes]) -> str | None:
+        code = preparing.poll()
+        if code == 0:
+            self.preparing = None
+            return None
+        if code is None and time.monotonic() - self.started < PREPARE:
+            return None
+        self.kill(preparing, signal.SIGKILL)
+        how = f"took longer than {PREPARE:g} s" if code is None else f"ended with exit code {code}"
+        return f"{self.name}: prepare {how}{self.last_line('prepare')}"
+
+    def await_ready(self) -> str | None:
+        ready, waited = self.flow["ready"], time.monotonic() - self.started
+        if (problem := self.problem()) is not None:
+            return f"{problem}, before it was ready"
+        if waited >= ready["after"] and self.shows_ready():
+            self.is_ready = True
+        elif waited > max(ready["timeout"], ready["after"]):
+            what = f"listen on port {self.flow['port']}" if ready["port"] else f"print {ready['line']!r}"
+            return f"{self.name} did not {what} within {ready['timeout']:g} s{self.last_line('program')}"
+        return None
+
+    def shows_ready(self) -> bool:
+        ready = self.flow["ready"]
+        if ready["line"] is not None:
+            return ready["line"].encode() in self.printed("program.out")
+        return ready["port"] is None or self.listens()
+
+    def listens(self) -> bool:
+        """Return True if something listens on the port of the flow (proc(5))."""
+        protocol, port = self.flow["ready"]["port"], f":{self.flow['port']:04X}"
+        for each in [protocol] if protocol else _TABLES:
+            for table in _TABLES[each]:
+                with contextlib.suppress(OSError), open(table) as file:
+                    for row in (line.split() for line in file):
+                        if len(row) > 3 and row[1].endswith(port) and row[3] == _LISTENING[each]:
+                            return True
+        return False
+
+    # While flows run
+
+    def conduct(self, elapsed: float, peer: str) -> str | None:
+        """Start the side if it calls and its time has come, and stop it if its flow is over."""
+        if self.is_over:
+            return None
+        if self.program is None and elapsed >= self.flow["start"]:
+            if elapsed - self.flow["start"] > LATEST_START:
+                return f"{self.name} would have started {elapsed - self.flow['start']:.1f} s late"
+            try:
+                self.program = self.popen(self.flow["words"], "program", peer)
+            except OSError as error:
+                return f"{self.name} cannot be started: {error.strerror or error}"
+        if elapsed >= self.flow["stop"] + (LINGER if self.flow["side"] == "receiver" else 0):
+            self.stop()
+            self.is_over = True
+        elif elapsed < self.flow["stop"] and (problem := self.problem()) is not None:
+            return f"{problem}, {elapsed:.1f} s after the start"
+        return None
+
+    def problem(self) -> str | None:
+        """Say how the program ended, if it should not have."""
+        code = None if self.program is None else self.program.poll()
+        if code is None or self.asked or (self.flow["ends"] and code == 0):
+            return None
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{self.name} {how}{self.last_line('program')}"
+
+    # Its end
+
+    def stop(self) -> None:
+        """Ask the program to end."""
+        for running in (self.preparing, self.program):
+            if running is not None and not self.asked:
+                self.kill(running, signal.SIGTERM)
+        self.asked = True
+
+    def wait(self) -> None:
+        """Wait for its end, and kill it where it does not come."""
+        for running in (self.preparing, self.program):
+            if running is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(GRACE)
+                self.kill(running, signal.SIGKILL)
+                running.wait()
+
+    def kill(self, process: subprocess.Popen[bytes], number: int) -> None:
+        """Signal the process and what it started; a group that is gone takes none."""
+        if process.poll() is None or number == signal.SIGKILL:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+
+    def popen(self, words: list[str], name: str, peer: str) -> subprocess.Popen[bytes]:
+        with open(self.path(name + ".out"), "wb") as out, open(self.path(name + ".err"), "wb") as errors:
+            return subprocess.Popen(
+                [word.replace(PEER, peer) for word in words],
+                cwd=self.directory,
+                env=dict(self.environment, TRIALWISE_PEER=peer),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    # What it left
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.directory, name)
+
+    def printed(self, name: str) -> bytes:
+        try:
+            with open(self.path(name), "rb") as file:
+                return file.read(1 << 20)
+        except OSError:
+            return b""
+
+    def last_line(self, name: str) -> str:
+        lines = (
+            (self.printed(name + ".err") or self.printed(name + ".out")).decode(errors="replace").split("\n")
+        )
+        said = [line.strip() for line in lines if line.strip()]
+        return f" (it printed: {said[-1][:300]})" if said else ""
+
+    def report(self) -> Json:
+        code = None if self.program is None else self.program.returncode
+        return {"number": self.flow["number"], "side": self.flow["side"], "code": code, "asked": self.asked}
+
+    def files(self) -> dict[str, bytes]:
+        """Return what is to be collected, by name: its report, and the end of what it printed."""
+        found: dict[str, bytes] = {}
+        prefix = "flow-{}/".format(self.flow["number"])
+        for name in ("report.jsonl", "program.out", "program.err"):
+            with contextlib.suppress(OSError), open(self.path(name), "rb") as file:
+                content = file.read(MOST_OF_A_FILE)
+                found[prefix + name] = content if name == "report.jsonl" else content[-TAIL:]
+        return found

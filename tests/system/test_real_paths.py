@@ -1,0 +1,309 @@
+"""Real paths: two ends in namespaces of their own, with ssh between them and an emulated path, whose own log says what is true."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.system import worker_machines
+from tests.system.worker_machines import Machines
+
+from trialwise.measurement.packets import read_packet_log, read_packets
+from trialwise.store.ledger import Ledger
+
+pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
+
+EXPERIMENT = """[experiment]
+name = "real"
+seed = 1
+[trial]
+kind = "path"
+runtime = "{runtime}"
+path = {{ from = "local", to = "ssh://machine1", quiet = "{quiet}"{more} }}
+{trial}
+[workers]
+folder = "{folder}"
+heartbeat = "1s"
+[metrics.throughput]
+measure = "mean"
+[metrics.queueing_delay]
+measure = "p95"
+[metrics.loss]
+[design]
+series = 1
+rounds = {rounds}
+"""
+TRIALWISE = [str(Path(sys.executable).with_name("trialwise"))]
+
+
+class RealPath:
+    """A machine with sshd, and the experiment of a test whose other end is this machine or the inside of an emulated path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "machines").mkdir()
+        self.machines = Machines(folder / "machines", 1)
+        self.machine = self.machines[0]
+        self.environment = dict(os.environ, TRIALWISE_SSH_CONFIG=str(self.machines.configuration))
+        self.results = folder / "results"
+        self.log = folder / "emulator.log"
+
+    def write(
+        self,
+        *,
+        runtime="3s",
+        quiet="1s",
+        more="",
+        trial='scheme = "udp-copa"\nload = "rate:4Mbit/s"',
+        rounds=1,
+    ) -> None:
+        text = EXPERIMENT.format(
+            runtime=runtime, quiet=quiet, more=more, trial=trial, folder=self.folder / "home", rounds=rounds
+        )
+        (self.folder / "real.toml").write_text(text)
+
+    @property
+    def words(self) -> list[str]:
+        return [*TRIALWISE, "run", str(self.folder / "real.toml"), "--directory", str(self.results)]
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words, env=self.environment, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    def run_inside(self, *path: str) -> subprocess.CompletedProcess[str]:
+        """Run with an emulated path between this end and the machine's sshd; the path is made on the machine."""
+        self.machine.stop()
+        self.machine.listens = "0.0.0.0"  # noqa: S104 of a namespace
+        self.machine.start()
+        configuration = self.machines.configuration
+        peer = f"sed -i 's/HostName .*/HostName '$TRIALWISE_PEER/ {configuration}"
+        known = f"sed -i 's/^[0-9.]*/'$TRIALWISE_PEER/ {self.machines.folder}/known_hosts"
+        command = [
+            *TRIALWISE,
+            "path",
+            "--log",
+            str(self.log),
+            *path,
+            "--",
+            "sh",
+            "-ec",
+            f'{peer}\n{known}\nexec "$@"',
+            "sh",
+        ]
+        inside = ["nsenter", "-t", str(self.machine.holder.pid), "-n", "-m"]
+        return subprocess.run(
+            [*inside, *command, *self.words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def packets(self, trial: int = 1):
+        (file,) = self.results.glob(f"samples/{trial:06}-*-packets.parquet")
+        return read_packets(file)
+
+    def reason(self) -> str:
+        ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)
+        try:
+            return next(iter(ledger.trials())).reason or ""
+        finally:
+            ledger.close()
+
+    def left(self) -> list[int]:
+        """Processes that have anything to do with the ends."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    words = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if str(self.folder).encode() in words and b"sshd" not in words:
+                    found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def real(tmp_path):
+    path = RealPath(tmp_path)
+    yield path
+    path.machines.close()
+
+
+def assert_same(found, log, way, port, flow):
+    """Every packet of a flow that one log has the other has too, with its size, its fate, and its delay."""
+    ours = found.of(("uplink", "downlink")[way], flow)
+    theirs = log.of(("uplink", "downlink")[way], port)
+    ours, theirs = (
+        type(each)(
+            *(getattr(each, name)[np.argsort(each.arrival, kind="stable")] for name in type(each).__slots__)
+        )
+        for each in (ours, theirs)
+    )
+    assert len(ours) == len(theirs) > 100
+    assert np.array_equal(ours.size, theirs.size)
+    # What came at one instant stands in the emulator's log in the order in which it left.
+    groups = np.flatnonzero(np.diff(theirs.arrival, prepend=-1.0) > 1e-6)
+    kept = [np.add.reduceat(each.delivered.astype(int), groups) for each in (ours, theirs)]
+    assert np.array_equal(*kept)
+    return ours, theirs
+
+
+def test_the_joined_log_is_that_of_the_emulator_packet_by_packet(real):
+    flows = 'flows = [{ scheme = "cubic" }, { scheme = "udp-cubic", direction = "downlink" }]'
+    real.write(trial=flows)
+    done = real.run_inside(
+        "--rate", "10Mbit/s", "--delay", "10ms", "--loss", "1%", "--queue", "droptail:packets=50"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = read_packet_log(real.log, {5201: 1, 5202: 2})
+    assert log.where(log.flow > 0).dropped.sum() > 10
+    for flow in (1, 2):
+        for way in (0, 1):
+            ours, theirs = assert_same(real.packets(), log, way, flow, flow)
+            delivered = ours.delivered
+            assert np.abs(np.median(ours.delay[delivered] - theirs.delay[delivered])) < 0.001
+
+
+def test_clocks_that_are_a_thousand_seconds_and_50_ppm_apart_change_no_delay(real):
+    real.machine.environment = "TRIALWISE_CLOCK=skew:50ppm,offset:1000s"
+    real.write(runtime="8s")
+    done = real.run_inside("--rate", "10Mbit/s", "--delay", "10ms")
+    assert done.returncode == 0, done.stdout + done.stderr
+    ours, theirs = assert_same(real.packets(), read_packet_log(real.log, {5201: 1}), 0, 1, 1)
+    # 50 ppm of eight seconds are 0.4 ms.
+    apart = ours.delay - theirs.delay
+    drift = np.polyfit(ours.time, apart, 1)[0]
+    assert abs(drift) < 25e-6
+    assert np.abs(np.median(apart)) < 0.002
+
+
+@pytest.mark.parametrize("scheme", ["cubic", "iperf3-cubic", "ngtcp2-cubic"])
+def test_programs_run_between_two_machines(real, scheme):
+    load = "bulk" if "ngtcp2" in scheme else "rate:20Mbit/s"
+    caps = ', rate_cap = "100Gbit/s", bytes_cap = "100GB"'
+    real.write(trial=f'scheme = "{scheme}"\nload = "{load}"', more=caps, runtime="1s")
+    done = real.run()
+    if "no program" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    found = real.packets() if done.returncode == 0 else None
+    # A machine that cannot capture so much says so, and the trial is invalid.
+    assert done.returncode == 0 or "the capture" in real.reason(), done.stdout + done.stderr
+    assert found is None or found.delivered.sum() > 1000
+    assert not real.left()
+
+
+def test_a_cap_ends_what_sends_too_fast(real):
+    real.write(trial='scheme = "cubic"', more=', rate_cap = "5Mbit/s"')
+    assert real.run().returncode == 4
+    assert "more than the cap of 5 Mbit/s" in real.reason()
+    real.results = real.results.with_name("second")
+    real.write(more=', bytes_cap = "100kB"')
+    assert real.run().returncode == 4
+    assert "more than the cap of 100000 bytes" in real.reason()
+    assert not real.left()
+
+
+def test_it_says_in_which_direction_nothing_arrives(real):
+    real.machine.run("ip", "rule", "add", "priority", "1", "ipproto", "udp", "sport", "5200", "blackhole")
+    real.write()
+    assert real.run().returncode == 4
+    assert "something drops UDP on the way from ssh://machine1 to local" in real.reason()
+    real.machine.run("ip", "rule", "delete", "priority", "1")
+    real.results = real.results.with_name("second")
+    real.write(more=f', address = "{real.machine.ours.rsplit(".", 1)[0]}.250"')
+    assert real.run().returncode == 4
+    assert "none of 5 hellos from local reached ssh://machine1 at UDP port 5200" in real.reason()
+
+
+def test_a_port_that_is_taken_is_named(real):
+    holder = real.machine.begin(
+        sys.executable, "-c", "import socket,time;s=socket.socket(2,2);s.bind(('',5200));time.sleep(600)"
+    )
+    time.sleep(1)
+    real.write()
+    assert real.run().returncode == 4
+    assert "ssh://machine1: UDP port 5200: Address already in use" in real.reason()
+    holder.kill()
+    holder.wait()
+
+
+def test_a_metric_that_needs_a_common_clock_is_refused_unless_one_is_known(real):
+    real.write()
+    file = real.folder / "real.toml"
+    file.write_text(file.read_text() + "[metrics.delay]\n")
+    done = real.run()
+    assert done.returncode == 2
+    assert "known up to a constant only" in done.stderr
+    real.write(more=', clocks = "1ms"')
+    file.write_text(file.read_text() + "[metrics.delay]\n")
+    assert real.run().returncode == 0
+
+
+def test_a_connection_that_is_cut_in_the_middle_costs_nothing(real):
+    real.write(runtime="5s")
+    with subprocess.Popen(
+        real.words, env=real.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as run:
+        deadline = time.monotonic() + 60
+        while not real.machine.processes("5201") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert real.machine.end_connections()
+        output = run.communicate(timeout=120)[0].decode()
+    assert run.returncode == 0, output
+    assert real.packets().delivered.sum() > 500
+
+
+@pytest.mark.parametrize("who", ["runner", "far end", "near end", "agent"])
+def test_whoever_is_killed_nothing_is_left_and_the_next_run_goes_on(real, who):
+    real.write(runtime="3s", more=', lease = "3s"')
+    draw = random.Random(who)
+    with subprocess.Popen(
+        real.words,
+        env=real.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        deadline = time.monotonic() + 60
+        while not real.machine.processes("agent.execution") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(draw.uniform(0, 5))
+        if who == "runner":
+            run.kill()
+        elif who == "agent":
+            real.machine.signal("agent.attachment", signal.SIGKILL)
+        else:
+            there = set(real.machine.processes("agent.execution"))
+            ends = [
+                each
+                for each in real.left()
+                if b"agent.execution" in Path(f"/proc/{each}/cmdline").read_bytes()
+            ]
+            for process in ends:
+                if (process in there) == (who == "far end"):
+                    os.kill(process, signal.SIGKILL)
+        run.wait(120)
+    deadline = time.monotonic() + 30
+    while real.left() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not real.left()
+    done = subprocess.run(
+        [*real.words, "--again"],
+        env=real.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert real.packets().delivered.sum() > 500 if (real.results / "samples").exists() else True
+    assert not real.left()

@@ -1,0 +1,149 @@
+"""The two ends of a real path, without a network: how they meet, and what of their records is believed."""
+
+import contextlib
+import json
+import random
+import zlib
+
+import numpy as np
+import pytest
+
+from trialwise.errors import TrialError
+from trialwise.execution.ends.records import PROBE, record_of
+from trialwise.execution.workers.agent.meeting import (
+    APART,
+    CONNECTING,
+    DONE,
+    FAILED,
+    FRAME_BYTES,
+    HELLOS,
+    LISTENING,
+    NO_ANSWER,
+    RUNNING,
+    SECOND,
+    STOPPED_THERE,
+    Codec,
+    Meeting,
+)
+from trialwise.execution.workers.connection import Reply
+
+KEY = bytes(range(32))
+MILLISECOND = SECOND // 1000
+
+
+def meetings(silence=3 * SECOND):
+    return [Meeting(KEY, role, 0, silence=silence) for role in (CONNECTING, LISTENING)]
+
+
+def converse(ends, seconds, loss=0.0, seed=1, on_turn=lambda ends, now: None):
+    """Let two ends talk over a way of 20 ms that loses some; return the frames that each sent: (time, bytes)."""
+    draw = random.Random(seed)
+    flying, sent = [], ([], [])
+    for now in range(0, int(seconds * SECOND), MILLISECOND):
+        for arrival, place, data in [each for each in flying if each[0] <= now]:
+            flying.remove((arrival, place, data))
+            ends[place].on_frame(now, data)
+        on_turn(ends, now)
+        for place, end in enumerate(ends):
+            end.check(now)
+            while (data := end.frame(now, now)) is not None:
+                sent[place].append((now, data))
+                if draw.random() >= loss:
+                    flying.append((now + 20 * MILLISECOND, 1 - place, data))
+    return sent
+
+
+def play(ends, now):
+    """Be ready at once, run for two seconds, and be done a second later."""
+    for end in ends:
+        end.ready()
+        if end.phase == RUNNING and not hasattr(end, "began_to_run"):
+            end.began_to_run = now
+        if now - getattr(end, "began_to_run", now) >= 2 * SECOND:
+            end.ended()
+        if now - getattr(end, "began_to_run", now) >= 3 * SECOND:
+            end.done()
+
+
+# Slots are what keeps an end small; here a test writes beside it.
+class Watched(Meeting):
+    pass
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.05, 0.3])
+def test_two_ends_begin_and_end_together_whatever_the_path_loses(loss):
+    ends = [Watched(KEY, role, 0, silence=10 * SECOND) for role in (CONNECTING, LISTENING)]
+    converse(ends, 15, loss=loss, on_turn=play)
+    assert [end.problem for end in ends] == [None, None]
+    assert DONE in [end.phase for end in ends]
+    apart = abs(ends[0].began_to_run - ends[1].began_to_run)
+    assert apart <= (20 + 50 / (1 - loss) * 4) * MILLISECOND
+
+
+def test_a_call_that_nobody_answers_is_five_frames_a_second_apart():
+    (caller, _) = meetings()
+    sent, _ = converse([caller, Meeting(bytes(32), LISTENING, 0, silence=SECOND)], 9)
+    assert [now for now, _ in sent] == [number * SECOND for number in range(HELLOS)]
+    assert {len(data) for _, data in sent} == {FRAME_BYTES}
+    assert (caller.phase, caller.problem) == (FAILED, NO_ANSWER)
+
+
+def test_the_listening_end_says_nothing_to_strangers_nor_to_its_own_frames():
+    _, listener = meetings()
+    stranger = Codec(bytes(32), CONNECTING).write(1, 0, 1, 5)
+    own = Codec(KEY, LISTENING).write(2, 1, 1, 5)
+    genuine = Codec(KEY, CONNECTING).write(1, 0, 1, 5)
+    damaged = [
+        genuine[:place] + bytes([genuine[place] ^ 1]) + genuine[place + 1 :] for place in range(FRAME_BYTES)
+    ]
+    for data in [stranger, own, b"", genuine[:-1], genuine + b"x", *damaged]:
+        assert listener.on_frame(7, data) is None
+        assert listener.frame(7, 7) is None
+    assert listener.phase == APART
+    assert listener.on_frame(8, genuine).sent == 5
+    assert len(listener.frame(8, 8)) <= len(genuine)
+    assert listener.on_frame(9, genuine) is None, "repeated"
+
+
+def test_an_end_that_falls_silent_is_given_up_and_one_that_fails_tells_the_other():
+    ends = meetings()
+    converse(ends, 1)
+    now = SECOND
+    for step in range(200):
+        ends[0].check(now + step * 20 * MILLISECOND)
+    assert ends[0].problem == "the other end has said nothing for 3 s"
+    ends = meetings()
+    converse(ends, 2, on_turn=lambda ends, now: ends[1].fail("disk full") if now == SECOND else None)
+    assert (ends[0].problem, ends[1].problem) == (STOPPED_THERE, "disk full")
+
+
+# What an end sends
+
+
+def test_a_damaged_record_is_refused_and_says_of_which_end():
+    parts = {"probes": np.zeros(2, PROBE).tobytes(), "sightings": bytes(96)}
+    packed = {name: zlib.compress(content) for name, content in parts.items()}
+    head = {"state": "result", "parts": [[name, len(content)] for name, content in packed.items()]}
+    body = b"".join(packed.values())
+    assert record_of(Reply(head, body), "far").sightings == bytes(96)
+    draw = random.Random(1)
+    for cut in range(len(body)):
+        with pytest.raises(TrialError, match=r"^far: its record is damaged"):
+            record_of(Reply(head, body[:cut]), "far")
+    for _ in range(300):
+        place = draw.randrange(len(body))
+        hurt = body[:place] + bytes([body[place] ^ (1 << draw.randrange(8))]) + body[place + 1 :]
+        with contextlib.suppress(TrialError):
+            record_of(Reply(head, hurt), "far")
+    for wrong in [
+        {},
+        {"parts": 5},
+        {"parts": [["probes"]]},
+        {"parts": [["probes", "x"]]},
+        {"parts": [["a", 0]]},
+    ]:
+        with pytest.raises(TrialError, match="far"):
+            record_of(Reply({"state": "result", **json.loads(json.dumps(wrong))}, body), "far")
+    for head in ({"state": "lost"}, {"state": "result", "unkept": "No space left on device"}):
+        with pytest.raises(TrialError, match=r"^far: "):
+            record_of(Reply(head, b""), "far")
