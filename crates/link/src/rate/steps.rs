@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(end(&wave, 0, 1500 * 1500), Some(2_990_000));
         assert_eq!(end(&series("0 0bit/s\n", Some(20)), 0, 1500), None);
         assert_eq!(
-            end_of(&wave, Duration::MAX - milliseconds(25), Bytes::new(1500_000)),
+            end_of(&wave, Duration::MAX - milliseconds(25), Bytes::new(1_500_000)),
             Some(Duration::MAX)
         );
         assert_eq!(end(&series("0 12Mbit/s\n5 0bit/s\n", None), 5, 1500), None);
