@@ -49,6 +49,9 @@ OWN = (
     "analysis/runtime/simulation.py",
     "report/figures/path_plane.py",
     "study/path_facts.py",
+    "study/path_fitting.py",
+    "study/path_judging.py",
+    "study/real_trials.py",
     "study/tilting.py",
 )
 """Modules of the kinds and of the sources themselves."""

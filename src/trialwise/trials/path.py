@@ -33,14 +33,20 @@ from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
     attachments_of,
-    check_certificate,
     check_load,
     flow_plans,
     open_path,
     settings_of,
     trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, check_frames, kept_packets, metric_samples, packets_of
+from trialwise.trials.path_samples import (
+    PathRecord,
+    check_certificate,
+    check_frames,
+    kept_packets,
+    metric_samples,
+    packets_of,
+)
 from trialwise.trials.programs import readable
 
 LATEST_START = 1.0

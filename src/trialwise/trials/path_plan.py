@@ -13,11 +13,9 @@ from trialwise import _core, _linux
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
-from trialwise.experiment.path_files import judged_as
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.sources import PathSource
-from trialwise.experiment.traits import assumed, sources_of
+from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import NO_FLOW, Groups, PathFlow, PathSettings, PathTrial, with_ways
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
@@ -127,19 +125,6 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
         folder=str(experiment.folder / settings.folder),
     )
     return with_ways(filled)
-
-
-def check_certificate(experiment: Experiment, settings: PathSettings) -> None:
-    """Raise PlanError if a metric rests on one that the certificate of a calibrated path denies it."""
-    for metric, source in sources_of(experiment.metrics, PathSource):
-        if denied := [
-            name for name in judged_as(source.quantity, metric.measure) if name in settings.refused
-        ]:
-            told = ",".join(f"despite={name}" for name in denied)
-            raise PlanError(
-                f"metric {metric.name}: {settings.file} does not stand for the real path in {' and '.join(denied)}: {settings.source}",
-                hint=f'leave the metric out, or take it all the same: path = "file:{Path(settings.file).name},{told}"',
-            )
 
 
 def open_path(

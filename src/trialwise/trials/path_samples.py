@@ -13,6 +13,7 @@ import numpy as np
 from trialwise.arrays import Array
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.path_files import judged_as
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings
@@ -94,6 +95,19 @@ def check_frames(experiment: Experiment, plans: Sequence[FlowPlan]) -> None:
             raise PlanError(
                 f"metric {metric.name}: no flow that it is of carries media",
                 hint="use a load such as media:rate=150kbit/s..1.5Mbit/s",
+            )
+
+
+def check_certificate(experiment: Experiment, settings: PathSettings) -> None:
+    """Raise PlanError if a metric rests on one that the certificate of a calibrated path denies it."""
+    for metric, source in sources_of(experiment.metrics, PathSource):
+        if denied := [
+            name for name in judged_as(source.quantity, metric.measure) if name in settings.refused
+        ]:
+            told = ",".join(f"despite={name}" for name in denied)
+            raise PlanError(
+                f"metric {metric.name}: {settings.file} does not stand for the real path in {' and '.join(denied)}: {settings.source}",
+                hint=f'leave the metric out, or take it all the same: path = "file:{Path(settings.file).name},{told}"',
             )
 
 

@@ -27,14 +27,13 @@ from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
     attachments_of,
-    check_certificate,
     check_load,
     flow_plans,
     listed,
     settings_of,
     trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, check_frames, metric_samples
+from trialwise.trials.path_samples import PathRecord, check_certificate, check_frames, metric_samples
 from trialwise.trials.programs import readable
 
 Flow = tuple[str | object, str, str, float, float]

@@ -10,6 +10,7 @@ from math import exp, inf, log
 from trialwise.analysis.likeness.results import IdentifiedWay, Parameter
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
+from trialwise.experiment.link_words import delay_words, loss_words, rate_words
 from trialwise.experiment.trials import PathSettings
 
 _WIDE, _LONG = 0.01, 5e-4
@@ -113,12 +114,12 @@ class Family:
             queue = None if way.queue is None else round(way.queue.value)
             loss = way.loss.value
         service = way.service if way.service.rate is not None else self.way.service
-        pairs = {"rate": _rate_text(service.family, rate)}
+        pairs = {"rate": rate_words(rate, poisson=service.family != "constant")}
         if queue is not None:
             pairs["queue"] = f"droptail:packets={queue}"
         if loss > 0:
-            pairs["loss"] = _loss_text(loss, way.runs.gilbert)
-        pairs["delay"] = f"{candidate.delay * 1e3:.6g}ms"
+            pairs["loss"] = loss_words(loss, way.runs.gilbert and way.runs.gilbert[1])
+        pairs["delay"] = delay_words(candidate.delay)
         return tuple(pairs.items())
 
     def parameters(self, candidate: Candidate) -> tuple[Parameter, ...]:
@@ -142,16 +143,3 @@ class Family:
         return tuple(
             f"{name}: {doubt}" for name, way in zip(names, self.ways, strict=True) for doubt in way.doubts
         )
-
-
-def _rate_text(family: str, rate: float) -> str:
-    text = f"{rate / 1e6:.8g}Mbit/s"
-    return text if family == "constant" else f"poisson:rate={text}"
-
-
-def _loss_text(loss: float, gilbert: tuple[float, float] | None) -> str:
-    if gilbert is None:
-        return f"{100 * loss:.6g}%"
-    leaves = gilbert[1]
-    enters = loss * leaves / (1 - loss)
-    return f"gilbert-elliott:to_bad={100 * enters:.6g}%,to_good={100 * leaves:.6g}%"
