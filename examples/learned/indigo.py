@@ -47,7 +47,9 @@ class Policy(NamedTuple):
         """Return scores, and the state of the units after them."""
         hidden, cell = state
         gates = self.inputs @ seen + self.hidden @ hidden + self.biases
-        entry, exit_, keep = (1 / (1 + np.exp(-gates[at : at + UNITS])) for at in (0, UNITS, 2 * UNITS))
+        entry, exit_, keep = (
+            1 / (1 + np.exp(-np.clip(gates[at : at + UNITS], -60, 60))) for at in (0, UNITS, 2 * UNITS)
+        )
         cell = keep * cell + entry * np.tanh(gates[3 * UNITS :])
         hidden = exit_ * np.tanh(cell)
         return self.scores @ hidden + self.score_biases, (hidden, cell)

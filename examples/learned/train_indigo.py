@@ -1,7 +1,7 @@
 """Train a policy for `indigo:policy=FILE` by imitation, or judge one.
 
     python examples/learned/train_indigo.py mine.onnx --seed 1
-    python examples/learned/train_indigo.py mine.onnx --judge
+    python examples/learned/train_indigo.py mine.onnx --judge   # or trialwise-1x, which ships
 
 The expert knows the link: it wants the window that just fills it, and takes the action that comes nearest (DAgger: Ross, Gordon and
 Bagnell, AISTATS 2011). In the first round it acts, in each later one the policy does, on links of their own; what the expert would
@@ -298,7 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("file", type=Path, help="the policy")
+    parser.add_argument("file", type=Path, help="the policy; to judge, also the name of one that ships")
     parser.add_argument("--judge", action="store_true", help="train nothing: print what the policy comes to")
     parser.add_argument("--draws", type=count, default=30, help="links of each set that is judged on")
     parser.add_argument("--seed", type=int, default=1)
