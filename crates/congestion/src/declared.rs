@@ -28,6 +28,9 @@ pub struct Needs {
     /// How often receivers answer over UDP, with the arrival of each packet since the last answer (RFC 8888), in whole milliseconds;
     /// zero for an answer as soon as they have read, which tells one arrival.
     pub pace: Duration,
+    /// Whether it goes by the smallest of many round-trip times: machines then answer all that they have read at once, and keep no
+    /// answers to fast packets apart.
+    pub many_round_trips: bool,
     /// Whether acknowledgements wait with data whose class is paused.
     pub acknowledgements_wait: bool,
 }
@@ -48,6 +51,7 @@ impl Needs {
         rate: false,
         step_marking: false,
         pace: Duration::ZERO,
+        many_round_trips: false,
         acknowledgements_wait: false,
     };
 }

@@ -6,6 +6,8 @@ use crate::named_file::{Kept, read};
 use crate::network::Network;
 
 const MOST_BYTES: u64 = 8 << 20;
+/// A controller that decides at intervals stops its timer after so many in which nothing was sent or acknowledged, until it sends again.
+pub(crate) const MOST_IDLE: u32 = 20;
 static KNOWN: Kept<Named> = Kept::new();
 
 struct Named {

@@ -80,6 +80,7 @@ pub struct Scheme {
     overhead: u64,
     /// How packets go.
     pub manner: Manner,
+    many_round_trips: bool,
 }
 
 impl Scheme {
@@ -94,7 +95,8 @@ impl Scheme {
         let needs = algorithm.needs();
         let manner =
             Manner { ecn: marking.field(needs.ecn), spreads_window: needs.spreads_window, pace: needs.pace };
-        Self::new(Arc::new(algorithm), mtu, version, manner)
+        let scheme = Self::new(Arc::new(algorithm), mtu, version, manner)?;
+        Ok(Self { many_round_trips: needs.many_round_trips, ..scheme })
     }
 
     /// Controllers of this factory, for packets of at most `mtu` bytes.
@@ -109,7 +111,7 @@ impl Scheme {
     ) -> Result<Self, SchemeError> {
         check_mtu(mtu)?;
         let overhead = overhead(version);
-        Ok(Self { factory, segment: u64::from(mtu) - overhead, overhead, manner })
+        Ok(Self { factory, segment: u64::from(mtu) - overhead, overhead, manner, many_round_trips: false })
     }
 
     /// The sender of a flow that starts now, at whichever end; its controller draws from this seed.
@@ -123,6 +125,20 @@ impl Scheme {
         let sender =
             if self.factory.feedback() == Feedback::Packets { sender.reporting_packets() } else { sender };
         Ok(if self.manner.spreads_window { sender.spreading_windows() } else { sender })
+    }
+
+    /// The same on a machine, where answers cost time: they are kept apart, unless its controller needs many round-trip times.
+    ///
+    /// # Errors
+    /// The controller lacks something, or refuses a parameter.
+    pub fn sender_on_machine(
+        &self,
+        now: Time,
+        carries_opening: bool,
+        seed: Seed,
+    ) -> Result<Sender, SchemeError> {
+        let sender = self.sender(now, carries_opening, seed)?;
+        Ok(if self.many_round_trips { sender } else { sender.keeping_answers_apart() })
     }
 
     /// What acknowledges its packets, with the scheme's half at the receiver.

@@ -16,7 +16,7 @@ from trialwise.cli.text import print_data
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.path_sources import SOURCES, Found, Options, Source, filled
 from trialwise.exchange.recording_files import described, parse_recording, recording_text, write_recording
-from trialwise.experiment.quantity import seconds
+from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.measurement.recordings import DELAY, RATE, Recording, Steps, Way
 
 Kind = Literal[
@@ -245,7 +245,7 @@ def write_out(recording: Recording, out: Path) -> int:
         return 0
     write_recording(out, recording)
     said = "; ".join(_way_words(recording)) or "nothing"
-    stderr_console().print(f"wrote {out}: {recording.length / 1000:.6g} s, {said}", markup=False)
+    stderr_console().print(f"wrote {out}: {duration_text(recording.length / 1000)}, {said}", markup=False)
     return 0
 
 

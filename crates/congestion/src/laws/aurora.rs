@@ -7,7 +7,7 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::declared::settings;
-use crate::policy::{Asked, Form, Policy};
+use crate::policy::{Asked, Form, MOST_IDLE, Policy};
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Quantity, Sent, Setting,
     Timeout,
@@ -77,6 +77,8 @@ pub struct Aurora {
     acknowledged: u64,
     round_trips: Vec<u64>,
     is_limited: bool,
+    /// Intervals in a row in which nothing was sent or acknowledged.
+    idle: u32,
 }
 
 impl Aurora {
@@ -101,6 +103,7 @@ impl Aurora {
             acknowledged: 0,
             round_trips: Vec::with_capacity(1 << 10),
             is_limited: true,
+            idle: 0,
         };
         aurora.begin(context.now);
         Ok(aurora)
@@ -170,6 +173,10 @@ impl Controller for Aurora {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
+        if self.idle >= MOST_IDLE {
+            self.idle = 0;
+            self.begin(sent.now);
+        }
         self.sent = self.sent.saturating_add(sent.bytes.get());
     }
 
@@ -189,10 +196,12 @@ impl Controller for Aurora {
     }
 
     fn next_timer(&self) -> Option<Time> {
-        Some(self.timer)
+        (self.idle < MOST_IDLE).then_some(self.timer)
     }
 
     fn on_timer(&mut self, now: Time) {
+        let is_idle = self.sent == 0 && self.acknowledged == 0;
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
         if !self.round_trips.is_empty() {
             // Ratios need more than none.
             let round_trip = mean(&self.round_trips).max(1.0);

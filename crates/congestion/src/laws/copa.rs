@@ -226,7 +226,7 @@ impl Declared for Copa {
         &[Named { name: NAME, settings: |_| CopaSettings::default() }];
     const WORDS: &'static str =
         "Aims at a rate of one over delta times the queueing delay (Arun and Balakrishnan, NSDI 2018).";
-    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, many_round_trips: true, ..Needs::NOTHING };
     const SETTINGS: &'static [Setting<Self::Settings>] =
         settings! {delta: Weight, mode: CopaMode::CHOICE, slow_start: Switch, own_packets: Number, initial_window: Positive};
 

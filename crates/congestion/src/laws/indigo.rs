@@ -7,7 +7,7 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::declared::settings;
-use crate::policy::{Asked, Form, Policy};
+use crate::policy::{Asked, Form, MOST_IDLE, Policy};
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Quantity, Sent,
     Setting, Timeout,
@@ -59,6 +59,9 @@ pub struct Indigo {
     /// Queueing delay in milliseconds, and delivery and sending rate in Mbit/s, of the present step.
     averages: Option<[f64; AVERAGES]>,
     is_limited: bool,
+    /// Steps in a row in which nothing was sent or acknowledged, and whether something was in the present one.
+    idle: u32,
+    is_active: bool,
     /// In packets.
     window: f64,
     action: usize,
@@ -81,6 +84,8 @@ impl Indigo {
             least_rtt_ms: f64::INFINITY,
             averages: None,
             is_limited: true,
+            idle: 0,
+            is_active: false,
             window: FIRST_WINDOW,
             action: FIRST_ACTION,
         })
@@ -122,9 +127,15 @@ impl Controller for Indigo {
 
     fn on_sent(&mut self, sent: &Sent) {
         self.last_sent = sent.number;
+        self.is_active = true;
+        if self.idle >= MOST_IDLE {
+            self.idle = 0;
+            self.timer = sent.now + STEP;
+        }
     }
 
     fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>) {
+        self.is_active = true;
         let rtt = acknowledgement.rtt.filter(|rtt| *rtt > Duration::ZERO);
         let (Some(rtt), Some(newest)) = (rtt, acknowledgement.reports.last()) else { return };
         self.is_limited &= acknowledgement.application_limited;
@@ -151,11 +162,12 @@ impl Controller for Indigo {
     }
 
     fn next_timer(&self) -> Option<Time> {
-        Some(self.timer)
+        (self.idle < MOST_IDLE).then_some(self.timer)
     }
 
     fn on_timer(&mut self, now: Time) {
         self.timer = now + STEP;
+        self.idle = if std::mem::take(&mut self.is_active) { 0 } else { self.idle + 1 };
         let Some(averages) = self.averages.take() else { return };
         self.action = self.decide(&self.seen(averages));
         let window = ACTIONS[self.action](self.window).clamp(LEAST_WINDOW, MOST_WINDOW);

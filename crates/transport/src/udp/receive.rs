@@ -259,7 +259,7 @@ impl Peer {
 fn outgoing(scheme: &Scheme, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let seed = Seed::new(key.1.session).named("answerer").numbered(u64::from(key.1.flow));
     Ok(Outgoing {
-        sender: scheme.sender(now, false, seed)?.keeping_answers_apart(),
+        sender: scheme.sender_on_machine(now, false, seed)?,
         opening: None,
         field: EcnField::of(scheme.manner.ecn, &key.0),
         frame: frame_length(scheme.segment()),

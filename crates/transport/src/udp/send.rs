@@ -144,7 +144,7 @@ impl Sender<'_> {
         let congestion = settings.congestion.as_str().into();
         let seed = Seed::new(self.session).numbered(job.flow as u64);
         let outgoing = Outgoing {
-            sender: self.scheme.sender(now, true, seed).map_err(usage)?.keeping_answers_apart(),
+            sender: self.scheme.sender_on_machine(now, true, seed).map_err(usage)?,
             opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
             field: EcnField::of(self.scheme.manner.ecn, &settings.peer),
             frame: frame_length(self.scheme.segment()),
