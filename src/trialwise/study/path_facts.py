@@ -5,7 +5,7 @@ import contextlib
 from trialwise.analysis.path.results import PathFacts, PathScheme, TreatmentPath
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.trials import PathSettings, PathTrial, way_text
+from trialwise.experiment.trials import PathSettings, PathTrial, RealEnds, way_text
 from trialwise.store.ledger import Ledger
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
@@ -26,9 +26,14 @@ def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
     return PathFacts(tuple(schemes.values()), tuple(paths.values()))
 
 
+def _real_way(ends: RealEnds, one: str, other: str) -> str:
+    known = "" if ends.clocks is not None else " (delays above the lowest of each trial)"
+    return f"real, {one} to {other}{known}"
+
+
 def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
     if (ends := settings.ends) is not None:
-        ways = f"real, {ends.sending} to {ends.receiving}", f"real, {ends.receiving} to {ends.sending}"
+        ways = _real_way(ends, ends.sending, ends.receiving), _real_way(ends, ends.receiving, ends.sending)
     else:
         ways = way_text(settings.uplink), way_text(settings.downlink)
     return TreatmentPath(treatment, *ways, settings.mtu, settings.source)

@@ -16,7 +16,7 @@ from trialwise.execution.ends.tasks import PROBES
 from trialwise.execution.workers.agent.meeting import CANCELLED, HELLOS, NO_ANSWER, NOBODY, STOPPED_THERE
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.joining import Joined, join_sightings
-from trialwise.measurement.packets import Packets
+from trialwise.measurement.packets import DIRECTIONS, Packets
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sightings import read_sightings
 from trialwise.trials.base import TrialOutcome, TrialRequest
@@ -46,6 +46,8 @@ def outcome_of(
     first = records[0]
     joined = _joined(request, ends, records)
     packets = _of_flows(joined, int(first.head["began"]))
+    if ends.clocks is None:
+        packets = above_the_lowest(packets)
     record = PathRecord(
         packets=packets,
         settings=settings,
@@ -95,6 +97,16 @@ def _of_flows(joined: Joined, began: int) -> Packets:
     """Return the packets of flows, without probes, with times since the flows began (ns of the first end's clock)."""
     packets = joined.packets.where(joined.packets.flow != PROBES)
     return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
+
+
+def above_the_lowest(packets: Packets) -> Packets:
+    """Return packets whose delays are those above the lowest of their direction: differences, which need no common clock."""
+    delay = packets.delay.copy()
+    for number in range(len(DIRECTIONS)):
+        of_way = packets.delivered & (packets.direction == number)
+        if of_way.any():
+            delay[of_way] -= delay[of_way].min()
+    return dataclasses.replace(packets, delay=delay)
 
 
 def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
