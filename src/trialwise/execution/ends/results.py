@@ -100,13 +100,17 @@ def _of_flows(joined: Joined, began: int) -> Packets:
 
 
 def above_the_lowest(packets: Packets) -> Packets:
-    """Return packets whose delays are those above the lowest of their direction: differences, which need no common clock."""
-    delay = packets.delay.copy()
+    """Return packets whose delays are those above the lowest of their direction: differences, which need no common clock.
+
+    They arrive as much earlier, so that when they were sent stays.
+    """
+    delay, time = packets.delay.copy(), packets.time.copy()
     for number in range(len(DIRECTIONS)):
         of_way = packets.delivered & (packets.direction == number)
-        if of_way.any():
-            delay[of_way] -= delay[of_way].min()
-    return dataclasses.replace(packets, delay=delay)
+        lowest = delay[of_way].min(initial=np.inf)
+        delay[of_way] -= lowest
+        time[of_way] -= lowest
+    return dataclasses.replace(packets, time=time, delay=delay)
 
 
 def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
