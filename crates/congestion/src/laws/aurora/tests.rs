@@ -12,8 +12,20 @@ fn constant(action: f32) -> Policy {
 }
 
 fn aurora(policy: Policy) -> Aurora {
-    let context = Context { segment: Bytes::new(1440), ..context() };
+    of_path(policy, None)
+}
+
+fn of_path(policy: Policy, base_rtt: Option<Duration>) -> Aurora {
+    let context = Context { segment: Bytes::new(1440), base_rtt, ..context() };
     Aurora::new(&AuroraSettings { policy }, &context).unwrap()
+}
+
+#[test]
+fn it_begins_with_ten_packets_in_a_round_trip_that_is_known() {
+    let aurora = of_path(constant(0.0), Some(Duration::from_microseconds(100)));
+    assert!((aurora.rate / (10.0 * 1440.0 * 8.0 / 100e-6) - 1.0).abs() < 1e-12);
+    assert_eq!(aurora.timer, Time::ZERO + Duration::from_microseconds(100));
+    assert_eq!(of_path(constant(0.0), Some(Duration::from_milliseconds(1000))).rate, FIRST_RATE);
 }
 
 /// An interval of so many packets sent and acknowledged, with round trips in milliseconds.
