@@ -242,7 +242,8 @@ def test_the_list_of_paths(tmp_path: Path):
     document = json.loads(path(tmp_path, "--list", "--json").stdout)
     assert document["format"] == "trialwise.paths/1"
     listed = document["paths"]
-    assert len(listed) == 18
+    assert len(listed) == 19
+    assert listed["satellite:geo"]["source"]
     assert listed["pantheon:nepal-aws-india"]["uplink"][0][0] == ["rate", "poisson:rate=0.57Mbit/s"]
     assert "pantheon:buffer-bdp" in path(tmp_path, "--list").stdout
 
