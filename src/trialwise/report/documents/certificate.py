@@ -100,9 +100,14 @@ def _parameters(parameters: Sequence[Parameter]) -> Table:
 
 def _parameter(one: Parameter, at: str) -> tuple[Cell, ...]:
     unit, factor = _SCALES[one.unit]
-    value = Number(one.value * factor, at + "/value", unit) if isfinite(one.value) else "no limit"
-    low = Number(one.low * factor, at + "/low", "", "down")
-    high: Piece = Number(one.high * factor, at + "/high", unit, "up") if isfinite(one.high) else "…"
+
+    def place(name: str) -> str:
+        """Return where a number stands in the JSON document, unless it has another unit there."""
+        return f"{at}/{name}" if factor == 1 else ""
+
+    value = Number(one.value * factor, place("value"), unit) if isfinite(one.value) else "no limit"
+    low = Number(one.low * factor, place("low"), "", "down")
+    high: Piece = Number(one.high * factor, place("high"), unit, "up") if isfinite(one.high) else "…"
     return (one.name, value, (low, " to ", high), one.source, one.how)
 
 
@@ -140,7 +145,7 @@ def _row(row: JudgedRow, at: str) -> tuple[Cell, ...]:
         Verdict(_OUTCOMES[row.verdict], (row.verdict,)),
         Number(row.more, f"{at}/more", kind="count") if row.verdict == "undecided" else "",
         Number(row.distance, f"{at}/distance", digits=2),
-        ABSENT if row.inside is None else Number(100 * row.inside, f"{at}/inside", "%", digits=3),
+        ABSENT if row.inside is None else Number(100 * row.inside, "", "%", digits=3),
     )
 
 
