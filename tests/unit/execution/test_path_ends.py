@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from trialwise.errors import TrialError
-from trialwise.execution.ends.records import PROBE, record_of
+from trialwise.execution.ends.records import PROBE, EndRecord, record_of
+from trialwise.execution.ends.results import why_invalid
 from trialwise.execution.workers.agent.meeting import (
     APART,
     CONNECTING,
@@ -26,6 +27,7 @@ from trialwise.execution.workers.agent.meeting import (
     Meeting,
 )
 from trialwise.execution.workers.connection import Reply
+from trialwise.experiment.trials import RealEnds
 
 KEY = bytes(range(32))
 MILLISECOND = SECOND // 1000
@@ -46,7 +48,7 @@ def converse(ends, seconds, loss=0.0, seed=1, on_turn=lambda ends, now: None):
         on_turn(ends, now)
         for place, end in enumerate(ends):
             end.check(now)
-            while (data := end.frame(now, now)) is not None:
+            while (data := end.frame(now)) is not None:
                 sent[place].append((now, data))
                 if draw.random() >= loss:
                     flying.append((now + 20 * MILLISECOND, 1 - place, data))
@@ -90,18 +92,18 @@ def test_a_call_that_nobody_answers_is_five_frames_a_second_apart():
 
 def test_the_listening_end_says_nothing_to_strangers_nor_to_its_own_frames():
     _, listener = meetings()
-    stranger = Codec(bytes(32), CONNECTING).write(1, 0, 1, 5)
-    own = Codec(KEY, LISTENING).write(2, 1, 1, 5)
-    genuine = Codec(KEY, CONNECTING).write(1, 0, 1, 5)
+    stranger = Codec(bytes(32), CONNECTING).write(1, 0, 1)
+    own = Codec(KEY, LISTENING).write(2, 1, 1)
+    genuine = Codec(KEY, CONNECTING).write(1, 0, 1)
     damaged = [
         genuine[:place] + bytes([genuine[place] ^ 1]) + genuine[place + 1 :] for place in range(FRAME_BYTES)
     ]
     for data in [stranger, own, b"", genuine[:-1], genuine + b"x", *damaged]:
         assert listener.on_frame(7, data) is None
-        assert listener.frame(7, 7) is None
+        assert listener.frame(7) is None
     assert listener.phase == APART
-    assert listener.on_frame(8, genuine).sent == 5
-    assert len(listener.frame(8, 8)) <= len(genuine)
+    assert listener.on_frame(8, genuine).number == 1
+    assert len(listener.frame(8)) <= len(genuine)
     assert listener.on_frame(9, genuine) is None, "repeated"
 
 
@@ -120,10 +122,27 @@ def test_an_end_that_falls_silent_is_given_up_and_one_that_fails_tells_the_other
 # What an end sends
 
 
+WELL = {"seen": 9, "dropped": 0, "steps": 0, "problem": None}
+
+
+def test_a_capture_that_did_not_end_well_makes_the_trial_invalid():
+    """A file of packets that was cut short would make packets lost that were not."""
+    ends = RealEnds("local", "ssh://far")
+
+    def record(**capture):
+        return EndRecord({"capture": WELL | capture}, np.zeros(0, PROBE), b"", {})
+
+    found = why_invalid(ends, None, (record(), record(problem="the capture failed: No space left on device")))
+    assert found == "ssh://far: the capture failed: No space left on device"
+    found = why_invalid(ends, None, (record(dropped=7), record()))
+    assert found == "the capture at local lost 7 packets: the rate is too high for it"
+
+
 def test_a_damaged_record_is_refused_and_says_of_which_end():
     parts = {"probes": np.zeros(2, PROBE).tobytes(), "sightings": bytes(96)}
     packed = {name: zlib.compress(content) for name, content in parts.items()}
-    head = {"state": "result", "parts": [[name, len(content)] for name, content in packed.items()]}
+    told = {"began": 5, "monotonic": 5, "realtime": 1.5, "problem": None, "peers": [], "capture": WELL}
+    head = {"state": "result", "parts": [[name, len(content)] for name, content in packed.items()], **told}
     body = b"".join(packed.values())
     assert record_of(Reply(head, body), "far").sightings == bytes(96)
     draw = random.Random(1)
@@ -135,6 +154,9 @@ def test_a_damaged_record_is_refused_and_says_of_which_end():
         hurt = body[:place] + bytes([body[place] ^ (1 << draw.randrange(8))]) + body[place + 1 :]
         with contextlib.suppress(TrialError):
             record_of(Reply(head, hurt), "far")
+    for missing in told:
+        with pytest.raises(TrialError, match=r"^far: its record is damaged"):
+            record_of(Reply({name: each for name, each in head.items() if name != missing}, body), "far")
     for wrong in [
         {},
         {"parts": 5},

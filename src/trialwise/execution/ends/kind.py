@@ -38,6 +38,10 @@ CLEARING = 20.0
 """Seconds that a trial of an earlier run may take to end when it is told to."""
 
 
+_NOBODY = "check"
+"""Owner of the folder in which ends are looked at before a run: no trial is executed there."""
+
+
 class EndsKind:
     """Runs the flows of a trial between two ends, and computes the metrics from the packets that both saw."""
 
@@ -59,6 +63,7 @@ class EndsKind:
                 emulated.append(values)
             else:
                 self._check_real(experiment, filled, settings, settings.ends)
+        self.close()
         if emulated:
             self._emulated.check(experiment, emulated)
 
@@ -70,7 +75,7 @@ class EndsKind:
         _refuse_absolute(experiment, ends)
         for plan in plans:
             check_load(plan, settings)
-        tasks = self._tasks(experiment, ends)
+        tasks = self._tasks(experiment, ends, _NOBODY)
         for plan in plans:
             require_usable(plan, tasks)
 
@@ -107,10 +112,10 @@ class EndsKind:
     def _execute(self, request: TrialRequest, settings: PathSettings, ends: RealEnds) -> TrialOutcome:
         request.scratch.mkdir(parents=True, exist_ok=True)
         plans = flow_plans(request.experiment, dict(NOWHERE) | request.places)
-        tasks = self._tasks(request.experiment, ends)
+        tasks = self._tasks(request.experiment, ends, request.marker.partition(":")[0])
         key = f"{request.number}.{request.attempt}"
         secret = hmac.new(self._token, key.encode(), hashlib.sha256).digest()
-        orders = tasks.orders(request, plans, key, secret)
+        orders = tasks.orders(request, settings, plans, key, secret)
         answers = run_both(tasks, key, orders, request)
         if readable(request.cancel, 0):
             return abandoned()
@@ -118,22 +123,24 @@ class EndsKind:
 
     # The ends
 
-    def _tasks(self, experiment: Experiment, ends: RealEnds) -> EndTasks:
+    def _tasks(self, experiment: Experiment, ends: RealEnds, whose: str) -> EndTasks:
         first, second = (
-            self._remote(experiment, name, ends.lease) for name in (ends.sending, ends.receiving)
+            self._remote(experiment, name, ends.lease, whose) for name in (ends.sending, ends.receiving)
         )
         return EndTasks(ends, first, second, (end_program(first), end_program(second)))
 
-    def _remote(self, experiment: Experiment, name: str, lease: float) -> Remote:
+    def _remote(self, experiment: Experiment, name: str, lease: float, whose: str) -> Remote:
+        """Return the connection to an end, with the folder that belongs to a directory of results."""
         if name not in self._remotes:
             (address,) = addresses([name])
             settings = dataclasses.replace(experiment.workers, heartbeat=min(_HEARTBEAT, lease / 3))
-            folder = folder_name(settings.folder, str(experiment.folder.resolve()), address)
+            folder = folder_name(settings.folder, whose, address)
             remote = Remote(address, settings, folder, self._never, lambda _: None)
             with contextlib.ExitStack() as stack:
                 stack.callback(remote.close)
                 remote.connect()
-                _clear(remote)
+                if whose != _NOBODY:
+                    _clear(remote)
                 stack.pop_all()
             self._remotes[name] = remote
         return self._remotes[name]

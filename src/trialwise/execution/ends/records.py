@@ -52,9 +52,19 @@ def record_of(reply: Reply, end: str) -> EndRecord:
         parts = _unpacked(head["parts"], reply.body)
         probes = np.frombuffer(parts.pop("probes"), PROBE)
         sightings = parts.pop("sightings")
+        _check_head(head)
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise TrialError(f"{end}: its record is damaged: {error}") from error
     return EndRecord(head, probes, sightings, parts)
+
+
+def _check_head(head: Mapping[str, Any]) -> None:
+    """Raise ValueError or KeyError if the head lacks what every end tells."""
+    numbers = [head["began"], head["monotonic"], head["realtime"]]
+    if head["problem"] is None:
+        numbers += [head["capture"][name] for name in ("seen", "dropped", "steps")]
+    if not all(isinstance(each, int | float) for each in numbers) or not isinstance(head["peers"], list):
+        raise ValueError("a number or a list is missing")
 
 
 def _unpacked(sizes: list[list[Any]], body: bytes) -> dict[str, bytes]:

@@ -64,7 +64,7 @@ def outcome_of(
     except TrialError as error:
         problem = error.message
     began = float(first.head["realtime"])
-    invalid = _invalid(ends, joined, records)
+    invalid = why_invalid(ends, joined, records)
     return TrialOutcome(
         "failed" if problem else "invalid" if invalid else "finished",
         began,
@@ -140,9 +140,11 @@ def _raise_unheard(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> NoRe
     )
 
 
-def _invalid(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord]) -> str | None:
+def why_invalid(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord]) -> str | None:
     """Return why packets or delays of the trial are not to be believed, None if they are."""
     for name, record in zip((ends.sending, ends.receiving), records, strict=True):
+        if problem := record.head["capture"]["problem"]:
+            return f"{name}: {problem}"
         if lost := record.head["capture"]["dropped"]:
             return f"the capture at {name} lost {lost} packets: the rate is too high for it"
     if joined.proxied:
@@ -200,6 +202,7 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "route_changes": len(clocks.changes) - len(clocks.steps),
         "ttl_first": _ttl(records[0]),
         "ttl_second": _ttl(records[1]),
+        "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
         for name in ("sent", "delivered", "dropped", "duplicates", "strangers", "ambiguous", "merged"):

@@ -20,7 +20,7 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.ssh import ssh_words
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
-from trialwise.experiment.trials import RealEnds
+from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End
 from trialwise.trials.base import TrialRequest
@@ -92,7 +92,12 @@ class EndTasks:
             ) from error
 
     def orders(
-        self, request: TrialRequest, plans: Sequence[FlowPlan], key: str, secret: bytes
+        self,
+        request: TrialRequest,
+        settings: PathSettings,
+        plans: Sequence[FlowPlan],
+        key: str,
+        secret: bytes,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tasks of both ends for one trial."""
         address = self.address
@@ -123,14 +128,16 @@ class EndTasks:
                     "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
                     "bytes": amount_of(self.ends.bytes_cap, "size", "bytes_cap"),
                 },
-                "flows": [self._flow(plan, place, directory, request) for plan in plans],
+                "flows": [self._flow(plan, place, directory, request, settings.mtu) for plan in plans],
             }
             own = {**environment, MARKER: self.marker(request, place)}
             return {"environment": own, "supervised": remote.supervised, "path": end}
 
         return order(0), order(1)
 
-    def _flow(self, plan: FlowPlan, place: int, directory: str, request: TrialRequest) -> dict[str, Any]:
+    def _flow(
+        self, plan: FlowPlan, place: int, directory: str, request: TrialRequest, mtu: int
+    ) -> dict[str, Any]:
         """Return one side of a flow: the one whose end this is."""
         side: End = "sender" if (place == 0) == (plan.flow.direction == "uplink") else "receiver"
         scheme = plan.scheme
@@ -144,7 +151,7 @@ class EndTasks:
             "directory": own,
             "folder": str(scheme.source.resolve().parent),
             "seed": request.seed,
-            "mtu": 1500,
+            "mtu": mtu,
             "peer": "{peer}",
         }
         load = plan.load.seeded(request.seed)

@@ -1,8 +1,8 @@
-"""How the two ends of a real path find each other, start and stop together, and compare their clocks. No I/O.
+"""How the two ends of a real path find each other, and start and stop together. No I/O.
 
 Both ends know a key that only ssh carried. Every frame has 64 bytes::
 
-    magic 4s · kind B · phase B · number H+I · sent Q (ns of the sender's clock) · 30 unused · code 16s
+    magic 4s · kind B · phase B · number H+I · 36 unused · code 16s
 
 The code is HMAC-SHA-256 (RFC 2104), cut to 128 bits, of what stands before it and of the end that sent it, so that a frame cannot be
 reflected. The connecting end sends at most `HELLOS` hellos, one a second, and nothing else before a frame with the right code has come
@@ -16,7 +16,7 @@ import struct
 from typing import NamedTuple
 
 MAGIC = b"TWE1"
-LAYOUT = struct.Struct("!4sBBHIQ28x")
+LAYOUT = struct.Struct("!4sBBHI36x")
 CODE_BYTES = 16
 FRAME_BYTES = LAYOUT.size + CODE_BYTES
 HELLO, PROBE = 1, 2
@@ -41,10 +41,9 @@ WAIT = 60 * SECOND
 
 
 class Heard(NamedTuple):
-    """A frame of the other end: its number, when it was sent there, and the phase of that end."""
+    """A frame of the other end: its number, and the phase of that end."""
 
     number: int
-    sent: int
     phase: int
 
 
@@ -56,20 +55,20 @@ class Codec:
         self.role = role.encode()
         self.other = (CONNECTING if role == LISTENING else LISTENING).encode()
 
-    def write(self, kind: int, phase: int, number: int, sent: int) -> bytes:
+    def write(self, kind: int, phase: int, number: int) -> bytes:
         """Return a frame."""
-        text = LAYOUT.pack(MAGIC, kind, phase, number >> 32, number & 0xFFFFFFFF, sent)
+        text = LAYOUT.pack(MAGIC, kind, phase, number >> 32, number & 0xFFFFFFFF)
         return text + self.code(text, self.role)
 
-    def read(self, data: bytes) -> tuple[int, int, int, int] | None:
-        """Return kind, phase, number and time of a frame of the other end; None for anything else."""
+    def read(self, data: bytes) -> Heard | None:
+        """Return a frame of the other end; None for anything else."""
         if len(data) != FRAME_BYTES or data[:4] != MAGIC:
             return None
         text, code = data[: LAYOUT.size], data[LAYOUT.size :]
         if not hmac.compare_digest(code, self.code(text, self.other)):
             return None
-        _, kind, phase, high, low, sent = LAYOUT.unpack(text)
-        return kind, phase, high << 32 | low, sent
+        _, _, phase, high, low = LAYOUT.unpack(text)
+        return Heard(high << 32 | low, phase)
 
     def code(self, text: bytes, role: bytes) -> bytes:
         return hmac.new(self.key, role + text, "sha256").digest()[:CODE_BYTES]
@@ -98,10 +97,10 @@ class Meeting:
 
     def on_frame(self, now: int, data: bytes) -> Heard | None:
         """Take a datagram; return what it says, None if it is no new frame of the other end."""
-        found = self.codec.read(data)
-        if found is None:
+        heard = self.codec.read(data)
+        if heard is None:
             return None
-        _, phase, number, sent = found
+        number, phase = heard
         if number <= self.highest:
             return None  # repeated by the path or by somebody else, or overtaken
         self.highest = number
@@ -113,7 +112,7 @@ class Meeting:
             self.fail(STOPPED_THERE)
         self.other_phase = max(self.other_phase, phase)
         self.advance()
-        return Heard(number, sent, phase)
+        return heard
 
     def advance(self) -> None:
         """Begin when both ends are ready; end when both are done."""
@@ -147,8 +146,8 @@ class Meeting:
 
     # What is to be sent
 
-    def frame(self, now: int, stamp: int) -> bytes | None:
-        """Return the frame that is due; `stamp` is what this end's clock shows."""
+    def frame(self, now: int) -> bytes | None:
+        """Return the frame that is due, None where none is."""
         if self.next is None or now < self.next or self.phase == DONE:
             return None
         if self.phase == APART:
@@ -156,13 +155,13 @@ class Meeting:
                 self.next = None
                 return None
             self.next = now + HELLO_PAUSE
-            return self.take(HELLO, stamp)
+            return self.take(HELLO)
         self.next = max(self.next + PROBE_PAUSE, now)
-        return self.take(PROBE, stamp)
+        return self.take(PROBE)
 
-    def take(self, kind: int, stamp: int) -> bytes:
+    def take(self, kind: int) -> bytes:
         self.number += 1
-        return self.codec.write(kind, self.phase, self.number, stamp)
+        return self.codec.write(kind, self.phase, self.number)
 
     def check(self, now: int) -> None:
         """Give up on an end that was never heard, or not for too long."""

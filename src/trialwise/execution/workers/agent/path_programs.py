@@ -199,10 +199,6 @@ class Side:
         said = [line.strip() for line in lines if line.strip()]
         return f" (it printed: {said[-1][:300]})" if said else ""
 
-    def report(self) -> Json:
-        code = None if self.program is None else self.program.returncode
-        return {"number": self.flow["number"], "side": self.flow["side"], "code": code, "asked": self.asked}
-
     def files(self) -> dict[str, bytes]:
         """Return what is to be collected, by name: its report, and the end of what it printed."""
         found: dict[str, bytes] = {}
