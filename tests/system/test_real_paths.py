@@ -268,6 +268,11 @@ def test_a_metric_that_needs_a_common_clock_is_refused_unless_one_is_known(real)
     done = real.run()
     assert done.returncode == 2
     assert "known up to a constant only" in done.stderr
+    real.write()
+    file.write_text(file.read_text() + "[metrics.frame_delay]\n")
+    done = real.run()
+    assert done.returncode == 2
+    assert "frames are not followed between two machines" in done.stderr
     real.write(more=', clocks = "1ms"')
     file.write_text(file.read_text() + "[metrics.delay]\n")
     assert real.run().returncode == 0

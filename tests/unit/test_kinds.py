@@ -40,6 +40,7 @@ OWN = (
     "trials/workloads.py",
     # the kind path, over real paths too, and paths fitted to those
     "execution/ends/kind.py",
+    "execution/ends/results.py",
     "trials/path_plan.py",
     "study/path_fitting.py",
     "study/path_judging.py",

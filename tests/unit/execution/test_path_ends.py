@@ -132,9 +132,11 @@ def test_a_capture_that_did_not_end_well_makes_the_trial_invalid():
     def record(**capture):
         return EndRecord({"capture": WELL | capture}, np.zeros(0, PROBE), b"", {})
 
-    found = why_invalid(ends, None, (record(), record(problem="the capture failed: No space left on device")))
+    found = why_invalid(
+        ends, None, (record(), record(problem="the capture failed: No space left on device")), delays=True
+    )
     assert found == "ssh://far: the capture failed: No space left on device"
-    found = why_invalid(ends, None, (record(dropped=7), record()))
+    found = why_invalid(ends, None, (record(dropped=7), record()), delays=True)
     assert found == "the capture at local lost 7 packets: the rate is too high for it"
 
 

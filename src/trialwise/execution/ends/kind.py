@@ -25,9 +25,9 @@ from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.frame_samples import FRAMES
 from trialwise.trials.path import PathKind, abandoned
 from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of
-from trialwise.trials.path_samples import check_frames
 from trialwise.trials.programs import readable
 
 ABSOLUTE = {"delay": "queueing_delay", "pantheon_delay": "queueing_delay"}
@@ -71,8 +71,7 @@ class EndsKind:
         self, experiment: Experiment, filled: Mapping[str, Level], settings: PathSettings, ends: RealEnds
     ) -> None:
         plans = flow_plans(experiment, filled)
-        check_frames(experiment, plans)
-        _refuse_absolute(experiment, ends)
+        _refuse_quantities(experiment, ends)
         for plan in plans:
             check_load(plan, settings)
         tasks = self._tasks(experiment, ends, _NOBODY)
@@ -158,11 +157,15 @@ def _clear(remote: Remote) -> None:
         remote.forget(key)
 
 
-def _refuse_absolute(experiment: Experiment, ends: RealEnds) -> None:
-    if ends.clocks is not None:
-        return
+def _refuse_quantities(experiment: Experiment, ends: RealEnds) -> None:
+    """Raise PlanError if a metric needs what is not known between two machines."""
     for metric, source in sources_of(experiment.metrics, PathSource):
-        if source.quantity in ABSOLUTE:
+        if source.quantity in FRAMES:
+            raise PlanError(
+                f"metric {metric.name}: frames are not followed between two machines",
+                hint="take metrics of packets, or an emulated path",
+            )
+        if source.quantity in ABSOLUTE and ends.clocks is None:
             raise PlanError(
                 f"metric {metric.name}: one-way delays between two machines are known up to a constant only",
                 hint=f"take {ABSOLUTE[source.quantity]}, which needs no common clock; or say how far the clocks are apart at most, "

@@ -14,6 +14,9 @@ from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.ends.records import EndRecord
 from trialwise.execution.ends.tasks import PROBES
 from trialwise.execution.workers.agent.meeting import CANCELLED, HELLOS, NO_ANSWER, NOBODY, STOPPED_THERE
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import DIRECTIONS, Packets
@@ -25,6 +28,8 @@ from trialwise.trials.path_samples import PathRecord, kept_packets, metric_sampl
 
 CONSEQUENCES = (CANCELLED, STOPPED_THERE, NO_ANSWER, NOBODY)
 """Problems of an end that follow from those of the other, or of the path."""
+DELAYS = ("delay", "queueing_delay", "pantheon_delay")
+"""Quantities that take the delay of single packets."""
 _TIMES = ("time_ns", "start_ns", "end_ns", "captured_ns")
 
 
@@ -64,7 +69,7 @@ def outcome_of(
     except TrialError as error:
         problem = error.message
     began = float(first.head["realtime"])
-    invalid = why_invalid(ends, joined, records)
+    invalid = why_invalid(ends, joined, records, delays=_has_delays(request.experiment))
     return TrialOutcome(
         "failed" if problem else "invalid" if invalid else "finished",
         began,
@@ -140,8 +145,15 @@ def _raise_unheard(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> NoRe
     )
 
 
-def why_invalid(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord]) -> str | None:
-    """Return why packets or delays of the trial are not to be believed, None if they are."""
+def _has_delays(experiment: Experiment) -> bool:
+    """Return True if a metric is a delay of packets."""
+    return any(source.quantity in DELAYS for _, source in sources_of(experiment.metrics, PathSource))
+
+
+def why_invalid(
+    ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord], *, delays: bool
+) -> str | None:
+    """Return why packets of the trial, or their `delays` if any metric is one, are not to be believed; None if they are."""
     for name, record in zip((ends.sending, ends.receiving), records, strict=True):
         if problem := record.head["capture"]["problem"]:
             return f"{name}: {problem}"
@@ -152,7 +164,8 @@ def why_invalid(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRec
     if joined.clocks.steps or any(joined.steps):
         return "the clock of an end was set during the trial"
     try:
-        joined.check_delays()
+        if delays:
+            joined.check_delays()
     except AnalysisError as error:
         return error.message
     return None
