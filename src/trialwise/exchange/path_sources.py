@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from trialwise.exchange.trace_files import parse_trace
 from trialwise.measurement.opportunities import of_trace
 from trialwise.measurement.packets import DIRECTIONS, Direction
 from trialwise.measurement.recordings import DELAY, RATE, Recording, Steps, Way, silences
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 
 MOST_ROWS = 5_000_000
 GAP = 5
@@ -115,7 +116,9 @@ def _opportunities(texts: Sequence[Source], options: Options) -> tuple[dict[str,
     names = DIRECTIONS if len(texts) > 1 else (options.direction,)
     found = [parse_trace(each.text, each.name) for each in texts]
     length = max(int(times[-1]) for times in found)
-    shorter = [each.name for each, times in zip(texts, found, strict=True) if int(times[-1]) < length]
+    shorter = [
+        Path(each.name).name for each, times in zip(texts, found, strict=True) if int(times[-1]) < length
+    ]
     notes = tuple(f"{name} is shorter and repeated up to {length} ms" for name in shorter)
     if shorter and any(times.size * (length // int(times[-1])) > _MOST_OPPORTUNITIES for times in found):
         raise AnalysisError(
@@ -282,7 +285,7 @@ def irish(texts: Sequence[Source], options: Options) -> Found:
     found = _of_rates(text, times, np.array(rates), replace(options, direction="downlink"))
     notes = ["rates are those of a program that downloads: the path may carry more"]
     notes += [f"{repeated} stamps repeat: their lines are spread over the second"] if repeated else []
-    notes += [f"{missing} lines without a rate are left out"] if missing else []
+    notes += [f"{counted(missing, 'line')} without a rate left out"] if missing else []
     return replace(found, notes=(*notes, *found.notes))
 
 

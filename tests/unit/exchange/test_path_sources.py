@@ -82,7 +82,7 @@ def test_irish_rates_are_those_of_downloads_with_repeated_stamps_spread():
     assert read.notes[0].startswith("rates are those of a program")
     assert read.notes[1:3] == (
         "1 stamps repeat: their lines are spread over the second",
-        "1 lines without a rate are left out",
+        "1 line without a rate left out",
     )
     assert "does not name the columns" in refusal("irish", "a,b\n1,2\n")
     assert "2019.12.16_13.40.04" in refusal("irish", IRISH + irish_row(1, "1").replace("2019", "x"))
