@@ -27,7 +27,7 @@ def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
 
 
 def _real_way(ends: RealEnds, one: str, other: str) -> str:
-    known = "" if ends.clocks is not None else " (delays above the lowest of each trial)"
+    known = "" if ends.clocks is not None else " (of the lowest round trip, half is taken for each way)"
     return f"real, {one} to {other}{known}"
 
 

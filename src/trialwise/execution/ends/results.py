@@ -19,7 +19,7 @@ from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.joining import Joined, join_sightings
-from trialwise.measurement.packets import DIRECTIONS, Packets
+from trialwise.measurement.packets import Packets
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sightings import read_sightings
 from trialwise.trials.base import TrialOutcome, TrialRequest
@@ -51,8 +51,6 @@ def outcome_of(
     first = records[0]
     joined = _joined(request, ends, records)
     packets = _of_flows(joined, int(first.head["began"]))
-    if ends.clocks is None:
-        packets = above_the_lowest(packets)
     record = PathRecord(
         packets=packets,
         settings=settings,
@@ -102,20 +100,6 @@ def _of_flows(joined: Joined, began: int) -> Packets:
     """Return the packets of flows, without probes, with times since the flows began (ns of the first end's clock)."""
     packets = joined.packets.where(joined.packets.flow != PROBES)
     return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
-
-
-def above_the_lowest(packets: Packets) -> Packets:
-    """Return packets whose delays are those above the lowest of their direction: differences, which need no common clock.
-
-    They arrive as much earlier, so that when they were sent stays.
-    """
-    delay, time = packets.delay.copy(), packets.time.copy()
-    for number in range(len(DIRECTIONS)):
-        of_way = packets.delivered & (packets.direction == number)
-        lowest = delay[of_way].min(initial=np.inf)
-        delay[of_way] -= lowest
-        time[of_way] -= lowest
-    return dataclasses.replace(packets, time=time, delay=delay)
 
 
 def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
