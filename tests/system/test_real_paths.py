@@ -1,5 +1,6 @@
 """Real paths: two ends in namespaces of their own, with ssh between them and an emulated path, whose own log says what is true."""
 
+import json
 import os
 import random
 import signal
@@ -187,6 +188,22 @@ def test_clocks_that_are_a_thousand_seconds_and_50_ppm_apart_change_no_delay(rea
     drift = np.polyfit(ours.time, apart, 1)[0]
     assert abs(drift) < 25e-6
     assert np.abs(np.median(apart)) < 0.002
+
+
+def test_a_path_is_calibrated_to_what_two_ends_saw(real):
+    real.write(trial='scheme = "{scheme}"', runtime="6s", rounds=2)
+    file = real.folder / "real.toml"
+    factors = '[factors]\nscheme = ["udp-cubic", "udp-newreno"]\n[trial]'
+    file.write_text(file.read_text().replace("[trial]", factors))
+    done = real.run_inside("--rate", "10Mbit/s", "--delay", "15ms", "--queue", "droptail:packets=60")
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = real.folder / "real.path"
+    words = ["calibrate", real.results, "--hold-out", "scheme=udp-newreno", "--budget", "3s", "-o", out]
+    subprocess.run([*TRIALWISE, *map(str, words)], env=real.environment, check=True, timeout=300)
+    certificate = json.loads(out.with_name("real.certificate.json").read_text())
+    found = {one["name"]: (one["low"], one["high"]) for one in certificate["parameters"]}
+    for name, planted in (("rate", 10e6), ("delay", 0.015), ("queue", 60)):
+        assert found[name][0] <= planted <= found[name][1], (name, found[name])
 
 
 @pytest.mark.parametrize("scheme", ["cubic", "iperf3-cubic", "ngtcp2-cubic"])

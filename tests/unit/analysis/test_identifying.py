@@ -41,6 +41,24 @@ def test_the_parameters_of_a_constant_link_lie_in_their_intervals(seed: int):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("loss", [{}, {"loss": "0.02%"}], ids=["no loss", "rare loss"])
+def test_a_queue_that_is_nearly_always_full_and_seldom_drops_has_its_limit(seed: int, loss: dict[str, str]):
+    """CUBIC alone: less than one packet in a hundred that find a long queue is lost."""
+    link = {"rate": "10Mbit/s", "queue": "droptail:packets=60", "delay": "15ms", **loss}
+    way, _ = identify(trials(link, ("cubic",), seed=seed, seconds=12.0))
+    assert way.queue is not None
+    assert way.queue.low <= 60 <= way.queue.high <= way.queue.low + 3
+    assert way.loss.low <= (0.0002 if loss else 0) <= way.loss.high
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_loss_beside_a_long_queue_is_no_limit(seed: int):
+    link = {"rate": "10Mbit/s", "delay": "15ms", "loss": "0.05%"}
+    way, _ = identify(trials(link, ("cubic", "ledbat"), seed=seed, seconds=12.0))
+    assert way.queue is None
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_parameters_of_a_poisson_link_lie_in_their_intervals(seed: int):
     link = PLAIN | {"rate": "poisson:rate=6Mbit/s", "queue": "droptail:packets=80"}
     way, _ = identify(trials(link, seed=seed, number=4))

@@ -34,6 +34,8 @@ _BURST = 1e-7
 """Seconds within which packets came at once."""
 _CONSTANT, _POISSON = 0.3, 3.0
 """Largest index of dispersion (variance over mean of packets in 100 ms) of a constant rate, and of a Poisson process."""
+_TOP, _CHANCE = 0.95, 1e-3
+"""Occupancy, as a share of the largest, that losses for want of room meet; and the probability below which that is no chance."""
 _FULL, _FREE = 0.8, 0.5
 """Occupancy, as a share of the largest, from which losses count as overflow, and up to which they do not."""
 
@@ -271,8 +273,24 @@ def _limit(way: Sequence[_Crossing], held: Sequence[Array], largest: float) -> A
     when_free = _share(lost <= _FREE * largest, every <= _FREE * largest)
     full = [each[each >= _FULL * largest] for each in at_loss]
     lengths = [float(np.median(each)) for each in full if each.size >= 2]
-    is_full = largest >= 2 and len(lengths) >= 2 and when_full > max(5 * when_free, 0.01)
+    is_full = when_full > max(5 * when_free, 0.01) or _is_at_the_top(lost, every, largest)
+    is_full &= largest >= 2 and len(lengths) >= 2
     return np.array(lengths) if is_full else None
+
+
+def _is_at_the_top(lost: Array, every: Array, largest: float) -> bool:
+    """Return True if losses met the longest queues more often than packets at large did, beyond chance (exact binomial).
+
+    A flow that keeps a queue full loses few of the packets that find it long, but those that find it longest.
+    """
+    from scipy.stats import binomtest
+
+    top = _TOP * largest
+    if not lost.size:
+        return False
+    there = int((lost >= top).sum())
+    at_large = float((every >= top).mean())
+    return bool(binomtest(there, lost.size, at_large, "greater").pvalue < _CHANCE)
 
 
 def _share(lost: Mask, every: Mask) -> float:
