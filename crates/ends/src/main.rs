@@ -1,7 +1,7 @@
 //! What runs at an end of a real path, in one program that is sent there: `flow …`, as `python -m trialwise.schemes.flow` takes it, and
 //! `capture INTERFACE FILE KEY PORT=FLOW…`, which writes packets down until its standard input ends.
 //!
-//! A capture prints `ready` when it hears, then the bytes that have left so far, several times a second, and at its end
+//! A capture prints `ready` when it hears, then the bytes that have left so far, twenty times a second, and at its end
 //! `seen PACKETS dropped DROPPED steps STEPS`. KEY has 32 hexadecimal digits.
 
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use trialwise_capture::{Key, Sightings, Wanted};
 
 const USAGE: &str = "flow … | capture INTERFACE FILE KEY PORT=FLOW…";
 /// Between two lines with bytes.
-const TURN: Duration = Duration::from_millis(200);
+const TURN: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -359,7 +359,7 @@ class PathTable(LinkTable):
     )
     rate_cap: Text = key(
         "100Mbit/s",
-        "A trial over a real path that sends faster than this for half a second is stopped.",
+        "A trial over a real path that sends half a second's worth more than this allows is stopped.",
         "1Gbit/s",
     )
     bytes_cap: Text = key("1GB", "A trial over a real path that sends more than this is stopped.", "10GB")

@@ -11,6 +11,7 @@ import pytest
 from trialwise.errors import TrialError
 from trialwise.execution.ends.records import PROBE, EndRecord, record_of
 from trialwise.execution.ends.results import why_invalid
+from trialwise.execution.workers.agent.caps import Caps
 from trialwise.execution.workers.agent.meeting import (
     APART,
     CONNECTING,
@@ -171,3 +172,42 @@ def test_a_damaged_record_is_refused_and_says_of_which_end():
     for head in ({"state": "lost"}, {"state": "result", "unkept": "No space left on device"}):
         with pytest.raises(TrialError, match=r"^far: "):
             record_of(Reply(head, b""), "far")
+
+
+def seconds_until_stopped(caps: Caps, rate: float, turn: float = 0.05) -> float | None:
+    """Return when constant sending (bit/s) is stopped, looked at every `turn` seconds for a minute."""
+    for look in range(1, round(60 / turn)):
+        if caps.exceeded(round(1e9 + look * turn * 1e9), round(rate * look * turn / 8)) is not None:
+            return look * turn
+    return None
+
+
+@pytest.mark.parametrize(("times", "stopped"), [(1.0, None), (1.01, 50.0), (2.0, 0.5), (6.0, 0.1)])
+def test_half_a_seconds_worth_above_the_rate_is_allowed_at_once(times, stopped):
+    caps = Caps(rate=8e6, most=1e12)
+    caps.exceeded(10**9, 0)
+    found = seconds_until_stopped(caps, 8e6 * times)
+    assert found == (None if stopped is None else pytest.approx(stopped, abs=0.0501))
+
+
+def test_silence_earns_no_more_than_half_a_second():
+    caps = Caps(rate=8e6, most=1e12)
+    assert caps.exceeded(10**9, 0) is None
+    assert caps.exceeded(60 * 10**9, 500_000) is None
+    assert caps.exceeded(61 * 10**9, 1_500_000) is None
+    assert caps.exceeded(62 * 10**9, 3_000_001) is not None
+
+
+def test_what_is_exceeded_is_said_with_the_rate_first():
+    caps = Caps(rate=5e6, most=1e9)
+    assert caps.exceeded(10**9, 0) is None
+    assert caps.exceeded(1_500_000_000, 1_142_487_152) == (
+        "18280 Mbit/s sent for 0.5 s, more than the cap of 5 Mbit/s; "
+        "1142487152 bytes sent, more than the cap of 1000000000 bytes for a trial"
+    )
+    caps = Caps(rate=1e9, most=100_000)
+    assert caps.exceeded(10**9, 100_000) is None
+    assert (
+        caps.exceeded(2 * 10**9, 100_001)
+        == "100001 bytes sent, more than the cap of 100000 bytes for a trial"
+    )

@@ -17,6 +17,7 @@ import struct
 import time
 import zlib
 
+from trialwise.execution.workers.agent.caps import Caps
 from trialwise.execution.workers.agent.meeting import (
     APART,
     CANCELLED,
@@ -77,7 +78,7 @@ class PathEnd:
         self.realtime = 0.0
         self.quiet_since = 0
         self.looked = 0
-        self.at_last_look = 0
+        self.caps = Caps(self.end["most"]["rate"], self.end["most"]["bytes"])
         signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
 
     def cancel(self) -> None:
@@ -178,9 +179,7 @@ class PathEnd:
 
     def step(self, meeting: Meeting, now: int) -> None:
         meeting.check(now)
-        if now - self.looked >= CHECK:
-            self.look(meeting, now)
-            self.looked = now
+        self.look(meeting, now)
         if self.cancelled:
             meeting.fail(CANCELLED)
         phase = meeting.phase
@@ -237,22 +236,15 @@ class PathEnd:
             meeting.ended()
 
     def look(self, meeting: Meeting, now: int) -> None:
-        """Look at the lease, at the capture and at the caps."""
-        if not self.is_leased(now):
-            meeting.fail("nobody has renewed the lease: the connection to the runner is gone")
-        if self.capture is None:
-            return
-        if (problem := self.capture.look()) is not None:
-            meeting.fail(problem)
-        sent, most = self.capture.sent_bytes, self.end["most"]
-        rate = (sent - self.at_last_look) * 8 * SECOND / max(now - self.looked, 1)
-        self.at_last_look = sent
-        if sent > most["bytes"]:
-            meeting.fail(f"{sent} bytes sent, more than the cap of {most['bytes']:.0f} bytes for a trial")
-        elif self.looked and rate > most["rate"]:
-            meeting.fail(
-                f"{rate / 1e6:.0f} Mbit/s sent, more than the cap of {most['rate'] / 1e6:.0f} Mbit/s"
-            )
+        """Look at the caps each time, and at the lease now and then."""
+        if self.capture is not None:
+            problem = self.capture.look() or self.caps.exceeded(now, self.capture.sent_bytes)
+            if problem is not None:
+                meeting.fail(problem)
+        if now - self.looked >= CHECK:
+            self.looked = now
+            if not self.is_leased(now):
+                meeting.fail("nobody has renewed the lease: the connection to the runner is gone")
 
     def is_leased(self, now: int) -> bool:
         """Return True if the lease was touched not too long ago, by a clock that nobody sets."""
