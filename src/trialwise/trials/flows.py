@@ -18,6 +18,7 @@ from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End
 from trialwise.schemes.setup import REBOOT, record, was_done
 from trialwise.trials.commands import command_words
+from trialwise.trials.listening import PROTOCOLS, has_listener, tables_of
 from trialwise.trials.path_plan import FlowPlan, listed
 from trialwise.trials.programs import Program, ProgramEnd
 from trialwise.trials.starting import last_complaint
@@ -25,8 +26,6 @@ from trialwise.trials.starting import last_complaint
 SPARE_SECONDS = 5.0
 """Seconds that a sender is told to run longer than the flow, because Trialwise ends it."""
 _POLL_SECONDS = 0.02
-_PORT_TABLES = {"tcp": ("tcp", "tcp6"), "udp": ("udp", "udp6")}
-_LISTENING = {"tcp": "0A", "udp": "07"}
 _PREPARE_SECONDS = 60.0
 _TAIL = 16 * 1024
 """Bytes at the end of each program's output that a failed trial keeps."""
@@ -259,20 +258,13 @@ class RunningFlow:
     def _port_is_taken(self, end: End) -> bool:
         """Return True if something listens on the flow's port; call it while our own program there does not run."""
         protocol = self.plan.scheme.side(end).ready.port
-        return any(
-            self._listens(self._place(end), each) for each in ([protocol] if protocol else _PORT_TABLES)
-        )
+        return any(self._listens(self._place(end), each) for each in ([protocol] if protocol else PROTOCOLS))
 
     def _listens(self, place: End, protocol: str) -> bool:
-        """Return True if something listens on the flow's port at an end (proc(5), /proc/net/tcp)."""
-        tables = [f"/proc/net/{name}" for name in _PORT_TABLES[protocol]]
-        words = [*self._path.prefix(place), "cat", *tables]
+        """Return True if something listens on the flow's port at an end."""
+        words = [*self._path.prefix(place), "cat", *tables_of(protocol)]
         done = run_command(words, environment=self._environment, working_directory=self._directory)
-        rows = (line.split() for line in done.stdout.decode(errors="replace").splitlines())
-        port = f"{self.plan.port:04X}"
-        return any(
-            len(row) > 3 and row[1].endswith(f":{port}") and row[3] == _LISTENING[protocol] for row in rows
-        )
+        return has_listener(protocol, self.plan.port, done.stdout.decode(errors="replace").splitlines())
 
 
 def _tail(text: bytes) -> bytes:

@@ -149,6 +149,7 @@ _FOR_AGENTS = (
     "measurement/programs",
     "measurement/python_imports",
     "trials/beside",
+    "trials/listening",
     "trials/marked",
 )
 """Modules that the agent shares with this machine: standard library only, for Python 3.8."""

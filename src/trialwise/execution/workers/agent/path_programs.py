@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from trialwise.trials.listening import PROTOCOLS, has_listener, tables_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -23,8 +25,6 @@ TAIL = 16 * 1024
 MOST_OF_A_FILE = 64 * 1024 * 1024
 PEER = "{peer}"
 """Stands in words for the address of the other end, which is known only when it has been heard."""
-_TABLES = {"tcp": ("/proc/net/tcp", "/proc/net/tcp6"), "udp": ("/proc/net/udp", "/proc/net/udp6")}
-_LISTENING = {"tcp": "0A", "udp": "07"}
 
 
 class Side:
@@ -106,14 +106,13 @@ class Side:
         return ready["port"] is None or self.listens()
 
     def listens(self) -> bool:
-        """Return True if something listens on the port of the flow (proc(5))."""
-        protocol, port = self.flow["ready"]["port"], f":{self.flow['port']:04X}"
-        for each in [protocol] if protocol else _TABLES:
-            for table in _TABLES[each]:
+        """Return True if something listens on the port of the flow."""
+        protocol = self.flow["ready"]["port"]
+        for each in [protocol] if protocol else PROTOCOLS:
+            for table in tables_of(each):
                 with contextlib.suppress(OSError), open(table) as file:
-                    for row in (line.split() for line in file):
-                        if len(row) > 3 and row[1].endswith(port) and row[3] == _LISTENING[each]:
-                            return True
+                    if has_listener(each, self.flow["port"], file):
+                        return True
         return False
 
     # While flows run
