@@ -361,3 +361,63 @@ def test_whoever_is_killed_nothing_is_left_and_the_next_run_goes_on(real, who):
     assert done.returncode == 0, done.stdout + done.stderr
     assert real.packets().delivered.sum() > 500 if (real.results / "samples").exists() else True
     assert not real.left()
+
+
+class Series(RealPath):
+    """Round by round: the experiment grows by a round each time it runs, over a path that may have changed since."""
+
+    rounds = 0
+
+    def next_round(self, *path: str) -> subprocess.CompletedProcess[str]:
+        self.rounds += 1
+        self.log.unlink(missing_ok=True)
+        self.write(runtime="1s", rounds=self.rounds)
+        done = self.run_inside(*path) if path else self.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    @property
+    def words(self) -> list[str]:
+        return [*super().words, "--extend"]
+
+    def labels(self) -> list[str]:
+        report = [*TRIALWISE, "analyze", str(self.results), "--json"]
+        done = subprocess.run(report, env=self.environment, capture_output=True, check=True, timeout=120)
+        (throughput,) = [
+            each for each in json.loads(done.stdout)["metrics"] if each["metric"]["name"] == "throughput"
+        ]
+        return [trial["series"] for trial in throughput["trials"]]
+
+    def told(self) -> list[str]:
+        ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)
+        try:
+            return [event.text for event in ledger.events() if event.kind == "path changed"]
+        finally:
+            ledger.close()
+
+
+@pytest.fixture
+def growing(tmp_path):
+    path = Series(tmp_path)
+    yield path
+    path.machines.close()
+
+
+def test_another_delay_begins_another_series_and_so_does_the_way_back(growing):
+    for delay in ("10ms", "10ms", "14ms", "10ms"):
+        growing.next_round("--rate", "10Mbit/s", "--delay", delay)
+    assert growing.labels() == ["1a", "1a", "1b", "1c"]
+    first, second = growing.told()
+    assert first.startswith("local → ssh://machine1: lowest round trip: 2")
+    assert first.endswith("its trials from 3 on are another series")
+    assert second.endswith("its trials from 4 on are another series")
+
+
+def test_another_ttl_begins_another_series(growing):
+    for ttl in (64, 63, 63):
+        growing.machine.run("sysctl", "-qw", f"net.ipv4.ip_default_ttl={ttl}")
+        growing.next_round()
+    assert growing.labels() == ["1a", "1b", "1b"]
+    assert growing.told() == [
+        "local → ssh://machine1: TTL at local: 64 → 63; its trials from 2 on are another series"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -63,11 +64,14 @@ class StoreObservations:
         self._last: tuple[tuple[str, Status], list[Observation]] | None = None
 
     def series_of(self, row: TrialRow) -> str:
-        """Return the label of a trial's series; each environment's rounds form a separate series."""
+        """Return the label of a trial's series; each environment's rounds form a separate series.
+
+        A trial without a result, in an environment in which none of the series has one, counts to the environment before.
+        """
         epochs = self._epochs.get(row.series, [])
         if row.epoch is None or len(epochs) < 2:
             return str(row.series)
-        return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
+        return f"{row.series}{_letters(max(bisect_right(epochs, row.epoch) - 1, 0))}"
 
     def started(self, row: TrialRow) -> float | None:
         """Return when a trial began, if that is meaningful."""
@@ -158,6 +162,12 @@ def after_warmup(
     origin = 0.0 if metric.source.traits.own_clock else times.min()
     kept = times >= origin + warmup
     return values[kept], times[kept]
+
+
+def _letters(number: int) -> str:
+    """Return a to z, then aa, ab, …, for numbers from 0."""
+    before, last = divmod(number, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("a") + last)
 
 
 def _epochs(rows: tuple[TrialRow, ...]) -> dict[int, list[int]]:

@@ -25,6 +25,7 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.namespaces import FreshNamespace
+from trialwise.execution.path_series import placed
 from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
 from trialwise.execution.session import SessionKeeper
@@ -243,11 +244,13 @@ class Runner:
         self._last = row
         self._ledger.claim(row, self._keeper.session, self._now())
         session = self._keeper.session
-        row = replace(row, worker=session.worker, session=session.number, boot=session.boot)
+        row = replace(
+            row, epoch=session.epoch, worker=session.worker, session=session.number, boot=session.boot
+        )
         self._tell(TrialStarted(row))
         began = self._now()
         outcome = self._kind.execute(self.request(row, interruption))
-        row = self._learned(row, outcome, began)
+        row = self._on_path(self._learned(row, outcome, began), outcome)
         self._recorder.record(row, outcome)
         for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):
             self._tell(Remarked(text))
@@ -261,8 +264,15 @@ class Runner:
             return row
         session = self._keeper.session
         row = replace(row, session=session.number, epoch=session.epoch)
-        self._ledger.move(row, session)
+        self._ledger.move(row)
         self._tell(EnvironmentChanged(change))
+        return row
+
+    def _on_path(self, row: TrialRow, outcome: TrialOutcome) -> TrialRow:
+        """Take in the condition of the real path of the trial; if it has changed, the trial begins another series."""
+        row, change = placed(self._ledger, row, outcome)
+        if change is not None:
+            self._tell(EnvironmentChanged(change))
         return row
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:

@@ -286,7 +286,7 @@ class SessionKeeper:
                 started=time.time(),
                 ended=None,
                 ending=None,
-                epoch=_epoch(sessions, previous, changed=change is not None),
+                epoch=ledger.last_epoch() + 1 if previous is None or change else previous.epoch,
                 worker=self._watch.worker,
                 boot=boot,
                 version=__version__,
@@ -333,12 +333,6 @@ def recorded_identity(directory: ExperimentDirectory, session: Session) -> Ident
 def marker_of(directory: ExperimentDirectory, ledger: Ledger) -> str:
     """Return the marker of the processes of this directory's trials; no other's, not even a copy's, have it."""
     return f"{ledger.fact('identity')}.{directory.token}"
-
-
-def _epoch(sessions: Sequence[Session], previous: Session | None, *, changed: bool) -> int:
-    if previous is not None and not changed:
-        return previous.epoch
-    return max((session.epoch for session in sessions), default=0) + 1
 
 
 def _boot(environment: Environment) -> str:

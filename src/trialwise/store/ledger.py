@@ -143,12 +143,12 @@ class Ledger(LedgerFacts):
         with self._transaction(durable=False):
             self._claim(session, [(row, now)])
 
-    def move(self, row: TrialRow, session: Session) -> None:
-        """Assign a running trial to a session that began after it was claimed."""
+    def move(self, row: TrialRow) -> None:
+        """Assign a running trial to the session and the epoch of `row`, which began after it was claimed."""
         with self._transaction():
             self._connection.execute(
                 "UPDATE trial SET epoch = ?, session = ? WHERE number = ? AND attempt = ?",
-                (session.epoch, session.number, row.number, row.attempt),
+                (row.epoch, row.session, row.number, row.attempt),
             )
 
     def finish(

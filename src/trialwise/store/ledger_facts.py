@@ -25,6 +25,11 @@ class LedgerFacts(LedgerFile):
         )
         return int(self._select(query)[0][0])
 
+    def last_epoch(self) -> int:
+        """Return the highest epoch of a session or a trial; 0 if there is none."""
+        query = "SELECT max((SELECT coalesce(max(epoch), 0) FROM session), (SELECT coalesce(max(epoch), 0) FROM trial))"
+        return int(self._select(query)[0][0])
+
     def closed_series(self) -> int:
         """Return the number of leading series that ran with other treatments than the file has now; they get no more trials."""
         return int(self.meta().get(CLOSED, 0))

@@ -17,7 +17,7 @@ Blocks = Sequence[tuple[int, int]]
 class TrialRow:
     """One attempt at one trial, as recorded in the ledger.
 
-    `series`, `round` and `position` count from 1. `epoch` counts the environments (kernel, host, measured programs)
+    `series`, `round` and `position` count from 1. `epoch` counts the environments (kernel, host, measured programs, real path)
     that the experiment has seen. Times are seconds since the Unix epoch, None until they are known. `process` names the
     process that it shared with other trials; None if it had its own.
     """

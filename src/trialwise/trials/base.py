@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trialwise.experiment.model import Experiment, Level
     from trialwise.measurement.file_identity import NamedFile
     from trialwise.measurement.followed import Seen
+    from trialwise.measurement.path_condition import PathCondition
     from trialwise.measurement.samples import Samples
 
 
@@ -66,7 +67,7 @@ class TrialOutcome:
     `record` is a Parquet file in the scratch folder with a row per packet or flow, to be kept with the samples, and its kind; for a
     trial computed elsewhere, it is the file's content. `process` names the process that the trial shared with
     others, None if it had its own. `seen` answers `TrialRequest.follow`. `kept` is an archive of those files written by the trial
-    that are to be kept.
+    that are to be kept. `condition` is that of the real path that the trial ran over.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -82,6 +83,7 @@ class TrialOutcome:
     process: str | None = None
     seen: Seen | None = None
     kept: bytes = b""
+    condition: PathCondition | None = None
 
 
 class TrialKind(Protocol):

@@ -39,7 +39,7 @@ DURABLE = {
     },
     "record together": f"ledger.record_together([{END}], session)",
     "abandon": 'ledger.abandon_running("x")',
-    "move": "ledger.move(row, replace(session, epoch=2))",
+    "move": "ledger.move(replace(row, epoch=2))",
     "values": 'ledger.add_values(row, [("late", 1.0, 1, None)])',
     "event": 'ledger.add_event(Event(1.0, "reset", "x"))',
     "fact": 'ledger.set_meta("plan", "x")',

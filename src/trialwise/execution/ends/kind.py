@@ -20,6 +20,7 @@ from trialwise.execution.workers.address import addresses
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.ssh import folder_name
 from trialwise.experiment.model import Experiment, Level
+from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
@@ -27,7 +28,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.frame_samples import FRAMES
 from trialwise.trials.path import PathKind, abandoned
-from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of
+from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of, trial_of
 from trialwise.trials.programs import readable
 
 ABSOLUTE = {"delay": "queueing_delay", "pantheon_delay": "queueing_delay"}
@@ -118,7 +119,7 @@ class EndsKind:
         answers = run_both(tasks, key, orders, request)
         if readable(request.cancel, 0):
             return abandoned()
-        return outcome_of(request, settings, plans, ends, answers)
+        return outcome_of(request, settings, plans, ends, answers, path_name(request))
 
     # The ends
 
@@ -143,6 +144,14 @@ class EndsKind:
                 stack.pop_all()
             self._remotes[name] = remote
         return self._remotes[name]
+
+
+def path_name(request: TrialRequest) -> str:
+    """Return the name of a trial's path in the experiment, or its two ends if it stands there without one."""
+    path = trial_of(request.experiment).path
+    if isinstance(path, str):
+        return fill(path, dict(NOWHERE) | request.places)
+    return f"{path.ends.sending} → {path.ends.receiving}" if path.ends else ""
 
 
 def _clear(remote: Remote) -> None:

@@ -10,10 +10,18 @@ from typing import NoReturn, cast
 
 import numpy as np
 
+from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError, TrialError
+from trialwise.execution.ends.condition import condition_of, ttls
 from trialwise.execution.ends.records import EndRecord
 from trialwise.execution.ends.tasks import PROBES
-from trialwise.execution.workers.agent.meeting import CANCELLED, HELLOS, NO_ANSWER, NOBODY, STOPPED_THERE
+from trialwise.execution.workers.agent.meeting import (
+    CANCELLED,
+    HELLOS,
+    NO_ANSWER,
+    NOBODY,
+    STOPPED_THERE,
+)
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
@@ -39,8 +47,9 @@ def outcome_of(
     plans: Sequence[FlowPlan],
     ends: RealEnds,
     records: tuple[EndRecord, EndRecord],
+    path: str,
 ) -> TrialOutcome:
-    """Return how a trial ended, with the samples of its metrics.
+    """Return how a trial over the path of this name ended, with the samples of its metrics and the condition of the path.
 
     Raises
     ------
@@ -50,7 +59,8 @@ def outcome_of(
     _require_well(ends, records)
     first = records[0]
     joined = _joined(request, ends, records)
-    packets = _of_flows(joined, int(first.head["began"]))
+    began_ns = int(first.head["began"])
+    packets = _since(joined, began_ns, joined.packets.flow != PROBES)
     record = PathRecord(
         packets=packets,
         settings=settings,
@@ -77,6 +87,13 @@ def outcome_of(
         record=kept_packets(request, packets),
         output=_printed(plans, records, "program.out"),
         errors=_printed(plans, records, "program.err"),
+        condition=condition_of(
+            path,
+            (ends.sending, ends.receiving),
+            _since(joined, began_ns, joined.packets.flow == PROBES),
+            record.stop,
+            (records[0].probes, records[1].probes),
+        ),
     )
 
 
@@ -96,9 +113,9 @@ def _joined(request: TrialRequest, ends: RealEnds, records: tuple[EndRecord, End
             file.unlink()
 
 
-def _of_flows(joined: Joined, began: int) -> Packets:
-    """Return the packets of flows, without probes, with times since the flows began (ns of the first end's clock)."""
-    packets = joined.packets.where(joined.packets.flow != PROBES)
+def _since(joined: Joined, began: int, mask: Mask) -> Packets:
+    """Return the packets for which the mask is true, with times since the flows began (ns of the first end's clock)."""
+    packets = joined.packets.where(mask)
     return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
 
 
@@ -197,8 +214,8 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "offset_bound_ms": clocks.bound * 1e3,
         "round_trip_ms": min(piece.round_trip for piece in clocks.pieces) * 1e3,
         "route_changes": len(clocks.changes) - len(clocks.steps),
-        "ttl_first": _ttl(records[0]),
-        "ttl_second": _ttl(records[1]),
+        "ttl_first": _or_nan(ttls(records[0].probes)[0]),
+        "ttl_second": _or_nan(ttls(records[1].probes)[0]),
         "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
@@ -211,6 +228,5 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
     }
 
 
-def _ttl(record: EndRecord) -> float:
-    found = np.unique(record.probes["ttl"])
-    return float(found[0]) if found.size == 1 else np.nan
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value

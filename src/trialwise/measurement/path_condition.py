@@ -1,0 +1,77 @@
+"""The condition of a real path during a trial, and which changes of it make trials incomparable."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.measurement.identity import Change
+
+LEAST_MS = 1.0
+SHARE = 20
+"""A lowest round trip is another if it differs by more than `LEAST_MS` and by more than a `SHARE`-th (5 %) of the earlier one."""
+_NS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class PathCondition:
+    """What a trial over a real path began with. Unknown parts are None and never count as changed.
+
+    Attributes
+    ----------
+    path
+        Name of the path in the experiment, or its two ends.
+    ends
+        Names of the two ends, `from` first.
+    ttl
+        TTL (hop limit) of the other end's packets when they come to each end.
+    round_trip_ms
+        The lowest round trip before the flows.
+    changed_within
+        What changed during the trial, in words; empty if nothing did.
+    """
+
+    path: str
+    ends: tuple[str, str]
+    ttl: tuple[int | None, int | None] = (None, None)
+    round_trip_ms: float | None = None
+    changed_within: str = ""
+
+    def changes(self, before: PathCondition) -> Iterator[Change]:
+        """Yield what differs from an earlier trial on the path, and so begins another series."""
+        for end, then, now in zip(self.ends, before.ttl, self.ttl, strict=True):
+            if then is not None and now is not None and then != now:
+                yield Change("path", f"TTL at {end}", str(then), str(now))
+        then, now = before.round_trip_ms, self.round_trip_ms
+        if then is not None and now is not None and is_another_round_trip(then, now):
+            yield Change("path", "lowest round trip", f"{then:.3g} ms", f"{now:.3g} ms")
+
+    def filled(self, later: PathCondition) -> PathCondition:
+        """Return this condition with what it does not know taken from a later trial without changes."""
+        known = (
+            ours if ours is not None else theirs for ours, theirs in zip(self.ttl, later.ttl, strict=True)
+        )
+        return dataclasses.replace(
+            self,
+            ttl=(next(known), next(known)),
+            round_trip_ms=later.round_trip_ms if self.round_trip_ms is None else self.round_trip_ms,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a mapping for `json.dumps`."""
+        return {"ends": self.ends, "ttl": self.ttl, "round_trip_ms": self.round_trip_ms}
+
+    @classmethod
+    def from_json(cls, path: str, record: Mapping[str, Any]) -> PathCondition:
+        """Read the condition that `to_json` wrote; raises ValueError, TypeError or KeyError for anything else."""
+        (one, other), (first, second) = record["ends"], record["ttl"]
+        return cls(path, (str(one), str(other)), (first, second), record["round_trip_ms"])
+
+
+def is_another_round_trip(before_ms: float, now_ms: float) -> bool:
+    """Return True if a lowest round trip differs by more than max(1 ms, 5 %) from an earlier one; whole nanoseconds are compared."""
+    before, now = round(before_ms * _NS), round(now_ms * _NS)
+    apart = abs(now - before)
+    return apart > LEAST_MS * _NS and SHARE * apart > before

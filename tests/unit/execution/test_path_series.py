@@ -1,0 +1,244 @@
+"""When a real path has changed, and which series its trials belong to then."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fake_time import FakeRun
+from trialwise.analysis.observations import StoreObservations
+from trialwise.errors import StoreError
+from trialwise.execution.ends.condition import condition_of, lowest_round_trip
+from trialwise.execution.ends.records import PROBE
+from trialwise.execution.workers.agent.meeting import MET, RUNNING
+from trialwise.experiment.reading import read_experiment
+from trialwise.measurement.packets import DELIVERED, DROPPED, Packets
+from trialwise.measurement.path_condition import PathCondition, is_another_round_trip
+from trialwise.store.ledger import Ledger
+
+ENDS = ("local", "ssh://far")
+
+
+def condition(ttl=64, round_trip=20.0, path="one", **more):
+    return PathCondition(path, ENDS, (ttl, 60), round_trip, **more)
+
+
+# The rule
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "another"),
+    [
+        (10.0, 11.0, False),  # exactly 1 ms, which is more than 5 %
+        (10.0, 11.000001, True),
+        (10.0, 9.0, False),
+        (10.0, 8.999999, True),
+        (100.0, 105.0, False),  # exactly 5 %, which is more than 1 ms
+        (100.0, 105.000001, True),
+        (100.0, 95.0, False),
+        (100.0, 94.999999, True),
+        (100.0, 101.5, False),
+        (20.0, 21.0, False),  # both at once
+        (20.0, 21.000001, True),
+        (0.3, 1.2, False),
+        (0.0, 1.0, False),
+    ],
+)
+def test_a_round_trip_is_another_beyond_both_bounds_only(before, now, another):
+    assert is_another_round_trip(before, now) is another
+
+
+def test_what_is_unknown_has_not_changed():
+    known, unknown = condition(), PathCondition("one", ENDS)
+    assert list(unknown.changes(known)) == list(known.changes(unknown)) == []
+    assert unknown.filled(known) == known
+    assert known.filled(unknown) == known
+
+
+def test_a_change_says_where_and_from_what_to_what():
+    (one, other) = condition(63, 25.0).changes(condition())
+    assert (one.text, other.text) == ("TTL at local: 64 → 63", "lowest round trip: 20 ms → 25 ms")
+
+
+# What a trial says
+
+
+def probes(*rows):
+    """Make probes from (time, delay, direction[, event])."""
+    time, delay, direction, event = zip(*((*row, DELIVERED)[:4] for row in rows), strict=True)
+    zeros = np.zeros(len(rows), np.uint32)
+    return Packets(
+        np.array(time, float),
+        np.array(delay, float),
+        np.array(direction, np.uint8),
+        zeros.astype(np.uint16),
+        zeros,
+        np.array(event, np.uint8),
+    )
+
+
+def heard(*ttls, phase=MET):
+    return np.array([(number, number, ttl, phase) for number, ttl in enumerate(ttls)], PROBE)
+
+
+def test_queues_of_the_flows_are_no_change_of_the_route():
+    quiet = [(-1, 0.010, 0), (-1, 0.012, 1), (-0.5, 0.013, 0), (-0.5, 0.011, 1)]
+    during = [(1, 0.5, 0), (1, 0.3, 1), (2, 0.001, 0, DROPPED)]
+    same = [(4.5, 0.0101, 0), (4.5, 0.011, 1)]
+    found = condition_of("p", ENDS, probes(*quiet, *during, *same), 3.0, (heard(64), heard(60)))
+    assert (found.round_trip_ms, found.ttl, found.changed_within) == (pytest.approx(21.0), (64, 60), "")
+    other = [(4.5, 0.0131, 0), (4.5, 0.011, 1)]
+    found = condition_of("p", ENDS, probes(*quiet, *during, *other), 3.0, (heard(64), heard(60)))
+    assert found.round_trip_ms == pytest.approx(21.0)
+    assert found.changed_within == "the lowest round trip changed (21 ms → 24.1 ms)"
+
+
+def test_the_ttl_is_that_before_the_flows_and_another_one_later_is_marked():
+    seen = np.concatenate([heard(0, 64, 64), heard(62, 62, 62, phase=RUNNING)])
+    found = condition_of("p", ENDS, probes((-1, 0.01, 0)), 3.0, (seen, heard(0)))
+    assert found.ttl == (64, None)
+    assert found.changed_within == "TTL at local changed (64 → 62)"
+    assert found.round_trip_ms is None, "one direction says nothing of a round trip"
+    assert lowest_round_trip(probes((-1, 0.01, 0, DROPPED), (-1, 0.01, 1))) is None
+
+
+# Series
+
+FILE = """
+[experiment]
+name = "fake"
+seed = 1
+[factors]
+path = ["one", "other"]
+[trial]
+command = "true {path}"
+[metrics.time]
+resource = "wall"
+[design]
+rounds = ROUNDS
+series = SERIES
+"""
+
+
+class Course:
+    """Two paths, each with a condition in each round; `rounds` are run, then the directory goes on with more."""
+
+    def __init__(self, folder: Path, rounds: int, course, series: int = 1) -> None:
+        self.course = course
+        self.run = FakeRun(folder, FILE.replace("SERIES", str(series)), script=self.script)
+        self.go(rounds)
+
+    def script(self, request):
+        path = request.factors["path"]
+        found = self.course(path, request.round)
+        return found if isinstance(found, dict) else {"condition": found}
+
+    def go(self, rounds: int) -> None:
+        template = self.run.text
+        self.run.text = template.replace("ROUNDS", str(rounds))
+        self.run.go(extend=True)
+        self.run.text = template
+
+    def labels(self) -> dict[str, list[str]]:
+        ledger = self.run.directory.ledger()
+        try:
+            file = self.run.folder / "experiment.toml"
+            store = StoreObservations(read_experiment(file), self.run.directory, ledger)
+            rows = sorted(store.rows, key=lambda row: (row.series, row.round))
+            return {
+                path: [store.series_of(row) for row in rows if row.factors["path"] == path]
+                for path in ("one", "other")
+            }
+        finally:
+            ledger.close()
+
+    def changes(self) -> list[str]:
+        return [text for kind, text in self.run.events() if kind == "path changed"]
+
+
+def test_a_path_that_changes_leaves_the_series_of_the_other_alone(tmp_path):
+    def course(path, number):
+        return condition(63 if path == "one" and number > 2 else 64, path=path)
+
+    found = Course(tmp_path, 4, course)
+    assert found.labels() == {"one": ["1a", "1a", "1b", "1b"], "other": ["1a"] * 4}
+    (text,) = found.changes()
+    assert text.startswith("one: TTL at local: 64 → 63; its trials from ")
+
+
+def test_the_way_back_is_a_third_series_and_a_run_that_goes_on_knows_where_it_was(tmp_path):
+    def course(path, number):
+        return condition(63 if path == "one" and number == 2 else 64, path=path)
+
+    found = Course(tmp_path, 1, course)
+    assert found.labels() == {"one": ["1"], "other": ["1"]}
+    for rounds in (2, 3, 4):
+        found.go(rounds)
+    assert found.labels() == {"one": ["1a", "1b", "1c", "1c"], "other": ["1a"] * 4}
+    assert len(found.changes()) == 2
+
+
+def test_slow_changes_are_compared_with_the_first_trial_of_the_series(tmp_path):
+    def course(path, number):
+        return condition(round_trip=20 + 0.6 * number * (path == "one"), path=path)
+
+    found = Course(tmp_path, 5, course)
+    assert found.labels()["one"] == ["1a", "1a", "1b", "1b", "1c"]
+
+
+def test_a_change_of_the_machine_begins_a_series_of_both_paths_and_epochs_are_never_used_twice(
+    tmp_path, monkeypatch
+):
+    def course(path, number):
+        return condition(63 if path == "one" and number > 1 else 64, path=path)
+
+    found = Course(tmp_path, 2, course)
+    monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "7")
+    found.go(3)
+    assert found.labels() == {"one": ["1a", "1b", "1c"], "other": ["1a", "1a", "1c"]}
+
+
+def test_a_change_within_a_trial_is_told_and_the_next_trial_decides(tmp_path):
+    def course(path, number):
+        within = "the lowest round trip changed (20 ms → 25 ms)" if number == 2 else ""
+        return condition(round_trip=25.0 if number > 2 else 20.0, path=path, changed_within=within)
+
+    found = Course(tmp_path, 3, course)
+    assert found.labels()["one"] == ["1a", "1a", "1b"]
+    told = [text for text in found.changes() if text.startswith("one")]
+    assert told[0].startswith("one: the lowest round trip changed (20 ms → 25 ms) within trial ")
+    assert told[1].startswith("one: lowest round trip: 20 ms → 25 ms; its trials from ")
+
+
+def test_trials_that_do_not_count_begin_no_series(tmp_path):
+    def course(path, number):
+        if number == 2:
+            return {"status": "failed", "reason": "no answer"}
+        if number == 3:
+            return {"status": "invalid", "reason": "dropped", "condition": condition(63, path=path)}
+        return condition(path=path)
+
+    found = Course(tmp_path, 4, course)
+    assert found.labels()["one"] == ["1"] * 4
+    assert found.changes() == []
+
+
+def test_more_than_26_changes_have_labels_of_letters(tmp_path):
+    found = Course(tmp_path, 30, lambda path, number: condition(number, path=path))
+    labels = found.labels()
+    assert len({*labels["one"], *labels["other"]}) == 59
+    assert all(label[1:].isalpha() and label[1:].islower() for each in labels.values() for label in each)
+
+
+@pytest.mark.parametrize(
+    "wrong", ['{"epoch": 1}', "[]", "{", json.dumps({"epoch": 1, "ends": ["a"], "ttl": [1, 2]})]
+)
+def test_a_condition_that_cannot_be_read_is_said(tmp_path, wrong):
+    found = Course(tmp_path, 1, lambda path, _: condition(path=path))
+    ledger = Ledger.open(found.run.directory.path / "ledger.sqlite")
+    ledger.set_meta("path one", wrong)
+    ledger.close()
+    with pytest.raises(StoreError, match="a condition of path one that cannot be read"):
+        found.go(2)
