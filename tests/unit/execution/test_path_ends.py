@@ -144,7 +144,15 @@ def test_a_capture_that_did_not_end_well_makes_the_trial_invalid():
 def test_a_damaged_record_is_refused_and_says_of_which_end():
     parts = {"probes": np.zeros(2, PROBE).tobytes(), "sightings": bytes(96)}
     packed = {name: zlib.compress(content) for name, content in parts.items()}
-    told = {"began": 5, "monotonic": 5, "realtime": 1.5, "problem": None, "peers": [], "capture": WELL}
+    told = {
+        "began": 5,
+        "monotonic": 5,
+        "realtime": 1.5,
+        "passes": 1500,
+        "problem": None,
+        "peers": [],
+        "capture": WELL,
+    }
     head = {"state": "result", "parts": [[name, len(content)] for name, content in packed.items()], **told}
     body = b"".join(packed.values())
     assert record_of(Reply(head, body), "far").sightings == bytes(96)

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from trialwise.errors import TrialError
 from trialwise.execution.workers.connection import Reply
+from trialwise.visible import visible
 
 PROBE = np.dtype([("number", "<u8"), ("came", "<i8"), ("ttl", "u1"), ("phase", "u1")])
 """A probe that came, as `agent.path_end` writes it."""
+_MOST_TEXT = 2000
 _MOST = 1 << 31
 """Bytes of one part when it is unpacked: an end that sends more is not believed."""
 
@@ -31,8 +33,17 @@ class EndRecord:
     @property
     def problem(self) -> str | None:
         """What went wrong at this end."""
-        told = self.head.get("problem")
-        return None if told is None else str(told)
+        return _text(self.head.get("problem"))
+
+    @property
+    def hint(self) -> str | None:
+        """What to try against it, as this end says."""
+        return _text(self.head.get("hint"))
+
+
+def _text(told: object) -> str | None:
+    """Return a text of an end, harmless to show and short."""
+    return None if told is None else visible(str(told)[:_MOST_TEXT])
 
 
 def record_of(reply: Reply, end: str) -> EndRecord:
@@ -60,7 +71,7 @@ def record_of(reply: Reply, end: str) -> EndRecord:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     """Raise ValueError or KeyError if the head lacks what every end tells."""
-    numbers = [head["began"], head["monotonic"], head["realtime"]]
+    numbers = [head["began"], head["monotonic"], head["realtime"], head["passes"]]
     if head["problem"] is None:
         numbers += [head["capture"][name] for name in ("seen", "dropped", "steps")]
     if not all(isinstance(each, int | float) for each in numbers) or not isinstance(head["peers"], list):

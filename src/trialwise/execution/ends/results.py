@@ -123,8 +123,12 @@ def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
     """Raise TrialError if an end says that something went wrong; the message tells which, and what to try."""
     names = ends.sending, ends.receiving
     told = [(name, record.problem) for name, record in zip(names, records, strict=True) if record.problem]
+    hints = [record.hint for record in records if record.hint is not None]
     if own := [each for each in told if each[1] not in CONSEQUENCES]:
-        raise TrialError("; ".join(f"{name}: {problem}" for name, problem in own))
+        raise TrialError(
+            "; ".join(f"{name}: {problem}" for name, problem in own),
+            hint="; ".join(dict.fromkeys(hints)) or None,
+        )
     if any(problem == NO_ANSWER for _, problem in told):
         _raise_unheard(ends, records)
     if told:
@@ -216,6 +220,8 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "route_changes": len(clocks.changes) - len(clocks.steps),
         "ttl_first": _or_nan(ttls(records[0].probes)[0]),
         "ttl_second": _or_nan(ttls(records[1].probes)[0]),
+        "passes_uplink": _or_nan(float(records[0].head["passes"]) or None),
+        "passes_downlink": _or_nan(float(records[1].head["passes"]) or None),
         "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):

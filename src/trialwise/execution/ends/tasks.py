@@ -7,6 +7,7 @@ import hashlib
 import importlib.resources
 import ipaddress
 import platform
+import shlex
 import shutil
 import socket
 import subprocess
@@ -164,6 +165,7 @@ class EndTasks:
             "scheme": scheme.name,
             "side": side,
             "port": self.ends.port + plan.number,
+            "packets": mtu if "{mtu}" in shlex.join(scheme.sender.command) else None,
             "waits": side == scheme.first,
             "words": words,
             "environment": {name: fill(text, values) for name, text in program.environment},

@@ -1,12 +1,14 @@
 """How the two ends of a real path find each other, and start and stop together. No I/O.
 
-Both ends know a key that only ssh carried. Every frame has 64 bytes::
+Both ends know a key that only ssh carried. Every frame begins with 64 bytes::
 
-    magic 4s · kind B · phase B · number H+I · 36 unused · code 16s
+    magic 4s · kind B · phase B · number H+I · bytes H · heard H · 32 unused · code 16s
 
 The code is HMAC-SHA-256 (RFC 2104), cut to 128 bits, of what stands before it and of the end that sent it, so that a frame cannot be
-reflected. The connecting end sends at most `HELLOS` hellos, one a second, and nothing else before a frame with the right code has come
-back; the listening end answers such frames only, and never with more bytes than came.
+reflected. `bytes` are those of the frame: one that tries a size is longer, and ends in zeros. `heard` are those of the largest that
+came.
+The connecting end sends at most `HELLOS` hellos, one a second, and nothing else before a frame with the right code has come back; the
+listening end answers such frames only, and never with more bytes than came.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ import struct
 from typing import NamedTuple
 
 MAGIC = b"TWE1"
-LAYOUT = struct.Struct("!4sBBHI36x")
+LAYOUT = struct.Struct("!4sBBHIHH32x")
 CODE_BYTES = 16
 FRAME_BYTES = LAYOUT.size + CODE_BYTES
-HELLO, PROBE = 1, 2
+HELLO, PROBE, SIZED = 1, 2, 3
 
 APART, MET, READY, RUNNING, QUIET, DONE, FAILED = range(7)
 """Phases of an end: has heard nothing; probes; its waiting programs are ready; flows run; flows have ended, probes go on; done."""
@@ -41,10 +43,11 @@ WAIT = 60 * SECOND
 
 
 class Heard(NamedTuple):
-    """A frame of the other end: its number, and the phase of that end."""
+    """A frame of the other end: its number, the phase of that end, and the bytes of the largest frame that came there."""
 
     number: int
     phase: int
+    largest: int = 0
 
 
 class Codec:
@@ -55,20 +58,20 @@ class Codec:
         self.role = role.encode()
         self.other = (CONNECTING if role == LISTENING else LISTENING).encode()
 
-    def write(self, kind: int, phase: int, number: int) -> bytes:
-        """Return a frame."""
-        text = LAYOUT.pack(MAGIC, kind, phase, number >> 32, number & 0xFFFFFFFF)
-        return text + self.code(text, self.role)
+    def write(self, kind: int, phase: int, number: int, *, heard: int = 0, size: int = FRAME_BYTES) -> bytes:
+        """Return a frame of `size` bytes."""
+        text = LAYOUT.pack(MAGIC, kind, phase, number >> 32, number & 0xFFFFFFFF, size, heard)
+        return (text + self.code(text, self.role)).ljust(size, b"\0")
 
     def read(self, data: bytes) -> Heard | None:
         """Return a frame of the other end; None for anything else."""
-        if len(data) != FRAME_BYTES or data[:4] != MAGIC:
+        if len(data) < FRAME_BYTES or data[:4] != MAGIC:
             return None
-        text, code = data[: LAYOUT.size], data[LAYOUT.size :]
+        text, code = data[: LAYOUT.size], data[LAYOUT.size : FRAME_BYTES]
         if not hmac.compare_digest(code, self.code(text, self.other)):
             return None
-        _, _, phase, high, low = LAYOUT.unpack(text)
-        return Heard(high << 32 | low, phase)
+        _, _, phase, high, low, size, largest = LAYOUT.unpack(text)
+        return Heard(high << 32 | low, phase, largest) if size == len(data) else None
 
     def code(self, text: bytes, role: bytes) -> bytes:
         return hmac.new(self.key, role + text, "sha256").digest()[:CODE_BYTES]
@@ -91,7 +94,10 @@ class Meeting:
         self.number = 0
         self.highest = -1
         self.next = now if self.connects else None
+        self.largest = 0
+        self.passes = 0
         self.problem: str | None = None
+        self.hint: str | None = None
 
     # What this end hears
 
@@ -100,11 +106,13 @@ class Meeting:
         heard = self.codec.read(data)
         if heard is None:
             return None
-        number, phase = heard
+        number, phase, passes = heard
         if number <= self.highest:
             return None  # repeated by the path or by somebody else, or overtaken
         self.highest = number
         self.heard_last = now
+        self.largest = max(self.largest, len(data))
+        self.passes = max(self.passes, passes)
         if self.phase == APART:
             self.phase = MET
             self.next = now
@@ -138,10 +146,10 @@ class Meeting:
         if self.phase == QUIET and self.other_phase >= QUIET:
             self.phase = DONE
 
-    def fail(self, why: str) -> None:
-        """Something went wrong here or there; the other end is told with every further frame."""
+    def fail(self, why: str, hint: str | None = None) -> None:
+        """Something went wrong here or there; the other end is told with every further frame. `hint` is what to try."""
         if self.problem is None:
-            self.problem = why
+            self.problem, self.hint = why, hint
         self.phase = FAILED
 
     # What is to be sent
@@ -161,7 +169,17 @@ class Meeting:
 
     def take(self, kind: int) -> bytes:
         self.number += 1
-        return self.codec.write(kind, self.phase, self.number)
+        return self.codec.write(kind, self.phase, self.number, heard=self.largest)
+
+    @property
+    def is_mutual(self) -> bool:
+        """True once each end has heard the other: from here on an end may say more than it has heard."""
+        return self.phase >= MET and self.other_phase >= MET
+
+    def sized(self, size: int) -> bytes:
+        """Return a frame of `size` bytes, which tries whether so large a packet passes."""
+        self.number += 1
+        return self.codec.write(SIZED, self.phase, self.number, heard=self.largest, size=size)
 
     def check(self, now: int) -> None:
         """Give up on an end that was never heard, or not for too long."""

@@ -7,6 +7,7 @@ when the runner has not renewed its lease, when a cap is exceeded, or when the t
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -24,7 +25,6 @@ from trialwise.execution.workers.agent.meeting import (
     CONNECTING,
     DONE,
     FAILED,
-    FRAME_BYTES,
     MET,
     QUIET,
     RUNNING,
@@ -33,6 +33,7 @@ from trialwise.execution.workers.agent.meeting import (
 )
 from trialwise.execution.workers.agent.path_capture import Capture, CaptureError
 from trialwise.execution.workers.agent.path_programs import LINGER, Side
+from trialwise.execution.workers.agent.path_sizes import PathSizes
 from trialwise.trials.marked import MARKER, end_left
 
 TYPE_CHECKING = False
@@ -46,6 +47,14 @@ HEARD = struct.Struct("<QQBB")
 TURN = 0.05
 """Seconds between looks at programs, lease and caps."""
 CHECK = SECOND // 2
+MOST_PEERS = 1000
+MOST_BYTES = 1 << 16
+"""No datagram is larger."""
+_DONT_FRAGMENT = {
+    socket.AF_INET: (socket.IPPROTO_IP, 10, 3, 14, 28),
+    socket.AF_INET6: (socket.IPPROTO_IPV6, 23, 3, 24, 48),
+}
+"""Level, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE (may not be cut, whatever is known of the path), IP_MTU; bytes of the headers."""
 _RECEIVE_TTL = {socket.AF_INET: (socket.IPPROTO_IP, 12, 2), socket.AF_INET6: (socket.IPPROTO_IPV6, 51, 52)}
 
 
@@ -70,8 +79,11 @@ class PathEnd:
         self.records = b""
         self.peer: tuple[Any, ...] | None = None
         self.peers: list[str] = []
-        self.meeting: Meeting | None = None
         self.sides = [Side(flow, task, self.end["directory"]) for flow in self.end["flows"]]
+        wanted = [side.flow["packets"] for side in self.sides if side.flow["packets"]]
+        self.sizes = PathSizes(wanted)
+        self.headers = 0
+        self.meeting: Meeting | None = None
         self.running_since = 0
         self.met_since = 0
         self.monotonic = 0
@@ -116,6 +128,8 @@ class PathEnd:
         level, option, _ = _RECEIVE_TTL[family]
         sock.setsockopt(level, option, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        level, option, never, _, self.headers = _DONT_FRAGMENT[family]
+        sock.setsockopt(level, option, never)
         try:
             sock.bind(("", 0 if self.connects else self.end["port"]))
         except OSError as error:
@@ -126,6 +140,7 @@ class PathEnd:
             self.peer = socket.getaddrinfo(
                 self.end["peer"], self.end["port"], family, socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
             )[0][4]
+            self.note_peer()
         return sock
 
     def loop(self, sock: socket.socket, meeting: Meeting) -> None:
@@ -144,7 +159,7 @@ class PathEnd:
     def hear(self, sock: socket.socket, meeting: Meeting) -> None:
         while True:
             try:
-                data, ancillary, _, address = sock.recvmsg(FRAME_BYTES + 1, 64)
+                data, ancillary, _, address = sock.recvmsg(MOST_BYTES, 64)
             except BlockingIOError:
                 return
             except OSError:
@@ -155,9 +170,14 @@ class PathEnd:
                 continue
             if address[:2] != (self.peer or ())[:2]:
                 self.peer = address
-                self.peers.append(f"{address[0]} port {address[1]}")
+                self.note_peer()
             ttl = next((each[2][0] for each in ancillary if each[2]), 0)
             self.probes += HEARD.pack(heard.number, came, ttl, heard.phase)
+
+    def note_peer(self) -> None:
+        """Note the address of the other end, which changes where a NAT forgets what it knew."""
+        if self.peer is not None and len(self.peers) < MOST_PEERS:
+            self.peers.append(f"{self.peer[0]} port {self.peer[1]}")
 
     def say(self, sock: socket.socket, meeting: Meeting) -> None:
         if self.peer is None:
@@ -167,6 +187,19 @@ class PathEnd:
         if data is not None:
             with contextlib.suppress(OSError):
                 sock.sendto(data, self.peer)
+        if meeting.phase == MET and meeting.is_mutual:
+            self.try_sizes(sock, meeting, now)
+
+    def try_sizes(self, sock: socket.socket, meeting: Meeting, now: int) -> None:
+        """Send packets of sizes of which it is not known yet whether they pass."""
+        if meeting.passes:
+            self.sizes.confirm(meeting.passes + self.headers)
+        for size in self.sizes.due(now):
+            try:
+                sock.sendto(meeting.sized(size - self.headers), self.peer or ())
+            except OSError as error:
+                if error.errno == errno.EMSGSIZE:
+                    self.sizes.refuse(size)
 
     def say_failed(self, sock: socket.socket, meeting: Meeting) -> None:
         """Tell the other end a few times, so that it need not wait for silence."""
@@ -201,9 +234,19 @@ class PathEnd:
             if (problem := side.prepare(self.peer_address)) is not None:
                 meeting.fail(problem)
                 return
-        is_quiet = raw_now() - self.met_since >= round(self.end["quiet"] * SECOND)
-        if is_quiet and all(side.is_ready for side in self.sides):
+        now = raw_now()
+        is_quiet = now - self.met_since >= round(self.end["quiet"] * SECOND)
+        if is_quiet and self.sizes.is_known(now) and all(side.is_ready for side in self.sides):
+            self.check_sizes(meeting)
             meeting.ready()
+
+    def check_sizes(self, meeting: Meeting) -> None:
+        """Fail if what the flows of this end send is too large for the path."""
+        for side in self.sides:
+            if side.flow["side"] == "sender" and meeting.problem is None:
+                found = self.sizes.problem(side.flow["packets"], mtu_towards(self.peer))
+                if found is not None:
+                    meeting.fail(f"{side.name}: {found[0]}", found[1])
 
     def begin_capture(self, meeting: Meeting) -> None:
         try:
@@ -281,6 +324,8 @@ class PathEnd:
             "began": self.running_since,
             "realtime": self.realtime,
             "capture": self.capture_counts,
+            "hint": self.meeting.hint if self.meeting is not None else None,
+            "passes": self.sizes.passes,
             "peers": self.peers,
             "parts": [[name, len(content)] for name, content in packed.items()],
         }
@@ -308,6 +353,18 @@ def guard(marker: str) -> None:
     os.read(reader, 1)
     end_left(marker)
     os._exit(0)
+
+
+def mtu_towards(peer: tuple[Any, ...] | None) -> int:
+    """Return the largest packet towards the other end, by what the kernel knows of the device and from routers; 0 if nothing."""
+    if peer is None:
+        return 0
+    family = socket.AF_INET6 if len(peer) == 4 else socket.AF_INET
+    level, _, _, known, _ = _DONT_FRAGMENT[family]
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.connect(peer)
+        return sock.getsockopt(level, known)
+    return 0
 
 
 def interface_towards(peer: tuple[Any, ...] | None) -> str:
