@@ -15,6 +15,7 @@ from tests.system import worker_machines
 from tests.system.real_path import TRIALWISE, RealPath
 
 from trialwise.measurement.packets import read_packet_log
+from trialwise.store.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
 
