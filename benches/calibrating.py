@@ -56,7 +56,11 @@ series = 1
 rounds = 10
 """
 OUTSIDE = {
-    "varying rate": {"rate": "cellular:rate={rate:.3f}Mbit/s,dwell=1s"},
+    "cellular": {"rate": "cellular:rate={rate:.3f}Mbit/s,dwell=1s"},
+    "fast cellular": {"rate": "cellular:rate={rate:.3f}Mbit/s"},
+    "on and off": {"rate": "on-off:rate={rate:.3f}Mbit/s,on=2s,off=200ms"},
+    "steps": {"rate": "series:{folder}/steps-{number}.rates"},
+    "random walk": {"rate": "series:{folder}/walk-{number}.rates"},
     "CoDel": {"queue": "codel:packets=1000"},
     "PIE": {"queue": "pie:packets=1000"},
     "reordering": {"delay": "{delay:.3f}ms,jitter=5ms,reorder=yes"},
@@ -80,9 +84,18 @@ def planted(number: int) -> dict[str, float | str]:
     }
 
 
-def words(number: int, kind: str) -> dict[str, str]:
+def series(folder: Path, number: int) -> None:
+    """Write the rates of a number: steps of seconds, the same in all trials, and a random walk of their logarithms."""
+    rate, rng = float(planted(number)["rate"]), np.random.default_rng([22, number])
+    walk = np.clip(np.cumsum(rng.normal(0, 0.15, 80)), -1.2, 1.2)
+    for name, every, factors in (("steps", 1000, [1, 0.5, 1.5, 0.75] * 2), ("walk", 100, np.exp(walk))):
+        lines = [f"{place * every} {rate * factor:.4f}Mbit/s\n" for place, factor in enumerate(factors)]
+        (folder / f"{name}-{number}.rates").write_text("".join(lines))
+
+
+def words(folder: Path, number: int, kind: str) -> dict[str, str]:
     """Return the path of a number as the file has it."""
-    found = planted(number)
+    found = planted(number) | {"folder": str(folder), "number": number}
     constant = (
         "{rate:.3f}Mbit/s"
         if found["family"] == "constant" or kind != "inside"
@@ -97,7 +110,8 @@ def words(number: int, kind: str) -> dict[str, str]:
 
 def real_trials(folder: Path, kind: str, number: int) -> RealTrials:
     """Simulate the trials over a planted path, as an experiment over it would have them."""
-    experiment = parse_experiment(FILE.format(**words(number, kind)), folder / "planted.toml")
+    series(folder, number)
+    experiment = parse_experiment(FILE.format(**words(folder, number, kind)), folder / "planted.toml")
     settings = settings_of(experiment, NOWHERE)
     seeds = np.random.SeedSequence([21, number]).generate_state(ROUNDS * (len(FITTED) + len(HELD_OUT)))
     treatments: list[RealTreatment] = []
@@ -181,10 +195,10 @@ def shares(folder: Path, seeds: int, outside: int) -> Iterator[dict[str, object]
 
 
 def main() -> None:
-    folder, *numbers = sys.argv[1:]
+    folder, numbers = Path(sys.argv[1]).resolve(), sys.argv[2:]
     seeds, outside = [*map(int, numbers), 50, 10][:2] if len(numbers) != 1 else [int(numbers[0]), 10]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    rows = list(shares(Path(folder), seeds, outside))
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = list(shares(folder, seeds, outside))
     for row in rows:
         print(json.dumps(row))
     write("calibrating", rows)

@@ -30,7 +30,7 @@ DESIGN, IMPROVEMENTS = 16, 8
 """Evaluations of a Sobol design, and further ones at the greatest expected improvement, for each parameter that is searched."""
 _LEAST = 8
 """Evaluations that a budget has to allow."""
-_TRIALS, _JUDGED = 6, 20
+_TRIALS, _JUDGED = 6, 40
 """Simulated trials of each treatment in an evaluation at most, and in a judgement at least."""
 _FINALISTS = 3
 _SEARCHING, _CONFIRMING, _JUDGING = 1, 2, 3

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,17 @@ def test_the_parameters_of_a_poisson_link_lie_in_their_intervals(seed: int):
     assert way.queue is not None
     assert way.queue.low <= 80 <= way.queue.high
     assert way.loss.low <= 0.001 <= way.loss.high
+
+
+@pytest.mark.parametrize("packets", [5, 8])
+def test_the_rate_of_a_trace_is_not_that_of_its_median_gap(tmp_path: Path, packets: int):
+    """Several packets leave in every third millisecond, evenly: 20 and 32 Mbit/s, though no gap is a third of them."""
+    (tmp_path / "even.trace").write_text("3\n" * packets)
+    link = PLAIN | {"rate": f"trace:{tmp_path / 'even.trace'}", "queue": "droptail:packets=150"}
+    way, _ = identify(trials(link, seconds=6.0))
+    assert way.service.rate is not None
+    assert way.service.rate.low <= packets * 4e6 <= way.service.rate.high
+    assert way.service.rate.high - way.service.rate.low < 0.02 * packets * 4e6
 
 
 def test_losses_in_runs_are_a_gilbert_model():

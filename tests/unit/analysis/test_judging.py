@@ -1,6 +1,7 @@
 """Verdicts on emulated trials: the units they are judged in, and the outcome of their metrics."""
 
 import dataclasses
+from math import comb
 
 import numpy as np
 import polars as pl
@@ -52,6 +53,38 @@ def test_a_difference_beyond_the_margin_fails_the_metric():
     assert rows[0].inside == 0
 
 
+def test_trials_that_vary_more_than_the_emulated_ones_fail_the_metric_though_their_means_agree():
+    real = measured(1, 10)
+    rng = np.random.default_rng(3)
+    wide = real.table.with_columns(value=pl.Series(9 + 4 * rng.choice([-1, 1], 10) + rng.normal(0, 0.1, 10)))
+    real = dataclasses.replace(real, table=wide)
+    yardstick = Yardstick({"scheme=x": collected([{"throughput": value} for value in wide["value"]])})
+    (row,), correction = judged_rows(real, emulated(), yardstick, CompareOptions(), "emulated")
+    assert (row.verdict, row.beyond, row.more) == ("different", 10, 0)
+    assert row.p_beyond == pytest.approx(11 / comb(30, 10))  # all ten outside: 11 of C(30, 10) orders
+    assert "10 real values lie beyond" in row.reason
+    assert "a fifth of the error" in correction
+
+
+def skewed(rng: np.random.Generator, number: int) -> list[dict[str, float]]:
+    """Values as those of a percentile of Copa's delay: three of four trials alike, the others much larger."""
+    values = np.where(rng.random(number) < 0.75, rng.normal(4, 0.05, number), rng.uniform(8, 20, number))
+    return [{"throughput": float(value)} for value in values]
+
+
+@pytest.mark.parametrize("trials", [4, 10])
+def test_trials_of_one_distribution_are_seldom_different_however_skewed(trials: int):
+    """By means alone, one of the two rows would be different in a fifth of the experiments with four real trials."""
+    names, rng, wrong = ["scheme=x", "scheme=y"], np.random.default_rng(4), 0
+    like = dataclasses.replace(measured(1, 10), treatments={name: {"scheme": name[-1]} for name in names})
+    for _ in range(150):
+        own, other = ({name: skewed(rng, number) for name in names} for number in (trials, 40))
+        yardstick = Yardstick({name: collected(values) for name, values in own.items()})
+        rows, _ = judged_rows(emulated_set("real", like, own), other, yardstick, CompareOptions(), "emulated")
+        wrong += any(row.verdict == "different" for row in rows)
+    assert wrong <= 14  # 5 % of 150, and more in one of 100 runs of the test
+
+
 def test_simulated_trials_are_judged_against_measured_ones():
     real = measured(1, 10)
     other = TrialSet(
@@ -63,7 +96,7 @@ def test_simulated_trials_are_judged_against_measured_ones():
 
 
 def test_a_metric_is_open_where_one_row_is_and_failed_where_one_is_different():
-    row = JudgedRow("x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None)
+    row = JudgedRow("x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None, 0, 1.0)
     rows = [
         row,
         dataclasses.replace(row, metric="throughput"),

@@ -1,4 +1,4 @@
-"""Energy distances against SciPy's, tolerance factors against NIST's, and the search against a function with known minima."""
+"""Energy distances against SciPy's, tolerance factors against NIST's, exceedances against all orders, searches against known minima."""
 
 from itertools import combinations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import energy_distance as of_scipy
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.fitting.energy import energy_distance, null_distance
+from trialwise.statistics.fitting.exceedance import exceedance_p, values_beyond
 from trialwise.statistics.fitting.surrogate import fitted, proposal, sobol
 from trialwise.statistics.fitting.tolerance import tolerance_factor, tolerance_interval
 
@@ -50,6 +52,23 @@ def test_the_tolerance_interval_holds_its_share():
 
     held = norm.cdf(highs) - norm.cdf(lows)
     assert (held >= 0.9).mean() == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 2), (4, 5), (6, 3)])
+def test_the_probability_of_values_beyond_others_is_that_of_all_orders(n: int, m: int):
+    counts = []
+    for places in combinations(range(n + m), n):
+        others = [place for place in range(n + m) if place not in places]
+        counts.append(values_beyond(places, others))
+    for beyond in range(n + 1):
+        share = np.mean([count >= beyond for count in counts])
+        assert exceedance_p(beyond, n, m) == pytest.approx(share, abs=1e-12)
+
+
+def test_values_within_the_margin_are_not_beyond():
+    assert values_beyond([0.0, 1.0, 5.0, 9.5, 10.1], [1.0, 9.0], margin=1.0) == 1
+    with pytest.raises(StatisticsError, match="none such"):
+        exceedance_p(3, 2, 5)
 
 
 def branin(point: np.ndarray) -> float:

@@ -26,6 +26,8 @@ _LEAST_BUSY = 200
 """Gaps behind a waiting packet that a rate takes."""
 _RATE_STEP, _DELAY_STEP = 1e-3, 5e-5
 """Resolution of a rate as a share of it, and of a delay in seconds: no interval is narrower."""
+_EVEN = 0.1
+"""Share of the median gap within which most gaps are where packets leave one by one; in bursts, the median says nothing."""
 _OPPORTUNITY = 1e-3
 """Seconds between the instants at which a trace, or a Poisson process, may send; a packet may always have waited for the next."""
 _OVERTAKES = 1e-6
@@ -137,7 +139,7 @@ def identify(trials: Sequence[Packets]) -> tuple[IdentifiedWay, IdentifiedWay]:
 
 def _takes_time(service: Service) -> bool:
     """Return whether sending a packet takes time; at an opportunity of a trace it leaves at once."""
-    return service.family == "constant"
+    return service.is_even
 
 
 # Service
@@ -148,14 +150,21 @@ def _service(way: Sequence[_Crossing]) -> Service:
     gaps = [(np.diff(one.left)[one.waiting], one.size[1:][one.waiting]) for one in way]
     busy = [(gap, size) for gap, size in gaps if gap.size >= _LEAST_BUSY and gap.sum() > 0]
     if len(busy) < 2:
-        return Service(None, "unknown", {})
+        return Service(None, "unknown", {}, is_even=False)
     dispersion = {str(window): value for window in WINDOWS if (value := _dispersion(way, window)) is not None}
     middle = next((dispersion[str(w)] for w in (0.1, 0.01, 1.0) if str(w) in dispersion), None)
     if middle is None:
-        return Service(None, "unknown", {})
+        return Service(None, "unknown", {}, is_even=False)
     family = "constant" if middle < _CONSTANT else "poisson" if middle <= _POISSON else "varying"
-    rate = _steady(busy) if family == "constant" else _changing(way)
-    return Service(rate, family, dispersion)
+    is_even = family == "constant" and _is_even(busy)
+    return Service(_steady(busy) if is_even else _changing(way), family, dispersion, is_even)
+
+
+def _is_even(busy: Sequence[tuple[Array, Array]]) -> bool:
+    """Return whether packets left one by one: most gaps are near the median, which is then that of the rate."""
+    times = np.concatenate([gap / size for gap, size in busy])
+    middle = float(np.median(times))
+    return float((np.abs(times - middle) < _EVEN * middle).mean()) > 0.5
 
 
 def _steady(busy: Sequence[tuple[Array, Array]]) -> Parameter:

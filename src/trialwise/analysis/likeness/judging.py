@@ -9,6 +9,7 @@ import polars as pl
 
 from trialwise.analysis.comparison.comparing import PAPER_MARGIN, CompareOptions, compare
 from trialwise.analysis.comparison.results import ComparisonRow
+from trialwise.analysis.likeness.chance import OF_SPREAD, beyond, confirmed
 from trialwise.analysis.likeness.distances import Values, Yardstick, collected
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.analysis.likeness.values import METRICS
@@ -19,8 +20,12 @@ TrialValues = Mapping[str, float]
 
 
 def judging_options(options: CompareOptions) -> CompareOptions:
-    """Return the options of a judgement: the margin is 10 % of the real mean unless one is given."""
-    return options if options.margin else dataclasses.replace(options, margin=PAPER_MARGIN)
+    """Return the options of the verdicts on means: the margin is 10 % of the real mean unless one is given."""
+    return dataclasses.replace(
+        options,
+        margin=options.margin or PAPER_MARGIN,
+        confidence=100 - (100 - options.confidence) * (1 - OF_SPREAD),
+    )
 
 
 def with_likeness(trials: TrialSet, values: Mapping[str, TrialValues]) -> TrialSet:
@@ -99,10 +104,10 @@ def judged_rows(
     """
     if not emulated:
         return (), "none: there is no inference"
-    found = compare(only(real, emulated), emulated_set(name, real, emulated), judging_options(options))
     values = {treatment: collected(trials) for treatment, trials in emulated.items()}
     names = dict(zip(_canonical(real, emulated), emulated, strict=True))
-    return tuple(_measured(_row(row, names), values, yardstick) for row in found.rows), found.correction
+    rows, correction = _judged(only(real, emulated), emulated_set(name, real, emulated), options, names)
+    return tuple(_measured(row, values, yardstick) for row in rows), correction
 
 
 def rows_of(real: TrialSet, emulated: TrialSet, options: CompareOptions) -> tuple[tuple[JudgedRow, ...], str]:
@@ -115,8 +120,22 @@ def rows_of(real: TrialSet, emulated: TrialSet, options: CompareOptions) -> tupl
     """
     if _is_computed(emulated) and PRINTED not in real.table.columns:
         emulated = beside(emulated, real)
+    return _judged(real, emulated, options, {})
+
+
+def _judged(
+    real: TrialSet, emulated: TrialSet, options: CompareOptions, names: Mapping[str, str]
+) -> tuple[tuple[JudgedRow, ...], str]:
+    """Judge the means of all rows together, and with them whether real units lie beyond the emulated ones."""
     found = compare(real, emulated, judging_options(options))
-    return tuple(_row(row, {}) for row in found.rows), found.correction
+    rows = confirmed([_row(row, names) for row in found.rows], found.rows, 1 - options.confidence / 100)
+    tested = sum(row.p_beyond is not None for row in rows)
+    spread = (
+        f"; a fifth of the error goes to {tested} counts of real values beyond the emulated ones"
+        if tested
+        else ""
+    )
+    return rows, found.correction + spread
 
 
 def _canonical(real: TrialSet, emulated: Mapping[str, object]) -> list[str]:
@@ -138,6 +157,7 @@ def _measured(row: JudgedRow, values: Mapping[str, Values], yardstick: Yardstick
 
 def _row(row: ComparisonRow, names: Mapping[str, str]) -> JudgedRow:
     change = row.difference.percent if row.difference else None
+    outside, p = beyond(row)
     return JudgedRow(
         treatment=names.get(row.treatment, row.treatment),
         metric=row.metric.name,
@@ -153,6 +173,8 @@ def _row(row: ComparisonRow, names: Mapping[str, str]) -> JudgedRow:
         reason=row.reason,
         distance=None,
         inside=None,
+        beyond=outside,
+        p_beyond=p,
     )
 
 

@@ -31,11 +31,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How a busy queue was served: its rate, the family, and variance over mean of packets by window (seconds)."""
+    """How a busy queue was served: its rate, the family, and variance over mean of packets by window (seconds).
+
+    `is_even` says that packets left one by one at a constant rate, not in bursts.
+    """
 
     rate: Parameter | None
     family: Family
     dispersion: Mapping[str, float]
+    is_even: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,9 @@ class JudgedRow:
     of its interval; None without inference. `verdict` holds jointly for all rows of its table at the confidence; `more` is the
     number of further trials on each side for a decision, None if 10,000 would not do. `distance` is the energy distance, of which the
     real path's own noise is worth 1 on average, and `inside` the share of emulated trials within the tolerance interval of the real
-    ones; both are None where only printed means are known.
+    ones; both are None where only printed means are known. `beyond` is the number of real units (trials, or what they nest in) that
+    lie beyond all emulated ones by more than the margin, and `p_beyond` the probability of so many by chance, corrected over the
+    table; both are None without inference.
     """
 
     treatment: str
@@ -86,6 +92,8 @@ class JudgedRow:
     reason: str
     distance: float | None
     inside: float | None
+    beyond: int | None
+    p_beyond: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,24 +47,20 @@ class Counted:
 def likeness_values(packets: Packets, flows: Sequence[Counted], warmup: float) -> dict[str, float]:
     """Return the metrics of a trial over the data of all its flows together, without the first `warmup` seconds.
 
-    A metric that the trial does not have is left out: the completion time of loads without end, or anything if nothing arrived.
+    A metric that the trial does not have is left out: the completion time of loads without end, and delays if nothing arrived.
     """
     start, stop = min(flow.start for flow in flows) + warmup, max(flow.stop for flow in flows)
     data = packets.where(_data(packets, flows))
     inside = data.of(start=start, stop=stop)
     arrived = inside.where(inside.delivered)
-    if not len(arrived):
-        return {}
-    waits = pm.one_way_delays(arrived) - _least(data, arrived)
-    found = {
-        "throughput": pm.throughput(inside, start, stop),
-        "queueing_delay_p50": float(np.percentile(waits, 50)),
-        "queueing_delay_p95": float(np.percentile(waits, 95)),
-        "loss": pm.loss(inside),
-    }
+    found = {"throughput": pm.throughput(inside, start, stop), "loss": pm.loss(inside)}
+    if len(arrived):
+        waits = pm.one_way_delays(arrived) - _least(data, arrived)
+        found["queueing_delay_p50"] = float(np.percentile(waits, 50))
+        found["queueing_delay_p95"] = float(np.percentile(waits, 95))
     if all(flow.ends for flow in flows):
         found["completion_time"] = float(np.mean([_completion(packets, flow) for flow in flows]))
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    return {name: found[name] for name in METRICS if np.isfinite(found.get(name, np.nan))}
 
 
 def _data(packets: Packets, flows: Sequence[Counted]) -> Mask:
