@@ -62,7 +62,7 @@ def test_trials_that_vary_more_than_the_emulated_ones_fail_the_metric_though_the
     (row,), correction = judged_rows(real, emulated(), yardstick, CompareOptions(), "emulated")
     assert (row.verdict, row.beyond, row.more) == ("different", 10, 0)
     assert row.p_beyond == pytest.approx(11 / comb(30, 10))  # all ten outside: 11 of C(30, 10) orders
-    assert "10 real values lie beyond" in row.reason
+    assert (row.basis, "10 real values lie beyond" in row.reason) == ("spread", True)
     assert "a fifth of the error" in correction
 
 
@@ -96,7 +96,9 @@ def test_simulated_trials_are_judged_against_measured_ones():
 
 
 def test_a_metric_is_open_where_one_row_is_and_failed_where_one_is_different():
-    row = JudgedRow("x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None, 0, 1.0)
+    row = JudgedRow(
+        "x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None, 0, 1.0, "means"
+    )
     rows = [
         row,
         dataclasses.replace(row, metric="throughput"),

@@ -1,4 +1,4 @@
-"""Energy distances against SciPy's, tolerance factors against NIST's, exceedances against all orders, searches against known minima."""
+"""Energy distances against SciPy's, tolerance factors against NIST's, exceedances against all orders, a search against minima."""
 
 from itertools import combinations
 

@@ -81,7 +81,9 @@ def _by_means(row: JudgedRow, p: float, alpha: float) -> JudgedRow:
     if p <= alpha:
         return row
     reason = f"the means lie apart by more than the margin, but so do those of trials of one distribution (permutations, p = {p:.2g})"
-    return dataclasses.replace(row, verdict="undecided", more=_more(row.n[0], p, alpha), reason=reason)
+    return dataclasses.replace(
+        row, verdict="undecided", more=_more(row.n[0], p, alpha), reason=reason, basis="permutations"
+    )
 
 
 def _more(n: int, p: float, alpha: float) -> int | None:
@@ -99,4 +101,4 @@ def _by_spread(row: JudgedRow, p: float, alpha: float) -> JudgedRow:
     if p > alpha or row.verdict == "different":
         return row
     reason = f"{row.beyond} real values lie beyond all emulated ones and the margin; by means {row.verdict}"
-    return dataclasses.replace(row, verdict="different", more=0, reason=reason)
+    return dataclasses.replace(row, verdict="different", more=0, reason=reason, basis="spread")

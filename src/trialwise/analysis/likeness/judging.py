@@ -175,6 +175,7 @@ def _row(row: ComparisonRow, names: Mapping[str, str]) -> JudgedRow:
         inside=None,
         beyond=outside,
         p_beyond=p,
+        basis="means",
     )
 
 

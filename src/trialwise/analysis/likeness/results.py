@@ -10,6 +10,7 @@ from trialwise.analysis.comparison.results import Word
 
 Family = Literal["constant", "poisson", "varying", "unknown"]
 Ending = Literal["done", "nothing open", "budget", "not simulated", "given"]
+Basis = Literal["means", "spread", "permutations"]
 Origin = Literal["identified", "searched", "assumed", "given"]
 
 
@@ -75,7 +76,8 @@ class JudgedRow:
     real path's own noise is worth 1 on average, and `inside` the share of emulated trials within the tolerance interval of the real
     ones; both are None where only printed means are known. `beyond` is the number of real units (trials, or what they nest in) that
     lie beyond all emulated ones by more than the margin, and `p_beyond` the probability of so many by chance, corrected over the
-    table; both are None without inference.
+    table; both are None without inference. `basis` is what the verdict rests on: the interval of the means, such values beyond the
+    emulated ones, or permutations, by which means that seemed different are undecided.
     """
 
     treatment: str
@@ -94,6 +96,7 @@ class JudgedRow:
     inside: float | None
     beyond: int | None
     p_beyond: float | None
+    basis: Basis
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,13 +125,22 @@ def _rows(key: str, caption: str, rows: Sequence[JudgedRow], at: str) -> Table:
     )
     made = tuple(_row(row, f"{at}/{place}") for place, row in enumerate(rows))
     if all(row.distance is None for row in rows):
-        return Table(key, (caption,), columns[:-2], tuple(cells[:-2] for cells in made), _MORE, most=None)
-    facts: tuple[Text, ...] = (
+        facts = (*_reasons(rows), *_MORE)
+        return Table(key, (caption,), columns[:-2], tuple(cells[:-2] for cells in made), facts, most=None)
+    facts = (
+        *_reasons(rows),
         *_MORE,
         ("distance: 1 is what the real path's own noise gives on average.",),
         ("inside: emulated trials within the interval that holds 90 % of real ones (with 95 %).",),
     )
     return Table(key, (caption,), columns, made, facts, most=None)
+
+
+def _reasons(rows: Sequence[JudgedRow]) -> Iterator[Text]:
+    """Yield why a verdict is another than that on the means."""
+    for row in rows:
+        if row.basis != "means":
+            yield (Name(row.treatment), ", ", Name(row.metric), f": {row.reason}.")
 
 
 def _row(row: JudgedRow, at: str) -> tuple[Cell, ...]:
