@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from trialwise import _core
-from trialwise.analysis.reading.foreign import TOOLS
 from trialwise.cli.main import GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.describe import allowed
@@ -27,6 +26,8 @@ from trialwise.experiment.file.sections import RECORDS, Section, keys_of, schema
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.toml_writing import toml_value
+from trialwise.readers.register import readers
+from trialwise.readers.tables.foreign import TOOLS
 from trialwise.schemes import reading
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.needs import needed
@@ -103,6 +104,8 @@ def compared_rows() -> Iterator[str]:
     yield "| what | trials | what they nest in |"
     yield "|---|---|---|"
     yield "| an experiment directory | its finished trials | host, boot, the factor `build` |"
+    for reader in readers():
+        yield f"| `{reader.name}` of {reader.tool} ({reader.how}) | {reader.unit} | |"
     for tool in TOOLS:
         if tool.reader:
             yield f"| JSON of {tool.name} ({tool.how}) | {tool.trials} | {tool.nesting} |"

@@ -31,7 +31,6 @@ from trialwise import _core, _linux, study
 from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.table import EffectColumns, read_effects_table
 from trialwise.analysis.order.trials import OrderColumns, read_order_table
-from trialwise.analysis.reading.table import read_table
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.capture_points import read_two_points
 from trialwise.exchange.captures import read_capture
@@ -58,6 +57,7 @@ from trialwise.measurement.recordings import compared, cut, joined, scaled, summ
 from trialwise.measurement.reported import from_output
 from trialwise.measurement.scaffold import read_description, skeleton
 from trialwise.measurement.sources import read_source
+from trialwise.readers.tables.table import read_table
 from trialwise.schemes.reading import read_scheme
 from trialwise.trials.loads import parse_load
 from trialwise.trials.trial_counts import bits_per_second, whole_bytes

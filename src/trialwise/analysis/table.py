@@ -12,13 +12,13 @@ import polars as pl
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.equal_trials import notes_of
 from trialwise.analysis.observations import Observation
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.table import Table, read_table
-from trialwise.analysis.reading.times import holds_dates, time_columns, times_of, without_times_note
 from trialwise.analysis.results import Analysis
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Method, Metric
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.times import holds_dates, time_columns, times_of, without_times_note
 
 _TRIAL, _ORDER, _TIME, _LEVEL = "\0trial", "\0order", "\0time", "missing"
 

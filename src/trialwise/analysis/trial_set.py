@@ -15,12 +15,12 @@ from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.range import OTHER_UNIT, beyond_range
 from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.stopping import stops_by_itself
+from trialwise.range import OTHER_UNIT, beyond_range
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow

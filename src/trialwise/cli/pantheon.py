@@ -36,8 +36,8 @@ def _is_perf(path: Path) -> bool:
     """Return True if a file is a `pantheon_perf.json`, whatever its name is; nothing is taken out of a pipe."""
     if not (path.name.endswith((".json", ".json.gz")) and path.is_file()):
         return False
-    from trialwise.analysis.reading.content import content_of
-    from trialwise.analysis.reading.foreign import tool_in
+    from trialwise.readers.tables.content import content_of
+    from trialwise.readers.tables.foreign import tool_in
 
     try:
         tool = tool_in(content_of(path))

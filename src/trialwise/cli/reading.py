@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trialwise.errors import AnalysisError, TrialwiseError
 
 if TYPE_CHECKING:
-    from trialwise.analysis.reading.dialect import Dialect
+    from trialwise.readers.tables.dialect import Dialect
 
 _DELIMITERS = {
     "comma": ",",
@@ -75,8 +75,8 @@ class ReadingOptions:
         TrialwiseError
             A delimiter or a time format is invalid.
         """
-        from trialwise.analysis.reading.dialect import Dialect
-        from trialwise.analysis.reading.times import check_time_format
+        from trialwise.readers.tables.dialect import Dialect
+        from trialwise.readers.tables.times import check_time_format
 
         if self.time_format is not None:
             check_time_format(self.time_format)
@@ -99,7 +99,7 @@ def refuse_table_options(data: Path, *, given: bool) -> None:
     AnalysisError
         There are such options, or the directory is not of an experiment.
     """
-    from trialwise.analysis.reading.folders import folder_error
+    from trialwise.readers.tables.folders import folder_error
     from trialwise.store.directory import ExperimentDirectory, latest
 
     if not ExperimentDirectory(latest(data)).is_begun:
@@ -133,8 +133,8 @@ def check_is_table(data: Path) -> None:
     AnalysisError
         The file does not exist, or is known not to be a table.
     """
-    from trialwise.analysis.reading.content import content_of
-    from trialwise.analysis.reading.foreign import foreign
+    from trialwise.readers.tables.content import content_of
+    from trialwise.readers.tables.foreign import foreign
 
     check_there(data)
     if data.is_file() and (known := foreign(content_of(data))) is not None:

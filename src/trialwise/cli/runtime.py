@@ -15,10 +15,10 @@ from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
-    from trialwise.analysis.reading.dialect import Dialect
     from trialwise.analysis.runtime.pilots import Pilot, Question
     from trialwise.analysis.runtime.results import RuntimeAdvice
     from trialwise.experiment.model import Experiment
+    from trialwise.readers.tables.dialect import Dialect
     from trialwise.store.directory import ExperimentDirectory
     from trialwise.store.ledger import Ledger
 

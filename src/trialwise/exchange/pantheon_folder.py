@@ -15,7 +15,6 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.reading.content import content_of
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.log_lines import MAX_LOG
@@ -35,6 +34,7 @@ from trialwise.exchange.pantheon_tunnels import Run, is_tunnel_log, merged_tunne
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.foreign_files import MEBIBYTE, open_foreign, read_foreign
+from trialwise.readers.tables.content import content_of
 
 PERF, METADATA = "pantheon_perf.json", "pantheon_metadata.json"
 THROUGHPUT, DELAY, LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"

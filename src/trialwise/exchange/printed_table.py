@@ -14,10 +14,10 @@ from math import isfinite
 import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.table import Table
 from trialwise.analysis.trial_set import LEVELS, PRINTED, PRINTED_FIELDS, SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.table import Table
 
 _DEVIATIONS = ("sd", "population_sd")
 _NUMBERS = ("n", "mean", *_DEVIATIONS)

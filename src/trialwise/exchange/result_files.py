@@ -6,20 +6,23 @@ import json
 from importlib import import_module
 from pathlib import Path
 
-from trialwise.analysis.reading.content import content_of
-from trialwise.analysis.reading.foreign import TOOLS, tool_of
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.pantheon_archive import is_packed, packed_trials
 from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials
+from trialwise.exchange.readings import trial_set
 from trialwise.exchange.trials_table import TrialColumns, table_trials
 from trialwise.experiment.problems import either
 from trialwise.foreign_files import absent
+from trialwise.readers.content import Content
+from trialwise.readers.register import readers, recognised
+from trialwise.readers.tables.content import content_of
+from trialwise.readers.tables.foreign import TOOLS, tool_of
 
-_READ = either(tool.name for tool in TOOLS if tool.reader)
-KNOWN = (
-    f"an experiment directory, a Pantheon folder (also packed), JSON of {_READ}, or a table (CSV or Parquet)"
+_READ = either(
+    dict.fromkeys([*(reader.tool for reader in readers()), *(tool.name for tool in TOOLS if tool.reader)])
 )
+KNOWN = f"an experiment directory, a Pantheon folder (also packed), what {_READ} write, or a table (CSV or Parquet)"
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -39,12 +42,19 @@ def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
     if is_packed(path):
         return packed_trials(path, name)
     content = content_of(path)
+    if (reader := recognised(Content(path, content))) is not None:
+        _refuse_columns(path, columns)
+        return trial_set([reader.reading(Content(path, content))], name)
     document = _json(path, content)
     if document is None:
         return table_trials(path, columns or TrialColumns(), name, content)
-    if columns is not None and columns != TrialColumns():
-        raise AnalysisError(f"{path}: is JSON; --value and the like are for tables")
+    _refuse_columns(path, columns)
     return _document(path, document, name)
+
+
+def _refuse_columns(path: Path, columns: TrialColumns | None) -> None:
+    if columns is not None and columns != TrialColumns():
+        raise AnalysisError(f"{path}: is no table; --value and the like are for tables")
 
 
 def _folder(path: Path, name: str) -> TrialSet:

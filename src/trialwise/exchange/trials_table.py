@@ -14,14 +14,14 @@ from pathlib import Path
 import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.table import Table, read_table
-from trialwise.analysis.reading.text import LINE
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.printed_table import is_printed, printed_trials
 from trialwise.experiment.model import Measure
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.text import LINE
 
 _UNITS = ("host", "boot", "build", "process")
 _IDENTIFYING = ("trial", "round", "run", "started", "time", "timestamp")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import in_process
-from trialwise.analysis.range import beyond_range
+from trialwise.range import beyond_range
 
 
 @pytest.mark.parametrize("values", [[1e300, 2.0], [-1e71], [1e-310, 3e-310], [1e-71, 0.0, float("nan")]])

@@ -48,7 +48,7 @@ def test_failed_runs_of_hyperfine_are_left_out_and_counted():
     result = recorded("hyperfine-failed.json")["results"][0]
     kept = [time for time, code in zip(result["times"], result["exit_codes"], strict=True) if code == 0]
     assert found.table["value"].to_list() == kept
-    assert f"{10 - len(kept)} of 10 runs failed" in found.notes[0]
+    assert f"{10 - len(kept)} of 10 trials failed and have no value" in found.notes
 
 
 def test_a_run_that_a_signal_ended_has_failed(tmp_path):
@@ -71,7 +71,7 @@ def test_commands_of_one_name_are_told_apart_and_summaries_are_no_trials(tmp_pat
     document = {"results": [same, same, {"command": "y", "mean": 3.0}]}
     found = read_trials(written(tmp_path / "x.json", document))
     assert found.table["treatment"].to_list() == ["command=x place=1", "command=x place=2"]
-    assert any("`y`: only a summary" in note for note in found.notes)
+    assert any("command=y: only a summary" in note for note in found.notes)
 
 
 def test_values_of_pyperf_nest_in_processes_boots_and_hosts():
@@ -271,8 +271,8 @@ def test_parquet_is_a_table_too(tmp_path):
         ('{"context": {}, "benchmarks": [{"name": "x"}]}', "Google Benchmark"),
         ('{"start": {}, "intervals": [], "end": {}}', "iperf3"),
         ('{"results": [{"command": "x", "times": ["soon"]}]}', "results.0.times.0"),
-        ('{"results": []}', "no trial has a value"),
-        ('{"version": "1.0", "benchmarks": [{"runs": [{"metadata": {}}]}]}', "no trial has a value"),
+        ('{"results": []}', "holds no result"),
+        ('{"version": "1.0", "benchmarks": [{"runs": [{"metadata": {}}]}]}', "holds no result"),
         ('{"bbr": {"1": {"all": {"tput": "fast"}}}}', "pantheon_perf.json"),
         ("a,b\n1,2\n", "needs to know its columns"),
         ("value\n", "no row"),
@@ -301,5 +301,5 @@ def test_folders_that_are_none(tmp_path):
 
 
 def test_options_of_tables_are_for_tables():
-    with pytest.raises(AnalysisError, match="is JSON"):
+    with pytest.raises(AnalysisError, match="is no table"):
         read_trials(RESULTS / "pyperf-base.json", TrialColumns(values=("x",)))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.table import Table, read_table
-from trialwise.analysis.reading.times import time_columns, times_of, without_times_note
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.times import time_columns, times_of, without_times_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.table import Table, read_table
-from trialwise.analysis.reading.text import LINE
-from trialwise.analysis.reading.times import times_of, without_times_note
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Measure
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.text import LINE
+from trialwise.readers.tables.times import times_of, without_times_note
 
 _TRIAL, _TIME, _METRIC = "\0trial", "\0time", "metric"
 

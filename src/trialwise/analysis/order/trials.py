@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 
 from trialwise.analysis.order.results import Problem
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.numbers import parsed
-from trialwise.analysis.reading.table import Table, read_table
-from trialwise.analysis.reading.text import LINE
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better
 from trialwise.numbers import as_given
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.numbers import parsed
+from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.text import LINE
 
 FIXED, RANDOM = "fixed", "random"
 _NAMES = {

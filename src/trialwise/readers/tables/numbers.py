@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trialwise.analysis.reading.dialect import Decimal
-from trialwise.analysis.reading.words import MISSING
+from trialwise.readers.tables.dialect import Decimal
+from trialwise.readers.tables.words import MISSING
 
 _GAPS = "[ \u00a0\u202f'’]"
 _NUMBER = r"[+-]?\d[\d.,'’ \u00a0\u202f]*(?:[eE][+-]?\d+)?|[+-]?[.,]\d+(?:[eE][+-]?\d+)?"

@@ -16,6 +16,6 @@ def is_number(text: str) -> bool:
 
 def is_data(text: str) -> bool:
     """Return True if a cell can only be data, not a name: a number, or a time."""
-    from trialwise.analysis.reading.moments import looks_dated
+    from trialwise.readers.tables.moments import looks_dated
 
     return is_number(text) or looks_dated(text)

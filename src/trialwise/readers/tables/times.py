@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.moments import Order, is_dated, lacks, moments
-from trialwise.analysis.reading.numbers import is_missing, parsed
-from trialwise.analysis.reading.table import Table
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.numbers import as_given, write
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.moments import Order, is_dated, lacks, moments
+from trialwise.readers.tables.numbers import is_missing, parsed
+from trialwise.readers.tables.table import Table
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _UNIT_NAMES = {

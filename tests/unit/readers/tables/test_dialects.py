@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from trialwise import foreign_files
-from trialwise.analysis.reading import content
-from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.foreign import foreign
-from trialwise.analysis.reading.table import read_table
-from trialwise.analysis.reading.times import times_of
 from trialwise.errors import AnalysisError
+from trialwise.readers.tables import content
+from trialwise.readers.tables.columns import numbers_of
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.foreign import foreign
+from trialwise.readers.tables.table import read_table
+from trialwise.readers.tables.times import times_of
 
 CASES = Path(__file__).parents[5] / "shared" / "cases"
 
@@ -304,7 +304,7 @@ def test_parquet_that_claims_billions_of_cells_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("head", "what"),
     [
-        (b'{"results": [{"command": "true"}]}', "JSON of hyperfine"),
+        (b'{"results": [{"command": "true"}]}', "what hyperfine writes"),
         (b'[{"jmhVersion": "1.37"}]', "JSON of JMH"),
         (b'{"x_values": []}', "JSON of flent"),
         (b"[" * 100_000, "cut off or no whole JSON"),
@@ -314,7 +314,7 @@ def test_parquet_that_claims_billions_of_cells_is_refused(tmp_path):
         (b"SQLite format 3\0", "an SQLite database"),
         (b"PK\x03\x04...", "a zip archive or a spreadsheet"),
         (b"Running 2s test @ http://h/\n  1 threads", "what wrk printed"),
-        (b"goos: linux\nBenchmarkFib-8  \t 100\t 3.5 ns/op\n", "what go test -bench printed"),
+        (b"goos: linux\nBenchmarkFib-8  \t 100\t 3.5 ns/op\n", "what go test -bench writes"),
     ],
 )
 def test_what_a_file_is_that_is_no_table(head, what):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from trialwise.analysis.reading import words
-from trialwise.analysis.reading.dialect import Dialect
 from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
+from trialwise.readers.tables import words
+from trialwise.readers.tables.dialect import Dialect
 
 LINE = "\0line"
 """The column with each row's line in the file."""

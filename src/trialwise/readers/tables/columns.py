@@ -9,11 +9,11 @@ from decimal import Decimal, InvalidOperation
 import numpy as np
 import polars as pl
 
-from trialwise.analysis.range import OTHER_UNIT, beyond_range
-from trialwise.analysis.reading.numbers import Parsed, parsed
-from trialwise.analysis.reading.table import Table
 from trialwise.errors import AnalysisError
 from trialwise.numbers import as_given
+from trialwise.range import OTHER_UNIT, beyond_range
+from trialwise.readers.tables.numbers import Parsed, parsed
+from trialwise.readers.tables.table import Table
 
 _FEW_WORDS = 3
 

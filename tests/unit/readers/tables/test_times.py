@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.moments import moments
-from trialwise.analysis.reading.table import read_table
-from trialwise.analysis.reading.times import check_time_format, holds_dates, time_unit, times_of
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.moments import moments
+from trialwise.readers.tables.table import read_table
+from trialwise.readers.tables.times import check_time_format, holds_dates, time_unit, times_of
 
 CASES = Path(__file__).parents[5] / "shared" / "cases" / "tables"
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 12, 31, 23, 59, 59)).map(

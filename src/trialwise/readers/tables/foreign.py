@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from trialwise.errors import AnalysisError
+from trialwise.readers.content import Content
+from trialwise.readers.register import recognised
 
 _HEAD = 8192
 _MAX_JSON = 64 << 20
@@ -59,7 +61,6 @@ _TEXTS = (
         re.compile(rb"^#\[(?:Histogram log format|Logged with)", re.MULTILINE),
         "a histogram log of HdrHistogram",
     ),
-    (re.compile(rb"^Benchmark\S+\s+\d+\s+[\d.]+ \S+/op", re.MULTILINE), "what go test -bench printed"),
     (
         re.compile(rb"^test .+ bench: +[\d,.]+ ns/iter|time: +\[[\d.]+ ", re.MULTILINE),
         "what criterion printed",
@@ -79,11 +80,21 @@ _HINTS = {
 def foreign(content: bytes) -> Foreign | None:
     """Identify content that is known and not a table; None if it may be one."""
     head = content[:_HEAD]
+    return _binary(head) or _of_tool(content, head)
+
+
+def _binary(head: bytes) -> Foreign | None:
     for magic, what, hint in _BINARY:
         if head.startswith(magic):
             return Foreign(what, hint)
     if head[_TAR_AT : _TAR_AT + 5] == b"ustar":
         return Foreign("a tar archive", f"unpack it; an archive of Pantheon's: {_COMPARED}")
+    return None
+
+
+def _of_tool(content: bytes, head: bytes) -> Foreign | None:
+    if (reader := recognised(Content(Path(), content))) is not None:
+        return Foreign(f"what {reader.tool} writes", _COMPARED)
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if begin[:1] in (b"{", b"["):
         return _json(content)
@@ -138,14 +149,6 @@ def tool_of(document: object) -> Tool | None:
     return next((tool for tool in TOOLS if tool.is_list == (first is not document) and tool.fits(keys)), None)
 
 
-def entries_have(document: Mapping[str, Any], key: str, within: str) -> bool:
-    """Return True if there is a list under a key and each of its entries has another key."""
-    entries = document.get(key)
-    return isinstance(entries, list) and all(
-        isinstance(entry, Mapping) and within in entry for entry in cast("list[object]", entries)
-    )
-
-
 def _is_perf(document: Mapping[str, Any]) -> bool:
     """Check for the keys scheme, run, flow."""
     for runs in document.values():
@@ -195,21 +198,6 @@ class Tool:
 
 
 TOOLS: tuple[Tool, ...] = (
-    Tool(
-        "hyperfine",
-        lambda found: entries_have(found, "results", "command"),
-        reader="hyperfine_json",
-        how="`--export-json`",
-        trials="each run; those that failed are left out and counted",
-    ),
-    Tool(
-        "pyperf",
-        lambda found: "version" in found and entries_have(found, "benchmarks", "runs"),
-        reader="pyperf_json",
-        how="`-o FILE`",
-        trials="each value",
-        nesting="host, boot, process",
-    ),
     Tool("pytest-benchmark", lambda found: "machine_info" in found and "benchmarks" in found),
     Tool("Google Benchmark", lambda found: "context" in found and "benchmarks" in found),
     Tool("iperf3", lambda found: "start" in found and "intervals" in found),

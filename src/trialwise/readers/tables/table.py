@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from trialwise.analysis.reading import numbers, parquet
-from trialwise.analysis.reading.content import content_of
-from trialwise.analysis.reading.dialect import Decimal, Dialect
-from trialwise.analysis.reading.foreign import foreign
-from trialwise.analysis.reading.text import LINE, read_text
 from trialwise.errors import AnalysisError
 from trialwise.foreign_parquet import MAGIC
+from trialwise.readers.tables import numbers, parquet
+from trialwise.readers.tables.content import content_of
+from trialwise.readers.tables.dialect import Decimal, Dialect
+from trialwise.readers.tables.foreign import foreign
+from trialwise.readers.tables.text import LINE, read_text
 
 _MAX_LISTED = 12
 _EVIDENCE_ROWS = 1000

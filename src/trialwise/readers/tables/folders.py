@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from trialwise.analysis.reading.content import content_of
-from trialwise.analysis.reading.foreign import foreign
 from trialwise.errors import AnalysisError, StoreError
+from trialwise.readers.tables.content import content_of
+from trialwise.readers.tables.foreign import foreign
 
 _MAX_FILES = 100
 _MAX_BYTES = 4 << 20

@@ -1,0 +1,86 @@
+"""Trials from what readers found in files of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.analysis.boots import with_joined_boots
+from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
+from trialwise.exchange.trial_cells import Cells, Place
+from trialwise.readers.records import Reading, Row
+
+_SHORT = {"byte": "B", "byte/s": "B/s", "1": ""}
+"""Our spelling of units."""
+
+
+def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
+    """Return the trials of files that belong together; a file that is there twice counts once.
+
+    Values that a process measured again and again become trials in that process.
+
+    Raises
+    ------
+    AnalysisError
+        There is no value.
+    """
+    cells, notes = Cells(name), list[str]()
+    seen: dict[str, str] = {}
+    for reading in readings:
+        if (first := seen.setdefault(reading.digest, reading.path)) != reading.path:
+            notes.append(f"{reading.path} is a copy of {first}, and counts once")
+            continue
+        notes += _add(cells, reading)
+    return with_joined_boots(cells.trial_set(tuple(dict.fromkeys(notes))))[0]
+
+
+def _add(cells: Cells, reading: Reading) -> Iterator[str]:
+    unknown = {"order_unknown", "direction_unknown"}
+    yield from (note.text for note in reading.notes if note.code not in unknown)
+    for number, row in enumerate(reading.rows):
+        levels = {
+            name: level for name, level in row.treatment.items() if not reading.named or name in reading.named
+        }
+        treatment = treatment_name(levels)
+        if row.status == "aggregated":
+            yield f"{treatment}: only a summary, without the values of its trials"
+            continue
+        if row.value is None:
+            continue
+        cells.treatments[treatment] = levels
+        cells.metrics.setdefault(
+            row.metric, MetricFacts(row.metric, _SHORT.get(row.unit, row.unit), row.better)
+        )
+        _add_trials(cells, row, treatment, _place(cells, reading, row, number))
+
+
+def _add_trials(cells: Cells, row: Row, treatment: str, place: Place) -> None:
+    inside = row.samples
+    values = inside.values if inside is not None and inside.repeated else [row.value]
+    seconds = None if row.start is None or row.end is None else (row.end - row.start) / len(values)
+    for number, value in enumerate(values):
+        trial = place.trial if len(values) == 1 else f"{place.trial}/{number}"
+        own = Place(trial, place.process, place.host, place.boot, place.build)
+        cells.add(row.metric, treatment, value, own, seconds, row.start)
+
+
+def _place(cells: Cells, reading: Reading, row: Row, number: int) -> Place:
+    levels: Mapping[str, str] = row.levels
+    host = levels.get("host", "")
+    boot = f"{host}/{levels.get('boot', '')}"
+    if (moment := _moment(levels.get("boot"))) is not None:
+        cells.booted[boot] = Boot(host, moment)
+    origin = reading.digest[:16]
+    file = f"{origin}/{levels.get('file', '')}"
+    process = f"{file}/{levels['process']}" if "process" in levels else file
+    trial = f"{process}/{levels['repetition']}" if "repetition" in levels else process
+    if reading.replicated != "file" and not levels:
+        process = trial = f"{file}/{number}"
+    return Place(trial, process, host, boot, f"{boot}/{levels['build']}" if "build" in levels else boot)
+
+
+def _moment(told: str | None) -> float | None:
+    try:
+        return None if told is None else float(told)
+    except ValueError:
+        return None

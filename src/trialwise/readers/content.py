@@ -1,0 +1,227 @@
+"""What a file holds: its bytes, text, JSON documents, lines or XML, each read once and only when asked for."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import json
+import lzma
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+from xml.etree import ElementTree as ET
+
+from trialwise.errors import AnalysisError
+from trialwise.foreign_files import MEBIBYTE, megabytes, read_foreign, unpacked_gzip
+
+MOST_BYTES = 1024 * MEBIBYTE
+"""Maximum size of a file or pipe."""
+MOST_UNPACKED = 4096 * MEBIBYTE
+"""Maximum size after decompression, and at most `MOST_RATIO` times the size of the file."""
+MOST_RATIO = 200
+_HEAD = 1 << 16
+_BEFORE = MEBIBYTE
+"""Where JSON begins at the latest after other text."""
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The JSON documents of a file, one after another; `rest` is what follows the last whole one, `before` what precedes the first."""
+
+    whole: Sequence[Any]
+    before: str = ""
+    rest: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """True if a document begins that does not end."""
+        return self.rest[:1] in ("{", "[")
+
+
+class Content:
+    """The content of one file, unpacked."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path = path
+        self.data = data
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what was unpacked, in hexadecimal digits."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """True if it is no text."""
+        return b"\0" in self.data[:_HEAD] and not self.data.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+    @cached_property
+    def text(self) -> str:
+        """The text: UTF-8, UTF-16 by its mark, else Windows-1252; lines end with a line feed."""
+        for mark, encoding in _MARKS:
+            if self.data.startswith(mark):
+                return _lines_ended(self.data[len(mark) :].decode(encoding, "replace"))
+        try:
+            return _lines_ended(self.data.decode())
+        except UnicodeDecodeError:
+            return _lines_ended(self.data.decode("cp1252", "replace"))
+
+    @property
+    def head(self) -> str:
+        """The beginning of the text, for signatures."""
+        return self.text[:_HEAD]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text without their ends."""
+        return self.text.removesuffix("\n").split("\n")
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The JSON documents, also after text or one a line; none if there is no JSON."""
+        if self.is_binary:
+            return Documents(())
+        return _documents(self.text)
+
+    @property
+    def document(self) -> Any:  # noqa: ANN401  any JSON
+        """The first JSON document; None if there is none."""
+        return self.documents.whole[0] if self.documents.whole else None
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The first document, or the first entry of its list, if that is an object; else an empty one."""
+        found = self.document
+        if isinstance(found, list) and found:
+            found = cast("list[object]", found)[0]
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+    @cached_property
+    def root(self) -> str:
+        """The name of the root element of XML; empty if it is none."""
+        begin = self.data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not begin.startswith(b"<"):
+            return ""
+        found = re.search(rb"<([A-Za-z_][\w:.-]*)", begin)
+        return found[1].decode() if found else ""
+
+    def xml(self) -> ET.Element:
+        """Parse XML without a document type, and so without entities.
+
+        Raises
+        ------
+        AnalysisError
+            It is not well formed, or declares a document type.
+        """
+        if b"<!DOCTYPE" in self.data or b"<!ENTITY" in self.data:
+            raise AnalysisError(
+                f"{self.path}: declares a document type, which is not read",
+                hint="remove the line <!DOCTYPE …>",
+            )
+        try:
+            return ET.fromstring(self.data)  # noqa: S314  no entities without a document type
+        except ET.ParseError as error:
+            raise AnalysisError(
+                f"{self.path}: is no complete XML: {error}", hint="was the program that wrote it stopped?"
+            ) from error
+
+
+def read_content(path: Path, *, within: Path | None = None) -> Content:
+    """Read a regular file or a pipe, and unpack gzip, bzip2 or xz.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, is damaged, or exceeds the limits.
+    """
+    return Content(path, unpacked(path, read_foreign(path, MOST_BYTES, within=within, pipe=within is None)))
+
+
+def unpacked(path: Path, data: bytes) -> bytes:
+    """Unpack the content of a file that is packed; at most `MOST_RATIO` times its size.
+
+    Raises
+    ------
+    AnalysisError
+        It is damaged, or too large.
+    """
+    most = min(MOST_UNPACKED, max(len(data) * MOST_RATIO, MEBIBYTE))
+    if data.startswith(b"\x1f\x8b"):
+        return unpacked_gzip(path, data, most)
+    if data.startswith(b"BZh"):
+        return _unpacked(path, bz2.BZ2Decompressor(), data, most, "bzip2")
+    if data.startswith(b"\xfd7zXZ\0"):
+        return _unpacked(path, lzma.LZMADecompressor(memlimit=256 * MEBIBYTE), data, most, "xz")
+    return data
+
+
+def _unpacked(
+    path: Path, unpacker: bz2.BZ2Decompressor | lzma.LZMADecompressor, data: bytes, most: int, kind: str
+) -> bytes:
+    try:
+        found = unpacker.decompress(data, most)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise AnalysisError(f"{path}: is not a complete {kind} file: {error}") from error
+    if not unpacker.eof:
+        if len(found) >= most:
+            raise AnalysisError(f"{path}: holds more than {megabytes(most)}", hint="unpack it, and cut it")
+        raise AnalysisError(
+            f"{path}: is not a complete {kind} file", hint="was it copied or downloaded to its end?"
+        )
+    return found
+
+
+def _lines_ended(text: str) -> str:
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object has a key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _RepeatedKeyError
+    return found
+
+
+def _documents(text: str) -> Documents:
+    begin = _beginning(text)
+    if begin is None:
+        return Documents(())
+    decoder = json.JSONDecoder(object_pairs_hook=_unique)
+    whole: list[Any] = []
+    place = begin
+    while place < len(text) and text[place] in "{[":
+        try:
+            document, place = decoder.raw_decode(text, place)
+        except _RepeatedKeyError:
+            return Documents(whole, text[:begin], text[place:])
+        except (ValueError, RecursionError):
+            break
+        whole.append(document)
+        while place < len(text) and text[place] in " \t\r\n,":
+            place += 1
+    return Documents(whole, text[:begin], text[place:])
+
+
+_AT_LINE_START = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+
+
+def _beginning(text: str) -> int | None:
+    """Return where JSON begins: at the first character that is no blank, or at a line that opens an object; None if nowhere."""
+    first = len(text) - len(text.lstrip())
+    if text[first : first + 1] in ("{", "["):
+        return first
+    found = _AT_LINE_START.search(text, 0, _BEFORE)
+    return None if found is None else found.end()

@@ -1,0 +1,103 @@
+"""What a reader returns: a row for each metric of each unit of replication, and what is to be known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Better = Literal["lower", "higher"]
+Status = Literal["finished", "failed", "partial", "aggregated"]
+Level = Literal["host", "boot", "build", "file", "process", "repetition"]
+LEVELS: tuple[Level, ...] = ("host", "boot", "build", "file", "process", "repetition")
+"""What trials nest in, from the highest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Samples inside a trial, in the metric's unit; `name` is what one of them is, such as "interval" or "request"."""
+
+    name: str
+    values: Sequence[float]
+    times: Sequence[float] | None = None
+    """Seconds, since the beginning of the trial or of the Unix epoch."""
+    repeated: bool = False
+    """True if each is the metric measured again, as an iteration is; False for parts of one measurement, as intervals are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a tool kept of values that it did not: their number, standard deviation, and an interval of the mean with its level."""
+
+    n: int | None = None
+    deviation: float | None = None
+    interval: tuple[float, float] | None = None
+    level: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One metric of one trial.
+
+    Attributes
+    ----------
+    treatment
+        Levels by factor, as text.
+    metric, value, unit, better
+        The value in `unit`; None if it is missing, which is never 0. `better` is None if the file does not say.
+    levels
+        The units that the trial nests in, by level; equal names within one file mean the same unit.
+    status, reason
+        "failed" rows have a reason; "aggregated" ones are a tool's mean of trials that are not in the file.
+    order
+        Position in execution; None if unknown.
+    start, end
+        Unix seconds; None if unknown.
+    where
+        A JSON pointer or a line: where in the file it stands.
+    """
+
+    treatment: Mapping[str, str]
+    metric: str
+    value: float | None
+    unit: str
+    better: Better | None = None
+    levels: Mapping[str, str] = field(default_factory=dict[str, str])
+    status: Status = "finished"
+    reason: str = ""
+    order: int | None = None
+    start: float | None = None
+    end: float | None = None
+    samples: Inside | None = None
+    summary: Summary | None = None
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What to know about a file: a code of `codes.CODES`, and its sentence."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read from one file or folder.
+
+    `replicated` is the level that was repeated under the same treatment and that the tool restarted, and `unit` says it in words.
+    `facts` are what the file tells about the machine and the program: they describe all rows. `named` are the factors that suffice to
+    tell treatments apart; empty if all are needed.
+    """
+
+    path: str
+    digest: str
+    format: str
+    tool: str
+    version: str
+    replicated: Level
+    unit: str
+    rows: tuple[Row, ...]
+    notes: tuple[Note, ...]
+    facts: Mapping[str, str]
+    named: tuple[str, ...] = ()
