@@ -301,11 +301,22 @@ def test_another_delay_begins_another_series_and_so_does_the_way_back(growing):
     assert second.endswith("its trials from 4 on are another series")
 
 
-def test_another_ttl_begins_another_series(growing):
-    for ttl in (64, 63, 63):
+def test_another_ttl_or_setting_of_an_end_begins_another_series_and_the_record_has_both_ends(growing):
+    for ttl, size in ((64, 4096), (63, 4096), (63, 8192)):
         growing.machine.run("sysctl", "-qw", f"net.ipv4.ip_default_ttl={ttl}")
+        growing.machine.run("sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 16384 {size * 1024}")
         growing.next_round()
-    assert growing.labels() == ["1a", "1b", "1b"]
-    assert growing.told() == [
-        "local → ssh://machine1: TTL at local: 64 → 63; its trials from 2 on are another series"
-    ]
+    assert growing.labels() == ["1a", "1b", "1c"]
+    route, setting = growing.told()
+    assert route == "local → ssh://machine1: TTL at local: 64 → 63; its trials from 2 on are another series"
+    assert "net.ipv4.tcp_wmem at ssh://machine1: 4096 16384 4194304 → 4096 16384 8388608" in setting
+    files = sorted((growing.results / "environments").iterdir())
+    ends = [found for file in files if (found := json.loads(file.read_text()).get("ends"))]
+    assert {*ends[0]} == {"local", "ssh://machine1"}
+    far = [each["ssh://machine1"] for each in ends]
+    wmem = [each["kernel"]["sysctls"]["net.ipv4.tcp_wmem"].split()[-1] for each in far]
+    assert wmem == ["4194304", "4194304", "8388608"]
+    assert far[0]["kernel"]["release"] == os.uname().release
+    assert far[0]["interface"]["name"] == "eth0"
+    assert f"qdisc {far[0]['interface']['qdisc']} " in growing.machine.run("ip", "link", "show", "eth0")
+    assert len(far[0]["programs"]["program trialwise-end"]) == 64

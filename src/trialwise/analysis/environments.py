@@ -19,6 +19,8 @@ _PASSING = frozenset(
     }
 )
 """Facts that change from one minute, or boot, to the next."""
+_PASSING_AT_ENDS = tuple(f".{name}" for name in _PASSING)
+"""Of the ends of real paths: names that begin with ``ends.NAME``."""
 _FIRST = ("machine.", "processor.", "kernel.release", "kernel.version", "kernel.", "python", "git.")
 """Prefixes that identify machines come first."""
 _MAX_FACTS = 2000
@@ -41,7 +43,7 @@ def facts_of(record: Mapping[str, object]) -> dict[str, str]:
     for name, text in _flat("", record, _MAX_DEPTH):
         if len(found) >= _MAX_FACTS:
             break
-        if name not in _PASSING:
+        if name not in _PASSING and not name.endswith(_PASSING_AT_ENDS):
             found[name] = text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
     return found
 

@@ -74,7 +74,7 @@ def _epoch_of(ledger: Ledger, path: str) -> _Epoch | None:
     try:
         record = json.loads(text)
         return _Epoch(int(record["epoch"]), PathCondition.from_json(path, record))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"the ledger holds a condition of path {path} that cannot be read: {text!r:.100}", hint=RESTORE
         ) from error

@@ -270,6 +270,9 @@ class Runner:
 
     def _on_path(self, row: TrialRow, outcome: TrialOutcome) -> TrialRow:
         """Take in the condition of the real path of the trial; if it has changed, the trial begins another series."""
+        if self._keeper.learn_ends(self._ledger, outcome):
+            row = replace(row, session=self._keeper.session.number)
+            self._ledger.move(row)
         row, change = placed(self._ledger, row, outcome)
         if change is not None:
             self._tell(EnvironmentChanged(change))

@@ -7,10 +7,10 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from trialwise import __version__
 from trialwise.errors import StoreError
@@ -112,6 +112,22 @@ def local_watch(
     return LocalWatch(named, experiment.folder, experiment.trial.variables, measures=measures)
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What trials of a session have told of an end of a real path: what is compared, and what is recorded."""
+
+    compared: Mapping[str, str]
+    recorded: Mapping[str, object]
+
+    def joined(self, later: _End) -> _End:
+        """Return it with what a later trial adds, such as the programs of another scheme."""
+        programs = {
+            **cast("Mapping[str, str]", self.recorded.get("programs", {})),
+            **cast("Mapping[str, str]", later.recorded.get("programs", {})),
+        }
+        return _End({**self.compared, **later.compared}, {**later.recorded, "programs": programs})
+
+
 class SessionKeeper:
     """Opens a session in the ledger and watches whether what is measured stays the same.
 
@@ -132,6 +148,7 @@ class SessionKeeper:
         self._environment: Environment
         self._changed: set[str] = set()
         self._learned: set[str] = set()
+        self._ends: dict[str, _End] = {}
         self.session: Session
         self.marker = marker_of(directory, ledger) + watch.marker
 
@@ -209,6 +226,34 @@ class SessionKeeper:
         files.forget(change.before for change in moved)
         ledger.end_session(self.session.number, time.time(), "program changed")
         return self._begin(ledger, self.session, *self._watch.look(), told(moved))
+
+    def learn_ends(self, ledger: Ledger, outcome: TrialOutcome) -> bool:
+        """Take in the environments of the ends of a real path.
+
+        Returns True if an end is another than in earlier trials of this session: then another session has begun, of the same epoch,
+        which includes the trial. Which series that begins, each path says.
+        """
+        if outcome.condition is None or not outcome.ends:
+            return False
+        before, now = self._ends, outcome.condition.machines
+        differs = any(
+            before[end].compared.get(name, text) != text
+            for end, facts in now.items()
+            if end in before
+            for name, text in facts.items()
+        )
+        found = {end: _End(facts, outcome.ends[end]) for end, facts in now.items()}
+        if not differs:
+            found = {end: before[end].joined(one) if end in before else one for end, one in found.items()}
+            if all(end in before and before[end].compared == one.compared for end, one in found.items()):
+                return False
+        self._ends = before | found
+        if not differs:
+            self._write(self.session.environment)
+            return False
+        ledger.end_session(self.session.number, time.time(), "end of a path changed")
+        self._begin(ledger, self.session, self._environment, self._identity, None)
+        return True
 
     def close(self, ledger: Ledger, ending: str) -> None:
         """Record how the session ended."""
@@ -300,6 +345,8 @@ class SessionKeeper:
 
     def _write(self, name: str) -> None:
         record = self._environment.record(self._identity)
+        if self._ends:
+            record["ends"] = {name: end.recorded for name, end in self._ends.items()}
         self._directory.write_durably(name, json.dumps(record, indent=1).encode())
 
 

@@ -67,7 +67,8 @@ class TrialOutcome:
     `record` is a Parquet file in the scratch folder with a row per packet or flow, to be kept with the samples, and its kind; for a
     trial computed elsewhere, it is the file's content. `process` names the process that the trial shared with
     others, None if it had its own. `seen` answers `TrialRequest.follow`. `kept` is an archive of those files written by the trial
-    that are to be kept. `condition` is that of the real path that the trial ran over.
+    that are to be kept. `condition` is that of the real path that the trial ran over, `ends` what
+    the session's record keeps of its ends, by name.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -84,6 +85,7 @@ class TrialOutcome:
     seen: Seen | None = None
     kept: bytes = b""
     condition: PathCondition | None = None
+    ends: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, "Mapping[str, object]"])
 
 
 class TrialKind(Protocol):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,9 @@ from fake_time import FakeRun
 from trialwise.analysis.observations import StoreObservations
 from trialwise.errors import StoreError
 from trialwise.execution.ends.condition import condition_of, lowest_round_trip
+from trialwise.execution.ends.environment import EndEnvironment
 from trialwise.execution.ends.records import PROBE
+from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import MET, RUNNING
 from trialwise.experiment.reading import read_experiment
 from trialwise.measurement.packets import DELIVERED, DROPPED, Packets
@@ -233,7 +237,7 @@ def test_more_than_26_changes_have_labels_of_letters(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", ['{"epoch": 1}', "[]", "{", json.dumps({"epoch": 1, "ends": ["a"], "ttl": [1, 2]})]
+    "wrong", ['{"epoch": 1}', "[]", "{", json.dumps({"epoch": 1, "ends": ["a", "b"], "ttl": [1, 2]})]
 )
 def test_a_condition_that_cannot_be_read_is_said(tmp_path, wrong):
     found = Course(tmp_path, 1, lambda path, _: condition(path=path))
@@ -242,3 +246,74 @@ def test_a_condition_that_cannot_be_read_is_said(tmp_path, wrong):
     ledger.close()
     with pytest.raises(StoreError, match="a condition of path one that cannot be read"):
         found.go(2)
+
+
+# Ends
+
+
+def machine(**facts):
+    facts = {"kernel release": "6.1", **facts}
+    return {"local": {"kernel release": "6.1"}, "ssh://far": facts}
+
+
+class Ends(Course):
+    """Paths whose far end is as `course` says: what is compared of it."""
+
+    def script(self, request):
+        facts = self.course(request.factors["path"], request.round)
+        machines = machine(**facts)
+        recorded = {
+            name: {"kernel": {"release": each["kernel release"]}, "programs": dict(each)}
+            for name, each in machines.items()
+        }
+        return {"condition": condition(path=request.factors["path"], machines=machines), "ends": recorded}
+
+    def environments(self):
+        """Return the programs recorded of the far end, session by session."""
+        files = sorted((self.run.directory.path / "environments").iterdir())
+        return [json.loads(file.read_text())["ends"]["ssh://far"]["programs"] for file in files]
+
+    def sessions(self) -> dict[str, list[int]]:
+        rows = sorted(self.run.rows(), key=lambda row: row.round)
+        return {
+            path: [row.session for row in rows if row.factors["path"] == path] for path in ("one", "other")
+        }
+
+
+def test_an_end_that_changes_begins_a_session_and_a_series_of_each_of_its_paths(tmp_path):
+    found = Ends(tmp_path, 3, lambda path, number: {"qdisc": "fq" if number < 3 else "fq_codel"})
+    assert found.labels()["one"][:2] == found.labels()["other"][:2] == ["1a", "1a"]
+    assert {found.labels()[path][2] for path in ("one", "other")} == {"1b", "1c"}
+    assert found.sessions() == {"one": [1, 1, 2], "other": [1, 1, 2]}
+    assert [each["qdisc"] for each in found.environments()] == ["fq", "fq_codel"]
+    assert all("qdisc at ssh://far: fq → fq_codel" in text for text in found.changes())
+
+
+def test_programs_that_only_some_schemes_need_add_to_the_record_and_are_compared_later(tmp_path):
+    def course(path, number):
+        return {1: {"iperf3": "aa"}, 2: {"ngtcp2": "bb"}, 3: {}}.get(number, {"iperf3": "cc", "ngtcp2": "bb"})
+
+    found = Ends(tmp_path, 3, course)
+    assert found.labels()["one"] == ["1"] * 3
+    assert found.environments() == [{"kernel release": "6.1", "iperf3": "aa", "ngtcp2": "bb"}]
+    found.go(4)
+    assert found.labels()["one"] == ["1a"] * 3 + ["1b"]
+    assert found.changes()[0].split(": ", 1)[1].startswith("iperf3 at ssh://far: aa → cc;")
+
+
+@pytest.mark.parametrize(
+    "told", [None, [], {"name": 3, 4: "x", "qdisc": ["fq"], "mtu": None}, {"qdisc": "x" * 9999}]
+)
+def test_what_an_agent_tells_of_its_interface_is_texts_and_numbers_or_nothing(told):
+    found = EndEnvironment({}, {}).with_interface(told)
+    assert all(isinstance(text, str) and len(text) <= 200 for text in found.identity.values())
+
+
+@pytest.mark.skipif(shutil.which("ip") is None, reason="not installed: ip (iproute2)")
+def test_the_kernel_names_the_queue_of_an_interface_as_ip_does():
+    shown = json.loads(subprocess.run(["ip", "-j", "link", "show"], capture_output=True, check=True).stdout)
+    assert shown
+    for each in shown:
+        facts = interface_facts(each["ifname"])
+        assert facts == {"name": each["ifname"], "mtu": each["mtu"], "qdisc": each["qdisc"]}
+    assert interface_facts("no such one") == {"name": "no such one"}

@@ -41,7 +41,7 @@ def condition_of(
     after = lowest_round_trip(probes.of(start=stop + LINGER))
     if before is not None and after is not None and is_another_round_trip(before, after):
         within.append(f"the lowest round trip changed ({before:.3g} ms → {after:.3g} ms)")
-    return PathCondition(path, ends, (found[0][0], found[1][0]), before, "; ".join(within))
+    return PathCondition(path, ends, (found[0][0], found[1][0]), before, changed_within="; ".join(within))
 
 
 def lowest_round_trip(probes: Packets) -> float | None:

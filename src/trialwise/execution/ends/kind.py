@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.ends.environment import environment_at, with_environments
 from trialwise.execution.ends.pair import run_both
 from trialwise.execution.ends.results import outcome_of
 from trialwise.execution.ends.tasks import EndTasks, end_program, require_usable
@@ -116,10 +117,21 @@ class EndsKind:
         key = f"{request.number}.{request.attempt}"
         secret = hmac.new(self._token, key.encode(), hashlib.sha256).digest()
         orders = tasks.orders(request, settings, plans, key, secret)
+        environments = [
+            environment_at(remote, program, [plan.scheme for plan in plans])
+            for remote, program in zip(tasks.remotes, tasks.programs, strict=True)
+        ]
         answers = run_both(tasks, key, orders, request)
         if readable(request.cancel, 0):
             return abandoned()
-        return outcome_of(request, settings, plans, ends, answers, path_name(request))
+        outcome = outcome_of(request, settings, plans, ends, answers, path_name(request))
+        return with_environments(
+            outcome,
+            [
+                each.with_interface(answer.head.get("interface"))
+                for each, answer in zip(environments, answers, strict=True)
+            ],
+        )
 
     # The ends
 

@@ -109,15 +109,7 @@ class RemoteMachine:
         """Describe the worker as this machine is described, from the texts of its /proc and /sys; and what is measured on it."""
         self._ask_for_files()
         facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own}).head
-        with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
-            _lay_out(Path(folder), facts["files"])
-            found = capture(root=Path(folder))
-        environment = dataclasses.replace(
-            found,
-            machine=dataclasses.replace(found.machine, architecture=facts["architecture"]),
-            python=facts["python"],
-            git=self._git(),
-        )
+        environment = dataclasses.replace(described_by(facts), git=self._git())
         identity = Identity(
             environment.machine_identity(),
             self.files.identified(self._describe),
@@ -163,6 +155,15 @@ class RemoteMachine:
     def _git(self) -> GitState | None:
         repository = self._remote.settings.git
         return None if repository is None else GitState(repository.commit, dirty=False)
+
+
+def described_by(facts: Mapping[str, Any]) -> Environment:
+    """Return the environment of another machine from its agent's answer to `facts` with the patterns `FACTS`."""
+    with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
+        _lay_out(Path(folder), facts["files"])
+        found = capture(root=Path(folder))
+    machine = dataclasses.replace(found.machine, architecture=facts["architecture"])
+    return dataclasses.replace(found, machine=machine, python=facts["python"])
 
 
 def _lay_out(folder: Path, files: object) -> None:

@@ -19,6 +19,7 @@ import time
 import zlib
 
 from trialwise.execution.workers.agent.caps import Caps
+from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import (
     APART,
     CANCELLED,
@@ -77,6 +78,7 @@ class PathEnd:
         self.capture: Capture | None = None
         self.capture_counts: Json = {}
         self.records = b""
+        self.interface: Json = {}
         self.peer: tuple[Any, ...] | None = None
         self.peers: list[str] = []
         self.sides = [Side(flow, task, self.end["directory"]) for flow in self.end["flows"]]
@@ -250,9 +252,11 @@ class PathEnd:
 
     def begin_capture(self, meeting: Meeting) -> None:
         try:
+            name = interface_towards(self.peer)
+            self.interface = interface_facts(name)
             self.capture = Capture(
                 self.end["program"],
-                interface_towards(self.peer),
+                name,
                 os.path.join(self.end["directory"], "sightings"),
                 self.key[:16].hex(),
                 self.end["ports"],
@@ -327,6 +331,7 @@ class PathEnd:
             "hint": self.meeting.hint if self.meeting is not None else None,
             "passes": self.sizes.passes,
             "peers": self.peers,
+            "interface": self.interface,
             "parts": [[name, len(content)] for name, content in packed.items()],
         }
         return head, b"".join(packed.values())
