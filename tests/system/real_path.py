@@ -1,8 +1,10 @@
 """A real path for tests: this machine and others with sshd, an experiment over the path between them, and what is left of it."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tests.system.worker_machines import Machines
@@ -98,9 +100,59 @@ class RealPath:
             check=False,
         )
 
+    addresses = "192.168.77.1", "192.168.77.2"
+
+    def link(self) -> None:
+        """Connect the first two machines, which have these addresses."""
+        first, second = self.machines.all[:2]
+        words = ["link", "add", "between", "type", "veth", "peer", "name", "between", "netns"]
+        first.run("ip", *words, str(second.holder.pid))
+        for machine, address in zip((first, second), self.addresses, strict=True):
+            machine.run("ip", "address", "add", f"{address}/24", "dev", "between")
+            machine.run("ip", "link", "set", "between", "up")
+
+    def run_again(self) -> None:
+        """Run what has not finished; it has to."""
+        done = subprocess.run(
+            [*self.words, "--again"],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def restart(self, *, environment: str = "", command: str = "") -> None:
+        """Let the machine's connections have another environment, or run another command, from now on."""
+        self.machine.stop()
+        self.machine.environment, self.machine.command = environment, command
+        self.machine.start()
+
+    def begin(self, *more: str) -> "subprocess.Popen[str]":
+        """Start a run and wait until its first flow runs at the machine."""
+        run = subprocess.Popen(
+            [*self.words, *more],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        while not self.machine.processes(" 5201") and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return run
+
     def packets(self, trial: int = 1):
-        (file,) = self.results.glob(f"samples/{trial:06}-*-packets.parquet")
-        return read_packets(file)
+        """The packets of the last attempt of a trial."""
+        return read_packets(max(self.results.glob(f"samples/{trial:06}-*-packets.parquet")))
+
+    def told(self, name: str, trial: int = 1) -> float:
+        """What the ends told of themselves beside the metrics."""
+        with contextlib.closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
+            return next(
+                value for number, _, _, value, *_ in ledger.values([f"ends:{name}"]) if number == trial
+            )
 
     def reason(self) -> str:
         ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)

@@ -39,7 +39,11 @@ _COUNT = itertools.count(1)
 
 
 class Machine:
-    """One sshd. `name` is the worker's name; `home` is where Trialwise keeps its folder there."""
+    """One sshd. `name` is the worker's name; `home` is where Trialwise keeps its folder there.
+
+    With the next start, connections have `environment` (sshd_config(5), SetEnv), and run `command`, which finds what they asked for in
+    $SSH_ORIGINAL_COMMAND, if it is not empty.
+    """
 
     def __init__(self, folder: Path, number: int, key: Path) -> None:
         self.folder = folder
@@ -61,6 +65,7 @@ class Machine:
         (folder / "authorized").write_text(key.with_suffix(".pub").read_text())
         self.sshd: subprocess.Popen[bytes] | None = None
         self.environment = ""
+        self.command = ""
         self.start()
 
     @property
@@ -90,6 +95,8 @@ class Machine:
         }
         if self.environment:
             settings["SetEnv"] = self.environment
+        if self.command:
+            settings["ForceCommand"] = self.command
         (self.folder / "sshd_config").write_text(
             "".join(f"{name} {value}\n" for name, value in settings.items())
         )

@@ -16,8 +16,9 @@ from trialwise.errors import PlanError, TrialError, WorkerError
 from trialwise.execution.ends.environment import environment_at, with_environments
 from trialwise.execution.ends.pair import run_both
 from trialwise.execution.ends.results import outcome_of
-from trialwise.execution.ends.tasks import EndTasks, end_program, require_usable
+from trialwise.execution.ends.tasks import EndTasks, end_program, require_capture, require_usable
 from trialwise.execution.workers.address import addresses
+from trialwise.execution.workers.provision import require_space
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.ssh import folder_name
 from trialwise.experiment.model import Experiment, Level
@@ -77,6 +78,7 @@ class EndsKind:
         for plan in plans:
             check_load(plan, settings)
         tasks = self._tasks(experiment, ends, _NOBODY)
+        require_capture(tasks)
         for plan in plans:
             require_usable(plan, tasks)
 
@@ -151,6 +153,7 @@ class EndsKind:
             with contextlib.ExitStack() as stack:
                 stack.callback(remote.close)
                 remote.connect()
+                require_space(remote)
                 if whose != _NOBODY:
                     _clear(remote)
                 stack.pop_all()

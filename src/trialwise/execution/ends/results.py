@@ -159,7 +159,8 @@ def why_invalid(
     ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord], *, delays: bool
 ) -> str | None:
     """Return why packets of the trial, or their `delays` if any metric is one, are not to be believed; None if they are."""
-    for name, record in zip((ends.sending, ends.receiving), records, strict=True):
+    names = ends.sending, ends.receiving
+    for name, record in zip(names, records, strict=True):
         if problem := record.head["capture"]["problem"]:
             return f"{name}: {problem}"
         if lost := record.head["capture"]["dropped"]:
@@ -167,7 +168,8 @@ def why_invalid(
     if joined.proxied:
         return "packets of TCP that left one end were not seen at the other, while others were: a proxy ends connections on the path"
     if joined.clocks.steps or any(joined.steps):
-        return "the clock of an end was set during the trial"
+        told = " and of ".join(name for name, steps in zip(names, joined.steps, strict=True) if steps)
+        return f"the clock of {told or 'an end'} was set during the trial"
     try:
         if delays:
             joined.check_delays()

@@ -210,6 +210,16 @@ def _image(architecture: str) -> bytes | None:
         return None
 
 
+def require_capture(tasks: EndTasks) -> None:
+    """Raise WorkerError if an end may not capture packets."""
+    for remote, name in zip(tasks.remotes, tasks.names, strict=True):
+        if problem := remote.ask("may_capture").head["problem"]:
+            raise WorkerError(
+                f"{name}: this user may not capture packets there: {problem}",
+                hint="connect as root, or give that Python CAP_NET_RAW",
+            )
+
+
 def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
     """Raise PlanError if a scheme cannot run over a real path, WorkerError if an end lacks one of its programs."""
     scheme = plan.scheme

@@ -47,13 +47,7 @@ class Preparation:
     def connect(self) -> None:
         """Connect to the worker and check its free space and its clock."""
         self._remote.connect()
-        free = int(self._remote.hello["free"])
-        if free < MIN_FREE:
-            raise WorkerError(
-                f"{self._name}: the disk is full there: {free >> 20} MiB are free in {self._remote.folder}, "
-                f"{MIN_FREE >> 20} are needed",
-                hint="free some space there, or choose another place with workers.folder",
-            )
+        require_space(self._remote)
         if abs(self._remote.clock.shift) > MAX_OFFSET:
             self._tell(f"{self._remote.clock.text}; times are recorded by our clock")
 
@@ -100,6 +94,17 @@ class Preparation:
                 f"{self._name}: {what} {ending(run)}", hint=f"run it by hand in {self._remote.files}"
             )
         return run
+
+
+def require_space(remote: Remote) -> None:
+    """Raise WorkerError if too little is free on a worker."""
+    free = int(remote.hello["free"])
+    if free < MIN_FREE:
+        raise WorkerError(
+            f"{remote.address.name}: the disk is full there: {free >> 20} MiB are free in {remote.folder}, "
+            f"{MIN_FREE >> 20} are needed",
+            hint="free some space there, or choose another place with workers.folder",
+        )
 
 
 def collect(

@@ -201,7 +201,7 @@ class Remote:
             return reply
         full = reply.head.get("errno") == 28  # ENOSPC
         hint = (
-            f"free some space in {self.folder} there and run again; what is finished is kept"
+            f"free some space in {self._folder} there and run again; what is finished is kept"
             if full
             else None
         )

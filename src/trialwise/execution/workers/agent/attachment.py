@@ -18,6 +18,7 @@ from trialwise.execution.workers.agent.folder import (
     write_durably,
 )
 from trialwise.execution.workers.agent.frames import frame, read_frame
+from trialwise.execution.workers.agent.path_capture import why_not
 from trialwise.execution.workers.agent.probe import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.shutdown import end_marked
 from trialwise.execution.workers.agent.supervision import probe
@@ -191,6 +192,10 @@ class Attachment:
             os.chmod(path, 0o700)
         there = os.path.isfile(path) and digest_of(path) == head["digest"]
         return {"path": path, "there": there}, b""
+
+    def do_may_capture(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Say what keeps this user from capturing packets, None if nothing does."""
+        return {"problem": why_not()}, b""
 
     def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Start a trial unless it was started before; answer when it has ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import subprocess
 import time
 
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
 
 READY_SECONDS = 10.0
 END_SECONDS = 30.0
+
+
+def why_not() -> str | None:
+    """Return why this user may not capture packets here; None if it may (packet(7))."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 class CaptureError(Exception):
@@ -41,6 +51,8 @@ class Capture:
         self.sent_bytes = 0
         self.counts = {"seen": 0, "dropped": 0, "steps": 0}
         self.pending = b""
+        self.is_over = False
+        self.problem: str | None = None
         words = [program, "capture", interface, file, key, *(f"{port}={flow}" for port, flow in flows)]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environment))
@@ -56,10 +68,17 @@ class Capture:
         for line in self.lines(0):
             if line.isdigit():
                 self.sent_bytes = int(line)
-        return None if self.process.poll() is None else "the capture ended by itself"
+        return None if self.process.poll() is None else self.stop()
 
     def stop(self) -> str | None:
         """End the capture; return what went wrong."""
+        if self.is_over:
+            return self.problem
+        self.is_over = True
+        self.problem = self.end()
+        return self.problem
+
+    def end(self) -> str | None:
         try:
             output, errors = self.process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:

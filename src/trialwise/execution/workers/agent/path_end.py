@@ -35,6 +35,7 @@ from trialwise.execution.workers.agent.meeting import (
 from trialwise.execution.workers.agent.path_capture import Capture, CaptureError
 from trialwise.execution.workers.agent.path_programs import LINGER, Side
 from trialwise.execution.workers.agent.path_sizes import PathSizes
+from trialwise.execution.workers.agent.sleeping import Sleep
 from trialwise.trials.marked import MARKER, end_left
 
 TYPE_CHECKING = False
@@ -85,6 +86,7 @@ class PathEnd:
         wanted = [side.flow["packets"] for side in self.sides if side.flow["packets"]]
         self.sizes = PathSizes(wanted)
         self.headers = 0
+        self.sleep = Sleep()
         self.meeting: Meeting | None = None
         self.running_since = 0
         self.met_since = 0
@@ -283,7 +285,7 @@ class PathEnd:
             meeting.ended()
 
     def look(self, meeting: Meeting, now: int) -> None:
-        """Look at the caps each time, and at the lease now and then."""
+        """Look at the caps each time, and at the lease and whether the machine slept now and then."""
         if self.capture is not None:
             problem = self.capture.look() or self.caps.exceeded(now, self.capture.sent_bytes)
             if problem is not None:
@@ -292,6 +294,10 @@ class PathEnd:
             self.looked = now
             if not self.is_leased(now):
                 meeting.fail("nobody has renewed the lease: the connection to the runner is gone")
+            if slept := self.sleep.seconds:
+                meeting.fail(
+                    f"this machine slept for {slept:.3g} s", "keep it awake, as systemd-inhibit does"
+                )
 
     def is_leased(self, now: int) -> bool:
         """Return True if the lease was touched not too long ago, by a clock that nobody sets."""
