@@ -35,11 +35,19 @@ from trialwise.store.ledger import Ledger
 
 RESULT = Path(__file__).parent / "results" / "path_kills.json"
 ROUNDS = 3
-SECONDS = 9.0
-"""A run with its trials takes about so long: kills are spread over it."""
 TO_VANISH = 30.0
-TO_END = 180.0
-VICTIMS = ("runner", "agent", "end", "guardian", "capture", "program", "connection")
+TO_END = 400.0
+LONGEST = {
+    "runner": 9.0,
+    "agent": 6.0,
+    "end": 3.0,
+    "guardian": 3.0,
+    "capture": 2.5,
+    "program": 1.5,
+    "connection": 6.0,
+}
+"""Seconds within which victims are killed, from when the first of their kind is there."""
+VICTIMS = tuple(LONGEST)
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
 SENDERS = ("local", "ssh://machine2")
 
@@ -48,7 +56,7 @@ SENDERS = ("local", "ssh://machine2")
 class Found:
     """What came of the kills."""
 
-    kills: collections.Counter[str] = field(default_factory=collections.Counter)
+    kills: collections.Counter[str] = field(default_factory=collections.Counter[str])
     missed: int = 0
     troubles: list[str] = field(default_factory=list[str])
     finished: int = 0
@@ -62,24 +70,16 @@ class Place:
         (folder / "temporary").mkdir()
         self.real.environment["TMPDIR"] = str(folder / "temporary")
         self.folder = folder
-        self.link()
+        self.real.link()
         self.devices = [self.devices_of(each) for each in self.machines]
 
     @property
     def machines(self) -> list[Machine]:
         return self.real.machines.all
 
-    def link(self) -> None:
-        first, second = self.machines
-        words = ["link", "add", "between", "type", "veth", "peer", "name", "between"]
-        first.run("ip", *words, "netns", str(second.holder.pid))
-        for number, machine in enumerate(self.machines, 1):
-            machine.run("ip", "address", "add", f"192.168.77.{number}/24", "dev", "between")
-            machine.run("ip", "link", "set", "between", "up")
-
     def write(self, sender: str, number: int) -> None:
         """Write the experiment, in a directory of results of its own."""
-        address = "" if sender == "local" else ', address = "192.168.77.1"'
+        address = "" if sender == "local" else f', address = "{self.real.addresses[0]}"'
         self.real.write(runtime="0.6s", quiet="0.3s", more=f', lease = "3s"{address}', rounds=ROUNDS)
         file = self.folder / "real.toml"
         file.write_text(file.read_text().replace('from = "local"', f'from = "{sender}"'))
@@ -174,35 +174,39 @@ def parent_of(process: int) -> int:
     return 0
 
 
+def kill_somebody(
+    place: Place, run: subprocess.Popen[bytes], kind: str, number: signal.Signals, draw: random.Random
+) -> float | None:
+    """Kill one of a kind at a random instant after the first of them was there; return when, None if the run has ended before."""
+    after, which, since = draw.uniform(0, LONGEST[kind]), draw.random(), None
+    while run.poll() is None:
+        victims = place.victims(kind, run)
+        since = time.monotonic() if since is None and victims else since
+        if victims and since is not None and time.monotonic() - since >= after:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victims[int(which * len(victims))], number)
+                return time.monotonic() - since
+        time.sleep(0.005)
+    return None
+
+
 def kill_once(place: Place, draw: random.Random, found: Found) -> None:
     """Start a run, kill somebody at a random instant, and look at what is left when it has ended."""
     before = place.finished()
     kind, number = draw.choice(VICTIMS), draw.choice(SIGNALS)
-    instant, which = draw.uniform(0.5, SECONDS), draw.random()
     run = place.start()
-    killed = ""
-    deadline = time.monotonic() + instant
-    while time.monotonic() < deadline and run.poll() is None:
-        time.sleep(0.02)
-    until = time.monotonic() + SECONDS
-    while not killed and run.poll() is None and time.monotonic() < until:
-        if victims := place.victims(kind, run):
-            victim = victims[int(which * len(victims))]
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, number)
-                killed = f"{kind} {number.name}"
-        time.sleep(0.005)
-    what = f"{killed or 'nobody'} after {instant:.2f} s"
+    killed = kill_somebody(place, run, kind, number, draw)
+    what = f"{kind} {number.name} {killed:.2f} s after it was there" if killed is not None else "nobody"
     try:
         run.wait(TO_END)
     except subprocess.TimeoutExpired:
         found.troubles.append(f"{what}: the run does not end")
         run.kill()
         run.wait()
-    if not killed:
+    if killed is None:
         found.missed += 1
     else:
-        found.kills[killed] += 1
+        found.kills[f"{kind} {number.name}"] += 1
     found.troubles += [f"{what}: left: {each}" for each in place.await_nothing()]
     after = place.finished()
     found.troubles += [
@@ -259,8 +263,10 @@ def main() -> None:
     with places() as place:
         number = 0
         while found.kills.total() < asked.count:
+            tried = 0
             place.write(SENDERS[number % len(SENDERS)], number)
-            for _ in range(asked.each):
+            while len(place.finished()) < ROUNDS and tried < asked.each:
+                tried += 1
                 told = len(found.troubles)
                 kill_once(place, draw, found)
                 print(
