@@ -24,13 +24,17 @@ MOST_UNPACKED = 4096 * MEBIBYTE
 MOST_RATIO = 200
 _HEAD = 1 << 16
 _BEFORE = MEBIBYTE
+_MOST_NESTED = 200
 """Where JSON begins at the latest after other text."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The JSON documents of a file, one after another; `rest` is what follows the last whole one, `before` what precedes the first."""
+    """The JSON documents of a file, one after another; `rest` is what follows the last whole one, `before` what precedes the first.
+
+    Of a file that is one document and was cut, `whole` has what of it is complete, and `rest` all of it.
+    """
 
     whole: Sequence[Any]
     before: str = ""
@@ -43,11 +47,13 @@ class Documents:
 
 
 class Content:
-    """The content of one file, unpacked."""
+    """The content of one file, unpacked, or of the files of a folder that is one result."""
 
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, data: bytes, parts: Sequence[Content] = ()) -> None:
         self.path = path
         self.data = data
+        self.parts = parts
+        """The files of a folder that is one result; `data` are then their names and hashes."""
 
     @property
     def name(self) -> str:
@@ -91,6 +97,11 @@ class Content:
         if self.is_binary:
             return Documents(())
         return _documents(self.text)
+
+    @property
+    def is_cut(self) -> bool:
+        """True if JSON was asked for, and its last document begins but does not end."""
+        return "documents" in self.__dict__ and bool(self.documents.whole) and self.documents.is_cut
 
     @property
     def document(self) -> Any:  # noqa: ANN401  any JSON
@@ -144,6 +155,19 @@ def read_content(path: Path, *, within: Path | None = None) -> Content:
         The file cannot be read, is damaged, or exceeds the limits.
     """
     return Content(path, unpacked(path, read_foreign(path, MOST_BYTES, within=within, pipe=within is None)))
+
+
+def read_folder(folder: Path, parts: Sequence[Path]) -> Content:
+    """Read the files of a folder that is one result.
+
+    Raises
+    ------
+    AnalysisError
+        One of them cannot be read, leads out of the folder, or exceeds the limits.
+    """
+    found = [read_content(part, within=folder) for part in parts]
+    listed = "".join(f"{part.digest} {part.path.relative_to(folder)}\n" for part in found)
+    return Content(folder, listed.encode(errors="surrogateescape"), found)
 
 
 def unpacked(path: Path, data: bytes) -> bytes:
@@ -208,11 +232,50 @@ def _documents(text: str) -> Documents:
         except _RepeatedKeyError:
             return Documents(whole, text[:begin], text[place:])
         except (ValueError, RecursionError):
+            if not whole and (document := _closed(text, place, decoder)) is not None:
+                whole.append(document)
             break
         whole.append(document)
         while place < len(text) and text[place] in " \t\r\n,":
             place += 1
     return Documents(whole, text[:begin], text[place:])
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],]', re.DOTALL)
+_CLOSING = {"{": "}", "[": "]"}
+
+
+def _closed(text: str, begin: int, decoder: json.JSONDecoder) -> object | None:
+    """Parse what is whole of a document that was cut: up to the last complete entry of the outermost list that is open at its end.
+
+    None if there is no such entry, or the document is damaged rather than cut.
+    """
+    open_at = _open_at_end(text, begin)
+    for depth, (kind, end) in enumerate(open_at, 1):
+        if kind == "[" and end:
+            closing = "".join(_CLOSING[each] for each, _ in reversed(open_at[:depth]))
+            try:
+                return decoder.raw_decode(text[begin:end] + closing)[0]
+            except (ValueError, RecursionError):
+                return None
+    return None
+
+
+def _open_at_end(text: str, begin: int) -> list[tuple[str, int]]:
+    """Return what opens and does not close, each with the place of its last comma; empty if brackets do not match or are too many."""
+    found: list[tuple[str, int]] = []
+    for token in _TOKEN.finditer(text, begin):
+        kind = token[0]
+        if kind in "{[":
+            found.append((kind, 0))
+        elif kind in "}]":
+            if _CLOSING[found.pop()[0]] != kind or not found:
+                return []
+        elif kind == "," and found:
+            found[-1] = (found[-1][0], token.start())
+        if len(found) > _MOST_NESTED:
+            return []
+    return found
 
 
 _AT_LINE_START = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from trialwise.errors import AnalysisError
@@ -12,6 +14,9 @@ from trialwise.readers.codes import CODES
 from trialwise.readers.content import Content
 from trialwise.readers.records import Better, Inside, Level, Note, Reading, Row, Status, Summary
 from trialwise.readers.units import normalised
+
+NO_UNIT = "none (summary)"
+"""The unit of replication of a file that holds summaries alone."""
 
 
 class Found:
@@ -39,6 +44,7 @@ class Found:
         unit: str,
         better: Better | None = None,
         *,
+        as_written: bool = False,
         levels: Mapping[str, object] | None = None,
         status: Status = "finished",
         reason: str = "",
@@ -49,20 +55,20 @@ class Found:
         summary: Summary | None = None,
         where: str = "",
     ) -> None:
-        """Add one metric of one trial; `value` is in the file's `unit` and is kept in the normal one.
+        """Add one metric of one trial; `value` is in the file's `unit` and is kept in the normal one, or as it is written.
 
-        Samples and the summary are in the normal unit already. A value that is no finite number counts as missing.
+        Samples and the summary are in the unit that is kept already. A value that is no finite number counts as missing.
         """
-        if value is not None and not isfinite(value):
-            value, self._not_finite = None, self._not_finite + 1
-        if value is not None:
-            value, unit = normalised(float(value), unit)
-        else:
-            unit = normalised(1.0, unit)[1]
+        number = _double(value)
+        if number is not None and not isfinite(number):
+            number, self._not_finite = None, self._not_finite + 1
+        if not as_written:
+            kept, unit = normalised(number or 0.0, unit)
+            number = None if number is None else kept
         row = Row(
             treatment={str(name): str(level) for name, level in treatment.items()},
             metric=metric,
-            value=value,
+            value=number,
             unit=unit,
             better=better,
             levels={level: str(name) for level, name in (levels or {}).items()},
@@ -128,11 +134,23 @@ class Found:
             self.note("direction_unknown", what=", ".join(unclear))
         if any(row.status == "aggregated" for row in self._rows):
             self.note("aggregated_only")
-        elif (
-            self.replicated == "file"
-            and len({_unit_of(row) for row in self._rows if row.status == "finished"}) == 1
-        ):
-            self.note("one_unit", unit=self.unit)
+        elif self._nothing_repeated():
+            self.note("one_unit", unit=self.unit.removesuffix(": 1"))
+        if self.content.is_cut and "partial" not in self._notes:
+            self.note("partial", what="it was cut off, and what is whole was read")
+
+    def _nothing_repeated(self) -> bool:
+        """Return True if there are values, and no treatment has them from two units."""
+        units = {(tuple(row.treatment.items()), _unit_of(row)) for row in self._rows if row.value is not None}
+        return set(Counter(treatment for treatment, _ in units).values()) == {1}
+
+
+def _double(value: float | None) -> float | None:
+    """Return a number as a double; one beyond their range is infinite."""
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def _unit_of(row: Row) -> tuple[object, ...]:
@@ -158,6 +176,9 @@ class Reader:
         Returns True for content of this format; it looks at content, never at names.
     read
         Reads content that fits.
+    parts
+        Returns the files of a folder that is one result, sorted; none if it is no folder of this format. The parts of the content
+        are theirs.
     """
 
     name: str
@@ -167,6 +188,7 @@ class Reader:
     unit: str
     fits: Callable[[Content], bool]
     read: Callable[[Content, Found], None]
+    parts: Callable[[Path], Sequence[Path]] | None = None
 
     def reading(self, content: Content) -> Reading:
         """Read content that fits.

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
-from trialwise.readers.content import Content
+from trialwise.readers.content import Content, read_folder
 from trialwise.readers.declared import Reader
 
 MODULES = (
     "hyperfine",
     "pyperf",
     "go_bench",
+    "google_benchmark",
+    "pytest_benchmark",
+    "jmh",
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 
@@ -31,3 +35,17 @@ def _declared() -> Iterator[Reader]:
 def recognised(content: Content) -> Reader | None:
     """Return the reader of a file by its content; None if its format is not known."""
     return next((reader for reader in readers() if reader.fits(content)), None)
+
+
+def recognised_folder(folder: Path) -> tuple[Reader, Content] | None:
+    """Return the reader of a folder that is one result, and its content; None if it is none.
+
+    Raises
+    ------
+    AnalysisError
+        It is one, but a file of it cannot be read.
+    """
+    for reader in readers():
+        if reader.parts is not None and (parts := reader.parts(folder)):
+            return reader, read_folder(folder, parts)
+    return None

@@ -198,15 +198,12 @@ class Tool:
 
 
 TOOLS: tuple[Tool, ...] = (
-    Tool("pytest-benchmark", lambda found: "machine_info" in found and "benchmarks" in found),
-    Tool("Google Benchmark", lambda found: "context" in found and "benchmarks" in found),
     Tool("iperf3", lambda found: "start" in found and "intervals" in found),
     Tool("flent", lambda found: "x_values" in found),
     Tool("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
     Tool("fio", lambda found: "fio version" in found),
     Tool("k6", lambda found: "metrics" in found and bool({"root_group", "state"} & set(found))),
     Tool("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
-    Tool("JMH", lambda found: "jmhVersion" in found, is_list=True),
     Tool("github-action-benchmark", lambda found: {"name", "unit", "value"} <= set(found), is_list=True),
     Tool(
         "Pantheon",

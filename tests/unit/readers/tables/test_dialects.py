@@ -305,7 +305,7 @@ def test_parquet_that_claims_billions_of_cells_is_refused(tmp_path):
     ("head", "what"),
     [
         (b'{"results": [{"command": "true"}]}', "what hyperfine writes"),
-        (b'[{"jmhVersion": "1.37"}]', "JSON of JMH"),
+        (b'[{"jmhVersion": "1.37", "benchmark": "b", "primaryMetric": {}}]', "what JMH writes"),
         (b'{"x_values": []}', "JSON of flent"),
         (b"[" * 100_000, "cut off or no whole JSON"),
         (b'<?xml version="1.0"?><testsuites/>', "JUnit's XML"),
