@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from trialwise.experiment.trials import PathSettings, way_text
 from trialwise.statistics.fitting.surrogate import fitted, proposal, sobol
 from trialwise.study.evaluations import Distances, Evaluation, EvaluationLog, is_likelier, score
 from trialwise.study.real_trials import RealTreatment, RealTrials, now, read_real
+from trialwise.trials.path_plan import FlowPlan
 from trialwise.trials.simulated_path import packets_over
 
 DESIGN, IMPROVEMENTS = 16, 8
@@ -33,6 +35,8 @@ _LEAST = 8
 _TRIALS, _JUDGED = 6, 40
 """Simulated trials of each treatment in an evaluation at most, and in a judgement at least."""
 _FINALISTS = 3
+_PATIENCE = 10
+"""Times the time that a load of fixed size had over the real path: what it may take over an emulated one."""
 _SEARCHING, _CONFIRMING, _JUDGING = 1, 2, 3
 """Purposes of seeds: no two steps simulate the same trials."""
 
@@ -136,7 +140,7 @@ class _Fit:
             )
             seed = int(sequence.generate_state(1)[0])
             plans = treatment.plans[place % len(treatment.plans)]
-            packets = packets_over(settings, plans, seed)
+            packets = packets_over(settings, _patient(plans), seed)
             found.append(likeness_values(packets, treatment.flows(plans), self.trials.warmup))
         return found
 
@@ -208,6 +212,16 @@ class _Fit:
         if is_likelier(best.distances, self.log.all[0].distances, without=treatment):
             return self.family.candidate(np.array(best.point))
         return self.family.identified
+
+
+def _patient(plans: Sequence[FlowPlan]) -> list[FlowPlan]:
+    """Return flows of which those with a load of fixed size have more time than over the real path, which may have been faster."""
+    return [
+        plan
+        if plan.lasts
+        else dataclasses.replace(plan, stop=plan.flow.start + _PATIENCE * (plan.stop - plan.flow.start))
+        for plan in plans
+    ]
 
 
 def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:

@@ -118,6 +118,26 @@ def test_an_experiment_uses_the_path_and_its_report_says_where_it_is_from(fitted
     assert (folder / real / "home.path").is_file()
 
 
+def test_loads_of_fixed_size_are_judged_by_their_completion_time(tmp_path: Path):
+    """Some loads take longer over the emulated path than those over the real one had time for."""
+    sized = {"trial": 'load = "bytes:3MB"', "metric": "completion_time", "measure": "mean"}
+    file = write(tmp_path, "real", rounds=6, **sized)
+    file.write_text(file.read_text().replace('"4s"', '"2900ms"').replace('warmup = "1s"', ""))
+    assert in_process.trialwise("run", file, "--quiet", cwd=tmp_path).returncode == 4  # some do not finish
+    done = calibrate(
+        tmp_path, "real.results", "--hold-out", "scheme=udp-copa", "-o", "c.path", "--budget", "20s", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (row,) = (row for row in document["judged"] if row["metric"] == "completion_time")
+    assert row["verdict"] == "equivalent"
+    told = json.loads(in_process.trialwise("analyze", "real.results", "--json", cwd=tmp_path).stdout)
+    trials = told["metrics"][0]["trials"]
+    by_sender = [one["value"] for one in trials if one["treatment"] == "scheme=udp-copa"]
+    # The sender knows of the end when the last acknowledgement has come back, 10 ms later.
+    assert row["means"][0] == pytest.approx(sum(by_sender) / len(by_sender) - 0.010, abs=0.003)
+
+
 def test_a_path_refuses_metrics_in_which_it_is_different(tmp_path: Path):
     real = ran(tmp_path, "real", path=CODEL, rounds=5)
     done = calibrate(

@@ -81,4 +81,4 @@ def _least(data: Packets, arrived: Packets) -> np.ndarray[tuple[int], np.dtype[n
 
 def _completion(packets: Packets, flow: Counted) -> float:
     part = packets.of(flow.direction, flow.number)
-    return float(part.time[part.delivered].max(initial=np.nan)) - flow.start
+    return float(part.time[part.delivered].max(initial=-np.inf)) - flow.start
