@@ -99,6 +99,17 @@ def test_a_path_is_calibrated_to_what_two_ends_saw(real):
     found = {one["name"]: (one["low"], one["high"]) for one in certificate["parameters"]}
     for name, planted in (("rate", 10e6), ("delay", 0.015), ("queue", 60)):
         assert found[name][0] <= planted <= found[name][1], (name, found[name])
+    user = (
+        '[experiment]\nname = "user"\nseed = 1\n[trial]\nkind = "path"\nengine = "simulated"\nscheme = "udp-copa"\nruntime = "3s"\n'
+        'path = "file:real.path"\n[metrics.loss]\n[design]\nseries = 1\nrounds = 2\n'
+    )
+    (real.folder / "user.toml").write_text(user)
+    subprocess.run([*TRIALWISE, "run", "user.toml", "--quiet"], cwd=real.folder, check=True, timeout=60)
+    words = [*TRIALWISE, "analyze", "user.results", "--json"]
+    told = subprocess.run(words, cwd=real.folder, check=True, timeout=60, capture_output=True, text=True)
+    source = json.loads(told.stdout)["path"]["paths"][0]["source"]
+    assert source.startswith("real.path: calibrated to ")
+    assert "the delay of each way is half of the least round trip" in source
 
 
 @pytest.mark.parametrize("scheme", ["cubic", "iperf3-cubic", "ngtcp2-cubic"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -117,9 +119,9 @@ def calibrate(
                 )
             from trialwise.study.path_fitting import fit_path
 
-            found = fit_path(
-                real, _options(hold_out, only, budget, seed, margin, (confidence, level)), places[3], told
-            )
+            options = _options(hold_out, only, budget, seed, margin, (confidence, level))
+            with _kept_at(places[3]):
+                found = fit_path(real, options, places[3], told)
         else:
             if hold_out:
                 raise TrialwiseError("--hold-out is for a fit: with --judge every treatment is held out")
@@ -163,6 +165,20 @@ def _judged(
     check_named(own, sides, "--margin")
     first, second = with_pantheon_names(sides)
     return judge_path(first, second, judge, from_b, CompareOptions(judging[0], common, own, judging[1]))
+
+
+@contextmanager
+def _kept_at(log: Path) -> Generator[None]:
+    """Say after an interruption what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if log.exists():
+            stderr_console().print(
+                f"stopped; {named(log)} has what was evaluated, and the same command goes on from there",
+                markup=False,
+            )
+        raise
 
 
 def _silent(what: str, done: int, total: int) -> None:

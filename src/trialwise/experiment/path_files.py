@@ -25,7 +25,10 @@ _DELAYS = ("queueing_delay_p50", "queueing_delay_p95")
 
 @dataclass(frozen=True, slots=True)
 class PathCertificate:
-    """The verdicts of a certificate on a path: the metrics that are equivalent, undecided and different, and where it is from."""
+    """The verdicts of a certificate on a path: the metrics that are equivalent, undecided and different, and where it is from.
+
+    `note` says what its delays are; files made before 2026-11-27 have none.
+    """
 
     real: str
     made: str
@@ -33,13 +36,15 @@ class PathCertificate:
     equivalent: tuple[str, ...]
     undecided: tuple[str, ...]
     different: tuple[str, ...]
+    note: str = ""
 
     @property
     def text(self) -> str:
         """Say in one line where the path is from and what it may stand for."""
         words = ((name, getattr(self, name)) for name in ("equivalent", "undecided", "different"))
         verdicts = "; ".join(f"{word}: {', '.join(metrics)}" for word, metrics in words if metrics)
-        return f"calibrated to {self.real}, {self.made[:10]} ({verdicts or 'not judged'})"
+        note = f"; {self.note}" if self.note else ""
+        return f"calibrated to {self.real}, {self.made[:10]} ({verdicts or 'not judged'}{note})"
 
 
 def path_file(settings: PathSettings, certificate: PathCertificate) -> str:
@@ -156,11 +161,14 @@ def _content(where: pathlib.Path) -> dict[str, Any]:
 
 def _certificate(where: pathlib.Path, table: Mapping[str, Any]) -> PathCertificate:
     names = {field.name for field in dataclasses.fields(PathCertificate)}
-    if set(table) != names:
+    if not names - {"note"} <= set(table) <= names:
         raise _damaged(where, "its certificate has other keys")
-    lists: dict[str, Sequence[str]] = {name: table[name] for name in names - {"real", "made"}}
+    lists: dict[str, Sequence[str]] = {name: table[name] for name in names - {"real", "made", "note"}}
     return PathCertificate(
-        str(table["real"]), str(table["made"]), **{name: tuple(each) for name, each in lists.items()}
+        str(table["real"]),
+        str(table["made"]),
+        **{name: tuple(each) for name, each in lists.items()},
+        note=str(table.get("note", "")),
     )
 
 

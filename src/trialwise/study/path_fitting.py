@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from trialwise.study.real_trials import RealTreatment, RealTrials, now, read_rea
 from trialwise.trials.path_plan import FlowPlan
 from trialwise.trials.simulated_path import packets_over
 
+_Each = TypeVar("_Each")
+
 DESIGN, IMPROVEMENTS = 16, 8
 """Evaluations of a Sobol design, and further ones at the greatest expected improvement, for each parameter that is searched."""
 _LEAST = 8
@@ -35,6 +38,7 @@ _LEAST = 8
 _TRIALS, _JUDGED = 6, 40
 """Simulated trials of each treatment in an evaluation at most, and in a judgement at least."""
 _FINALISTS = 3
+_DELAYS = "the delay of each way is half of the least round trip"
 _PATIENCE = 10
 """Times the time that a load of fixed size had over the real path: what it may take over an emulated one."""
 _SEARCHING, _CONFIRMING, _JUDGING = 1, 2, 3
@@ -161,7 +165,8 @@ class _Fit:
         evaluations, ended = self._evaluations()
         ranked = sorted(evaluations, key=lambda one: one.score())
         finalists = [self.family.candidate(np.array(one.point)) for one in ranked[:_FINALISTS]]
-        found = [self.distances(one, _CONFIRMING, 2 * self.repeats) for one in (known, *finalists)]
+        compared = self.telling("comparing the likest", [known, *finalists])
+        found = [self.distances(one, _CONFIRMING, 2 * self.repeats) for one in compared]
         place = min(range(len(found)), key=lambda number: score(found[number]))
         chosen = place if is_likelier(found[place], found[0]) else 0
         seconds = sum(one.seconds for one in evaluations)
@@ -206,6 +211,12 @@ class _Fit:
         distances = self.distances(candidate, _SEARCHING, self.repeats)
         return self.log.add(Evaluation(tuple(map(float, point)), distances, self.clock() - began))
 
+    def telling(self, what: str, each: Sequence[_Each]) -> Iterator[_Each]:
+        """Yield what is worked on, and tell how much is done."""
+        for done, one in enumerate(each):
+            self.told(what, done, len(each))
+            yield one
+
     def without(self, treatment: str) -> Candidate:
         """Return the likest path of those evaluated if one treatment had not been fitted."""
         best = min(self.log.all, key=lambda one: one.score(without=treatment))
@@ -231,14 +242,17 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
     number = {one.name: max(_JUDGED, len(one.plans)) for one in trials.treatments}
     judged, correction = judged_rows(
         real,
-        {one.name: fit.simulate(one, best, _JUDGING, number[one.name]) for one in held},
+        {
+            one.name: fit.simulate(one, best, _JUDGING, number[one.name])
+            for one in fit.telling("judging", held)
+        },
         fit.yardstick,
         options.judging,
         "emulated",
     )
     others = {
         one.name: fit.simulate(one, fit.without(one.name), _JUDGING, number[one.name])
-        for one in (fit.simulated if len(fit.simulated) > 1 else ())
+        for one in fit.telling("leaving out in turn", fit.simulated if len(fit.simulated) > 1 else [])
     }
     left_out, second = judged_rows(real, others, fit.yardstick, options.judging, "emulated")
     passed, undecided, failed = outcome_of(judged or left_out)
@@ -246,7 +260,9 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
     made = now()
     text = path_file(
         settings,
-        PathCertificate(trials.name, made, tuple(one.name for one in held), passed, undecided, failed),
+        PathCertificate(
+            trials.name, made, tuple(one.name for one in held), passed, undecided, failed, _DELAYS
+        ),
     )
     certificate = Certificate(
         real=trials.name,

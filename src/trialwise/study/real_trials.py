@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import hashlib
 import json
@@ -25,6 +26,7 @@ from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.measurement.packets import DIRECTIONS, Packets, read_packets
+from trialwise.numbers import counted
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import record_name
@@ -149,7 +151,7 @@ def read_real(path: Path, only: Sequence[str], hold_out: Sequence[str], told: Pr
             raise AnalysisError(
                 f"{path}: its trials are of kind {experiment.trial.kind}, and a path is fitted to those of kind path"
             )
-        rows = _rows(experiment, ledger, path)
+        rows, lacking = _rows(experiment, ledger, path)
         factors = [row.factors for row in rows]
         chosen = subset(only, factors)
         held = subset(hold_out, factors, "--hold-out") if hold_out else None
@@ -164,6 +166,9 @@ def read_real(path: Path, only: Sequence[str], hold_out: Sequence[str], told: Pr
                 one.packets.append(packets)
                 one.values.append(likeness_values(packets, one.flows(plans), experiment.warmup))
         trials = with_likeness(read_trial_set(experiment, directory, ledger), _by_trial(ledger, treatments))
+        if lacking:
+            note = f"{counted(lacking, 'trial')} whose packets were not kept or are gone: left out"
+            trials = dataclasses.replace(trials, notes=(*trials.notes, note))
         return RealTrials(str(path), trials, tuple(treatments), experiment.warmup, mtu)
 
 
@@ -177,7 +182,8 @@ def _by_trial(ledger: Ledger, treatments: Sequence[RealTreatment]) -> dict[str, 
     }
 
 
-def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> list[TrialRow]:
+def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> tuple[list[TrialRow], int]:
+    """Return the finished trials that have packets, and the number of those that have none."""
     finished = [
         row
         for row in ledger.trials()
@@ -191,7 +197,7 @@ def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> list[TrialRow]:
             f"{path}: no packets were kept, and what a path is like is read from packets",
             hint='run it without packets = "drop"',
         )
-    return kept
+    return kept, len(finished) - len(kept)
 
 
 def _treatments(experiment: Experiment, rows: Sequence[TrialRow], held: Subset | None) -> list[RealTreatment]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -221,6 +222,28 @@ def test_trials_that_nothing_can_be_fitted_to(tmp_path: Path, changed: dict[str,
     real = ran(tmp_path, "real", **changed)
     done = calibrate(tmp_path, real, "-o", "x.path")
     assert (done.returncode, said in done.stderr) == (7, True), done.stderr
+
+
+def test_trials_whose_packets_are_gone_are_told_of(fitted, tmp_path: Path):
+    shutil.copytree(fitted[0] / "real.results", tmp_path / "real.results")
+    gone = min((tmp_path / "real.results" / "samples").glob("*-packets.parquet"))
+    gone.unlink()
+    os.mkfifo(gone)  # is not waited for, either
+    done = calibrate(tmp_path, "real.results", "-o", "x.path", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "1 trial whose packets were not kept or are gone: left out" in json.loads(done.stdout)["notes"]
+
+
+def test_an_interruption_says_what_is_kept(fitted, tmp_path: Path):
+    log = tmp_path / "k.evaluations.jsonl"
+    words = [*START, "calibrate", "real.results", "-o", str(tmp_path / "k.path")]
+    process = subprocess.Popen(words, cwd=fitted[0], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not log.exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "k.evaluations.jsonl has what was evaluated" in said
 
 
 def test_a_path_that_nothing_fills_is_refused(tmp_path: Path):
