@@ -238,7 +238,7 @@ def test_an_interruption_says_what_is_kept(fitted, tmp_path: Path):
     log = tmp_path / "k.evaluations.jsonl"
     words = [*START, "calibrate", "real.results", "-o", str(tmp_path / "k.path")]
     process = subprocess.Popen(words, cwd=fitted[0], stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not log.exists():
+    while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < 3):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
