@@ -36,6 +36,7 @@ def calibrate(
     judge: Path | None = None,
     from_b: Annotated[tuple[str, ...], Parameter(name="--b", negative="", show_default=False)] = (),
     budget: str = "10min",
+    real_packets: Annotated[bool, Parameter(name="--real")] = False,
     seed: int = 1,
     margin: Annotated[tuple[str, ...], _Repeated] = (),
     confidence: float = 95,
@@ -86,6 +87,9 @@ def calibrate(
         FACTOR=LEVEL that chooses the trials over one path of --judge; repeatable.
     budget
         Time for the search.
+    real_packets
+        Compare the three likest paths, and judge what was held out, with real packets, one trial after the other. Needs root, and
+        the programs of the schemes; those without a simulated form are then judged, too.
     seed
         Of the search and of all simulated trials.
     margin
@@ -119,10 +123,15 @@ def calibrate(
                 )
             from trialwise.study.path_fitting import fit_path
 
-            options = _options(hold_out, only, budget, seed, margin, (confidence, level))
+            options = _options(hold_out, only, budget, seed, margin, (confidence, level), real=real_packets)
             with _kept_at(places[3]):
                 found = fit_path(real, options, places[3], told)
         else:
+            if real_packets:
+                raise TrialwiseError(
+                    "--real is for a fit: --judge takes trials as they ran",
+                    hint="run that experiment without engine",
+                )
             if hold_out:
                 raise TrialwiseError("--hold-out is for a fit: with --judge every treatment is held out")
             found = _judged(real, judge, only, from_b, margin, (confidence, level))
@@ -192,6 +201,8 @@ def _options(
     seed: int,
     margin: tuple[str, ...],
     judging: tuple[float, Level | None],
+    *,
+    real: bool,
 ) -> FitOptions:
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.likeness.values import METRICS
@@ -214,7 +225,7 @@ def _options(
     if seed < 0:
         raise TrialwiseError(f"--seed {seed}: is below 0", hint="write a whole number from 0")
     options = CompareOptions(judging[0], common, own, judging[1])
-    return FitOptions(hold_out=hold_out, only=only, budget=limit, seed=seed, judging=options)
+    return FitOptions(hold_out=hold_out, only=only, budget=limit, seed=seed, real=real, judging=options)
 
 
 def _places(out: Path) -> tuple[Path, Path, Path, Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -23,8 +23,10 @@ from trialwise.analysis.progress import Progress
 from trialwise.errors import PlanError
 from trialwise.experiment.path_files import PathCertificate, digest_in, path_file
 from trialwise.experiment.trials import PathSettings, way_text
+from trialwise.measurement.packets import Packets
 from trialwise.statistics.fitting.surrogate import fitted, proposal, sobol
 from trialwise.study.evaluations import Distances, Evaluation, EvaluationLog, is_likelier, score
+from trialwise.study.real_packets import RealPackets
 from trialwise.study.real_trials import RealTreatment, RealTrials, now, read_real
 from trialwise.trials.path_plan import FlowPlan
 from trialwise.trials.simulated_path import packets_over
@@ -50,13 +52,14 @@ class FitOptions:
     """Options of a calibration.
 
     `hold_out` and `only` are texts as `scheme=bbr,copa`; `budget` is in seconds of evaluations. `judging` has the confidence and
-    the margins of the verdicts.
+    the margins of the verdicts. With `real`, the likest paths are compared, and what was held out is judged, with real packets.
     """
 
     hold_out: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     budget: float = 600.0
     seed: int = 1
+    real: bool = False
     judging: CompareOptions = field(default_factory=CompareOptions)
 
 
@@ -105,6 +108,7 @@ def fit_trials(
     yardstick = Yardstick(trials.values_by_treatment())
     evaluations = EvaluationLog(log, trials.fingerprint(family, options.seed))
     fit = _Fit(trials, family, yardstick, options, evaluations, told, clock)
+    fit.check()
     search, best = fit.search()
     return _certified(fit, search, best)
 
@@ -126,36 +130,77 @@ class _Fit:
         self.log, self.told, self.clock = log, told, clock
         self.fitted = [one for one in trials.treatments if not one.is_held_out]
         self.simulated = [one for one in self.fitted if one.is_simulated]
+        self.real = RealPackets(trials.experiment) if options.real and trials.experiment else None
         self.repeats = max(2, min(_TRIALS, *(len(one.plans) for one in self.fitted)))
 
     def settings(self, candidate: Candidate) -> PathSettings:
         """Return a candidate's path with the MTU of the real trials."""
         return self.family.settings(candidate, self.trials.mtu)
 
+    def check(self) -> None:
+        """Raise PlanError if real packets are wanted and cannot be had here."""
+        if self.real is not None:
+            factors = [row.factors for one in self.trials.treatments for row in one.rows[:1]]
+            self.real.check(self.settings(self.family.identified), factors)
+
     def simulate(
         self, treatment: RealTreatment, candidate: Candidate, purpose: int, number: int
     ) -> list[TrialValues]:
         """Simulate a treatment over a candidate `number` times; for a purpose, each trial has one seed over all candidates."""
-        settings = self.settings(candidate)
+
+        def simulated(settings: PathSettings, place: int, seed: int) -> Packets:
+            return packets_over(settings, _patient(treatment.plans[place]), seed)
+
+        return self._values(treatment, candidate, (purpose, number), simulated)
+
+    def emulate(
+        self, treatment: RealTreatment, candidate: Candidate, purpose: int, number: int
+    ) -> list[TrialValues]:
+        """Do the same with real packets, or simulate if none are wanted."""
+        real = self.real
+        if real is None:
+            return self.simulate(treatment, candidate, purpose, number)
+
+        def emulated(settings: PathSettings, place: int, seed: int) -> Packets:
+            return real.packets(settings, treatment.rows[place].factors, seed)
+
+        return self._values(treatment, candidate, (purpose, number), emulated)
+
+    def _values(
+        self,
+        treatment: RealTreatment,
+        candidate: Candidate,
+        seeds: tuple[int, int],
+        trial: Callable[[PathSettings, int, int], Packets],
+    ) -> list[TrialValues]:
+        settings, (purpose, number) = self.settings(candidate), seeds
         found: list[TrialValues] = []
         for place in range(number):
             sequence = np.random.SeedSequence(
                 [self.options.seed, purpose, self.trials.place(treatment), place]
             )
             seed = int(sequence.generate_state(1)[0])
-            plans = treatment.plans[place % len(treatment.plans)]
-            packets = packets_over(settings, _patient(plans), seed)
-            found.append(likeness_values(packets, treatment.flows(plans), self.trials.warmup))
+            own = place % len(treatment.plans)
+            packets = trial(settings, own, seed)
+            found.append(likeness_values(packets, treatment.flows(treatment.plans[own]), self.trials.warmup))
         return found
 
-    def distances(self, candidate: Candidate, purpose: int, number: int) -> Distances:
-        """Return the distances of each fitted treatment and metric."""
-        return {
-            one.name: self.yardstick.distances(
-                one.name, collected(self.simulate(one, candidate, purpose, number))
-            )
-            for one in self.simulated
-        }
+    def distances(self, candidate: Candidate) -> Distances:
+        """Return the distances of each fitted treatment and metric in simulated time, for the search."""
+        trials = {one.name: self.simulate(one, candidate, _SEARCHING, self.repeats) for one in self.simulated}
+        return {name: self.yardstick.distances(name, collected(each)) for name, each in trials.items()}
+
+    def compared(self, candidates: Sequence[Candidate]) -> list[Distances]:
+        """Return the distances of paths by other trials than those of the search, of real packets if they are wanted."""
+        of_each, number = (
+            (self.simulated, 2 * self.repeats) if self.real is None else (self.fitted, self.repeats)
+        )
+        found: list[dict[str, Mapping[str, float]]] = [{} for _ in candidates]
+        work = [(place, one) for place in range(len(candidates)) for one in of_each]
+        for place, one in self.telling("comparing the likest", work):
+            values = self.emulate(one, candidates[place], _CONFIRMING, number)
+            found[place][one.name] = self.yardstick.distances(one.name, collected(values))
+        return list(found)
 
     def search(self) -> tuple[Search, Candidate]:
         """Return what was done, and the likest path: the identified one unless another is clearly likelier with other seeds."""
@@ -164,14 +209,14 @@ class _Fit:
             return Search(0, 0, np.nan, np.nan, 0.0, "not simulated"), known
         evaluations, ended = self._evaluations()
         ranked = sorted(evaluations, key=lambda one: one.score())
-        finalists = [self.family.candidate(np.array(one.point)) for one in ranked[:_FINALISTS]]
-        compared = self.telling("comparing the likest", [known, *finalists])
-        found = [self.distances(one, _CONFIRMING, 2 * self.repeats) for one in compared]
+        likest = [self.family.candidate(np.array(one.point)) for one in ranked[:_FINALISTS]]
+        candidates = [known, *(one for one in likest if one != known)]
+        found = self.compared(candidates)
         place = min(range(len(found)), key=lambda number: score(found[number]))
         chosen = place if is_likelier(found[place], found[0]) else 0
         seconds = sum(one.seconds for one in evaluations)
         search = Search(len(evaluations), self.repeats, score(found[0]), score(found[chosen]), seconds, ended)
-        return search, (known, *finalists)[chosen]
+        return search, candidates[chosen]
 
     def _evaluations(self) -> tuple[list[Evaluation], Ending]:
         first = self._evaluated(self.family.point(self.family.identified))
@@ -208,7 +253,7 @@ class _Fit:
             return known
         began = self.clock()
         candidate = self.family.candidate(np.array(point))
-        distances = self.distances(candidate, _SEARCHING, self.repeats)
+        distances = self.distances(candidate)
         return self.log.add(Evaluation(tuple(map(float, point)), distances, self.clock() - began))
 
     def telling(self, what: str, each: Sequence[_Each]) -> Iterator[_Each]:
@@ -238,12 +283,13 @@ def _patient(plans: Sequence[FlowPlan]) -> list[FlowPlan]:
 def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
     trials, options = fit.trials, fit.options
     real = trials.trials
-    held = [one for one in trials.treatments if one.is_held_out and one.is_simulated]
+    held = [one for one in trials.treatments if one.is_held_out and (one.is_simulated or fit.real)]
     number = {one.name: max(_JUDGED, len(one.plans)) for one in trials.treatments}
+    in_judgement = {one.name: len(one.plans) for one in trials.treatments} if fit.real else number
     judged, correction = judged_rows(
         real,
         {
-            one.name: fit.simulate(one, best, _JUDGING, number[one.name])
+            one.name: fit.emulate(one, best, _JUDGING, in_judgement[one.name])
             for one in fit.telling("judging", held)
         },
         fit.yardstick,
@@ -270,7 +316,7 @@ def _certified(fit: _Fit, search: Search, best: Candidate) -> FittedPath:
         made=made,
         version=__version__,
         seed=options.seed,
-        engine="simulated",
+        engine="simulated" if fit.real is None else "emulated",
         uplink=way_text(settings.uplink),
         downlink=way_text(settings.downlink),
         digest=digest_in(text),

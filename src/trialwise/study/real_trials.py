@@ -64,13 +64,17 @@ class RealTreatment:
 
 @dataclass(frozen=True, slots=True)
 class RealTrials:
-    """The trials of a real path; `trials` has the metrics of a likeness, `warmup` is in seconds, `mtu` in bytes."""
+    """The trials of a real path; `trials` has the metrics of a likeness, `warmup` is in seconds, `mtu` in bytes.
+
+    `experiment` is what they are trials of, None if they were only simulated.
+    """
 
     name: str
     trials: TrialSet
     treatments: tuple[RealTreatment, ...]
     warmup: float
     mtu: int
+    experiment: Experiment | None = None
 
     def packets_to_fit(self) -> list[Packets]:
         """Return the packets of the trials that may be fitted to."""
@@ -169,7 +173,7 @@ def read_real(path: Path, only: Sequence[str], hold_out: Sequence[str], told: Pr
         if lacking:
             note = f"{counted(lacking, 'trial')} whose packets were not kept or are gone: left out"
             trials = dataclasses.replace(trials, notes=(*trials.notes, note))
-        return RealTrials(str(path), trials, tuple(treatments), experiment.warmup, mtu)
+        return RealTrials(str(path), trials, tuple(treatments), experiment.warmup, mtu, experiment)
 
 
 def _by_trial(ledger: Ledger, treatments: Sequence[RealTreatment]) -> dict[str, TrialValues]:

@@ -310,6 +310,7 @@ def test_printed_means_are_judged_as_trials_are(over, tmp_path: Path):
         (["--judge", "over.results", "--hold-out", "scheme=udp-copa"], "every treatment is held out"),
         (["--judge", "over.results", "--b", "scheme=none"], "no level"),
         (["--b", "scheme=udp-copa"], "--judge, which is not given"),
+        (["--judge", "over.results", "--real"], "--real is for a fit"),
     ],
 )
 def test_wrong_options_of_a_judgement(over, tmp_path: Path, words: list[str], said: str):

@@ -81,7 +81,7 @@ def _evidence(found: Certificate) -> Iterator[Block]:
     if found.not_simulated:
         names = joined([Name(name) for name in found.not_simulated])
         yield Note(
-            ("Not judged in simulated time, because their schemes exist only as real programs: ", *names, ".")
+            ("Not run in simulated time, because their schemes exist only as real programs: ", *names, ".")
         )
     yield from (Note((note,), is_aside=True) for note in found.notes)
 
@@ -180,7 +180,8 @@ def _method(found: Certificate) -> Iterator[Block]:
         chosen = (
             "For a treatment left out, the path is the likest without it of those that the search evaluated"
         )
-        yield Note((f"{chosen}; what was identified saw its packets.",))
+        simulated = "" if found.engine == "simulated" else " Their trials are simulated."
+        yield Note((f"{chosen}; what was identified saw its packets.{simulated}",))
     span = f", trials of {found.span[0]} to {found.span[1]}" if found.span else ""
     yield Note(
         (f"Made {found.made} by Trialwise {found.version}{span}; seed {found.seed}; {found.digest}.",),
