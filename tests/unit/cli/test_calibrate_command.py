@@ -298,6 +298,8 @@ def test_printed_means_are_judged_as_trials_are(over, tmp_path: Path):
     document = json.loads((tmp_path / "p.certificate.json").read_text())
     assert {row["treatment"]: row["verdict"] for row in document["judged"]}["scheme=udp-cubic"] == "different"
     assert (document["betrayed"], document["failed"]) == ("scheme=udp-cubic", ["throughput"])
+    assert document["correction"] == "Holm over 2 differences"  # there are no trials to lie beyond others
+    assert {row["beyond"] for row in document["judged"]} == {None}
     refused = in_process.trialwise(
         "run", write(tmp_path, "user", path='"file:p.path"', rounds=2), "--quiet", cwd=tmp_path
     )

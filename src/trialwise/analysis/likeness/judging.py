@@ -19,13 +19,14 @@ TrialValues = Mapping[str, float]
 """The metrics of one trial."""
 
 
-def judging_options(options: CompareOptions) -> CompareOptions:
-    """Return the options of the verdicts on means: the margin is 10 % of the real mean unless one is given."""
-    return dataclasses.replace(
-        options,
-        margin=options.margin or PAPER_MARGIN,
-        confidence=100 - (100 - options.confidence) * (1 - OF_SPREAD),
-    )
+def judging_options(options: CompareOptions, *, has_values: bool) -> CompareOptions:
+    """Return the options of the verdicts on means: the margin is 10 % of the real mean unless one is given.
+
+    Where both sides have values, and not printed means alone, a part of the error goes to those beyond the others.
+    """
+    share = 1 - OF_SPREAD if has_values else 1.0
+    confidence = 100 - (100 - options.confidence) * share
+    return dataclasses.replace(options, margin=options.margin or PAPER_MARGIN, confidence=confidence)
 
 
 def with_likeness(trials: TrialSet, values: Mapping[str, TrialValues]) -> TrialSet:
@@ -127,7 +128,8 @@ def _judged(
     real: TrialSet, emulated: TrialSet, options: CompareOptions, names: Mapping[str, str]
 ) -> tuple[tuple[JudgedRow, ...], str]:
     """Judge the means of all rows together, and with them whether real units lie beyond the emulated ones."""
-    found = compare(real, emulated, judging_options(options))
+    has_values = not any(PRINTED in side.table.columns for side in (real, emulated))
+    found = compare(real, emulated, judging_options(options, has_values=has_values))
     rows = confirmed([_row(row, names) for row in found.rows], found.rows, 1 - options.confidence / 100)
     tested = sum(row.p_beyond is not None for row in rows)
     spread = (
