@@ -12,9 +12,12 @@ from comparison_data import hyperfine
 from condition_data import condition_csv, pilot_csv
 from effects_data import normal, trial_set
 from order_data import fixed_and_random
+from path_conditions import day_of_path, write_conditions
 from trialwise.analysis.calibration.calibrating import calibrate
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.results import Word
+from trialwise.analysis.conditions.path import Kind, Round
+from trialwise.analysis.conditions.path import path_profile as profile_of_path
 from trialwise.analysis.conditions.profile import profile_of
 from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
@@ -40,6 +43,7 @@ from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.versions_json import versions_document
 from trialwise.experiment.model import Extent
 from trialwise.experiment.reading import parse_experiment
+from trialwise.measurement.condition_files import read_conditions_of_path
 from trialwise.report.document import (
     Document,
 )
@@ -51,6 +55,7 @@ from trialwise.report.documents import effects as effects_words
 from trialwise.report.documents import emulated_path as path_words
 from trialwise.report.documents import observe as observe_words
 from trialwise.report.documents import order as order_words
+from trialwise.report.documents import path_profile as path_profile_words
 from trialwise.report.documents import plan as plan_words
 from trialwise.report.documents import profile as profile_words
 from trialwise.report.documents import runtime as runtime_words
@@ -143,6 +148,13 @@ def aa(folder: Path) -> Made:
 def profile(folder: Path) -> Made:
     found = profile_of(read_conditions(condition_csv(folder / "a.csv"), time=None, value=None))
     return profile_words.document(found), condition_document(found)
+
+
+def path_profile(folder: Path) -> Made:
+    file = write_conditions(folder / "x.conditions.csv", day_of_path(0.2))
+    margins: dict[Kind, Extent] = {"delay": Extent(5.0, relative=True)}
+    found = profile_of_path(file, read_conditions_of_path(file), Round(4, 60.0, 74.0), margins)
+    return path_profile_words.document(found), condition_document(found)
 
 
 def runtime(folder: Path) -> Made:
@@ -265,6 +277,7 @@ MADE = {
     "ab": ab,
     "aa": aa,
     "profile": profile,
+    "path-profile": path_profile,
     "runtime": runtime,
     "observe": observe,
     "certificate": certificate,

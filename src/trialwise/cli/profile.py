@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
+from trialwise.cli.path_profile import PathOptions, is_experiment, profile_path
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
+from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
@@ -29,9 +31,14 @@ def profile(
     confidence: float = 95,
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    probing: PathOptions | None = None,
     reading: ReadingOptions | None = None,
 ) -> int:
     """Find the daily, weekly and other cycles in condition data, and the span that a series of trials should cover.
+
+    Of an experiment file, a real path is profiled before any trial: small probes both ways, for minutes to days, tell how far the
+    path moves by itself, and how many rounds the margin asks for. A run adds to the rows of earlier ones, and Ctrl-C keeps what
+    there is.
 
     The data are any measurement of the conditions over time (a link's quality, a machine's load), regular or not, with
     gaps: a CSV or Parquet file with a column of times (UTC unless said) and one of values. Dialects and spellings of times
@@ -43,15 +50,17 @@ def profile(
     trialwise profile link_quality.csv
     trialwise profile load.parquet --time when --value cpu --plot load.html
     trialwise profile messung.csv --time Zeit --value Rate --decimal ,
+    trialwise profile real.toml --path to-berlin --for 2d
+    trialwise profile real.toml --margin 3%   # of what is kept
     ```
 
-    Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 5 the plot cannot be
-    written; 7 data that cannot be read.
+    Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 3 an end of the path cannot be
+    reached; 4 its ends do not hear each other; 5 a file cannot be written; 7 data that cannot be read.
 
     Parameters
     ----------
     data
-        The CSV or Parquet file.
+        The CSV or Parquet file, or an experiment file (.toml) with a real path.
     time
         The column of times; default: the only one there is.
     value
@@ -61,12 +70,18 @@ def profile(
     confidence
         Level in percent.
     json
-        Print the profile as JSON (format trialwise.profile/1, docs/reference/condition-json.md).
+        Print the profile as JSON (format trialwise.profile/1, of a path trialwise.path-profile/1,
+        docs/reference/condition-json.md).
     plot
         Write the autocorrelation and the data as a figure: a file ending in .html, .svg, .pdf or .png.
     """
     checked_plot(plot)
     check_percentage(confidence, "--confidence", least=50)
+    options = probing or PathOptions()
+    if is_experiment(data):
+        _refuse_of_data(time=time, value=value, plot=plot)
+        return profile_path(data, options, confidence=confidence, json=json)
+    options.refuse()
     from trialwise.analysis.conditions.profile import profile_of
     from trialwise.analysis.conditions.table import read_conditions
 
@@ -86,6 +101,16 @@ def profile(
         times, values = table.times, table.values
         write_plot(plot, lambda: _page(found, times, values), lambda path: _print(found, times, values, path))
     return 0
+
+
+def _refuse_of_data(**given: object) -> None:
+    """Refuse options that say how data are read, where a path is profiled."""
+    for name, value in given.items():
+        if value is not None:
+            raise TrialwiseError(
+                f"--{name} is for data, not for a path",
+                hint="profile the file of its rows: trialwise profile FILE.conditions.csv --value round_trip_ms",
+            )
 
 
 def _page(found: Profile, times: Array, values: Array) -> str:

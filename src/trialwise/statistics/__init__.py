@@ -106,6 +106,7 @@ from trialwise.statistics.sizing.allocation import Allocation
 from trialwise.statistics.sizing.common_periods import recommended_span
 from trialwise.statistics.sizing.detectable import DetectableDifference, detectable_difference
 from trialwise.statistics.sizing.replicates import block_gain
+from trialwise.statistics.sizing.rounds import RoundsNeeded, rounds_needed
 from trialwise.statistics.sizing.runtime import combine_pilots, runtime_needed
 from trialwise.statistics.sizing.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
 from trialwise.statistics.sizing.sizing import samples_needed, series_needed
@@ -182,6 +183,7 @@ __all__ = [
     "RankSets",
     "Ratio",
     "RelativeMarginStop",
+    "RoundsNeeded",
     "RuntimeCombined",
     "RuntimeNeeded",
     "Seasonality",
@@ -264,6 +266,7 @@ __all__ = [
     "recommended_span",
     "relative_margin_stop",
     "resampled",
+    "rounds_needed",
     "run_cycle",
     "runtime_needed",
     "samples_needed",

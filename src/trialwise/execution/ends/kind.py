@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import hashlib
 import hmac
 import os
@@ -13,14 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.ends.connections import Connections, forget_all
 from trialwise.execution.ends.environment import environment_at, with_environments
 from trialwise.execution.ends.pair import run_both
 from trialwise.execution.ends.results import outcome_of
-from trialwise.execution.ends.tasks import EndTasks, end_program, require_capture, require_usable
-from trialwise.execution.workers.address import addresses
-from trialwise.execution.workers.provision import require_space
-from trialwise.execution.workers.remote import Remote
-from trialwise.execution.workers.ssh import folder_name
+from trialwise.execution.ends.tasks import EndTasks, require_capture, require_usable
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import PathSource
@@ -35,12 +30,6 @@ from trialwise.trials.programs import readable
 
 ABSOLUTE = {"delay": "queueing_delay", "pantheon_delay": "queueing_delay"}
 """Quantities that are one-way delays and need to know how far clocks are apart; and one that does not."""
-_HEARTBEAT = 5.0
-"""Seconds between signs of life to each end, or a third of its lease."""
-CLEARING = 20.0
-"""Seconds that a trial of an earlier run may take to end when it is told to."""
-
-
 _NOBODY = "check"
 """Owner of the folder in which ends are looked at before a run: no trial is executed there."""
 
@@ -50,7 +39,7 @@ class EndsKind:
 
     def __init__(self) -> None:
         self._emulated = PathKind()
-        self._remotes: dict[str, Remote] = {}
+        self._connections: Connections | None = None
         self._token = secrets.token_bytes(16)
         self._never, self._never_writer = os.pipe()
 
@@ -94,9 +83,9 @@ class EndsKind:
 
     def close(self) -> None:
         """End the connections to the ends."""
-        for remote in self._remotes.values():
-            remote.close()
-        self._remotes.clear()
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
 
     # A trial
 
@@ -138,27 +127,10 @@ class EndsKind:
     # The ends
 
     def _tasks(self, experiment: Experiment, ends: RealEnds, whose: str) -> EndTasks:
-        first, second = (
-            self._remote(experiment, name, ends.lease, whose) for name in (ends.sending, ends.receiving)
-        )
-        return EndTasks(ends, first, second, (end_program(first), end_program(second)))
-
-    def _remote(self, experiment: Experiment, name: str, lease: float, whose: str) -> Remote:
-        """Return the connection to an end, with the folder that belongs to a directory of results."""
-        if name not in self._remotes:
-            (address,) = addresses([name])
-            settings = dataclasses.replace(experiment.workers, heartbeat=min(_HEARTBEAT, lease / 3))
-            folder = folder_name(settings.folder, whose, address)
-            remote = Remote(address, settings, folder, self._never, lambda _: None)
-            with contextlib.ExitStack() as stack:
-                stack.callback(remote.close)
-                remote.connect()
-                require_space(remote)
-                if whose != _NOBODY:
-                    _clear(remote)
-                stack.pop_all()
-            self._remotes[name] = remote
-        return self._remotes[name]
+        if self._connections is None:
+            # A trial that was not recorded runs again.
+            self._connections = Connections(experiment.workers, self._never, forget_all)
+        return self._connections.tasks(ends, whose)
 
 
 def path_name(request: TrialRequest) -> str:
@@ -167,18 +139,6 @@ def path_name(request: TrialRequest) -> str:
     if isinstance(path, str):
         return fill(path, dict(NOWHERE) | request.places)
     return f"{path.ends.sending} → {path.ends.receiving}" if path.ends else ""
-
-
-def _clear(remote: Remote) -> None:
-    """End what an earlier run left at an end, and forget its records: a trial that was not recorded runs again."""
-    deadline = time.monotonic() + CLEARING
-    while (key := remote.ask("hello").head["hand"]) is not None:
-        remote.ask("cancel", {"key": key})
-        if time.monotonic() > deadline:
-            raise WorkerError(f"{remote.address.name}: trial {key} of an earlier run does not end there")
-        time.sleep(0.2)
-    for key in remote.ask("hello").head["keys"]:
-        remote.forget(key)
 
 
 def _refuse_quantities(experiment: Experiment, ends: RealEnds) -> None:

@@ -31,25 +31,29 @@ def run_both(
     TrialError
         An end has no record.
     """
-    pair = _Pair(tasks, key, orders, request)
+    pair = Pair(tasks, key, orders, request)
     pair.run()
-    return pair.records()
+    return pair.record(0), pair.record(1)
 
 
-class _Pair:
+class Pair:
+    """Both ends in one trial; `found` has the record of each, or what kept it from us."""
+
     def __init__(
         self, tasks: EndTasks, key: str, orders: Sequence[dict[str, Any]], request: TrialRequest
     ) -> None:
         self.tasks = tasks
         self.key = key
         self.orders = orders
-        self.request = request
+        self.cancel = request.cancel
+        self.markers = tuple(tasks.marker(request, place) for place in range(2))
         self.found: dict[int, EndRecord | BaseException] = {}
         self.stops = os.pipe(), os.pipe()
         self.over = os.pipe()
         self.listens = threading.Event()
 
     def run(self) -> None:
+        """Run until both ends have ended, or are lost."""
         listener = self.tasks.listener
         relay = threading.Thread(target=self.pass_on)
         ends = [threading.Thread(target=self.run_end, args=(place,)) for place in (listener, 1 - listener)]
@@ -66,15 +70,15 @@ class _Pair:
                 os.close(descriptor)
 
     def run_end(self, place: int) -> None:
+        """Run one end, and stop the other if it fails."""
         remote, name = self.tasks.remotes[place], self.tasks.names[place]
         try:
             if place == self.tasks.listener:
                 self.begin_listening(remote, place)
             else:
                 self.listens.wait()
-            marker = self.tasks.marker(self.request, place)
             task = None if place == self.tasks.listener else self.orders[place]
-            reply = remote.run(self.key, task, marker=marker, cancel=self.stops[place][0])
+            reply = remote.run(self.key, task, marker=self.markers[place], cancel=self.stops[place][0])
             record = record_of(reply, name)
             self.found[place] = record
             remote.forget(self.key)
@@ -98,15 +102,13 @@ class _Pair:
 
     def pass_on(self) -> None:
         """Tell both ends to stop when the trial is abandoned."""
-        ready = select.select([self.request.cancel, self.over[0]], [], [])[0]
-        if self.request.cancel in ready:
+        ready = select.select([self.cancel, self.over[0]], [], [])[0]
+        if self.cancel in ready:
             for _, writer in self.stops:
                 os.write(writer, b"x")
 
-    def records(self) -> tuple[EndRecord, EndRecord]:
-        return self.record(0), self.record(1)
-
     def record(self, place: int) -> EndRecord:
+        """Return the record of an end; raise what kept it from us."""
         found = self.found[place]
         if isinstance(found, BaseException):
             raise found

@@ -29,7 +29,7 @@ from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import Packets
 from trialwise.measurement.samples import Samples
-from trialwise.measurement.sightings import read_sightings
+from trialwise.measurement.sightings import Sightings, read_sightings
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.path_plan import FlowPlan
 from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples
@@ -56,9 +56,10 @@ def outcome_of(
     TrialError
         An end failed, or the records do not fit together.
     """
-    _require_well(ends, records)
+    require_well(ends, records)
     first = records[0]
-    joined = _joined(request, ends, records)
+    sightings = seen_by_both(request.scratch, f"{request.number}-{request.attempt}", records)
+    joined = _joined(request, ends, sightings)
     began_ns = int(first.head["began"])
     packets = _since(joined, began_ns, joined.packets.flow != PROBES)
     record = PathRecord(
@@ -97,20 +98,29 @@ def outcome_of(
     )
 
 
-def _joined(request: TrialRequest, ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> Joined:
-    """Join what both ends saw; raise TrialError if it does not fit together."""
-    files: list[Path] = []
-    for place, record in enumerate(records):
-        files.append(request.scratch / f"end-{request.number}-{request.attempt}-{place}")
-        files[place].write_bytes(record.sightings)
+def seen_by_both(
+    scratch: Path, name: str, records: tuple[EndRecord, EndRecord]
+) -> tuple[Sightings, Sightings]:
+    """Return what both ends saw; raise TrialError if a file of it is damaged."""
+    files = [scratch / f"end-{name}-{place}" for place in range(2)]
     try:
+        for file, record in zip(files, records, strict=True):
+            file.write_bytes(record.sightings)
         one, other = (read_sightings(file) for file in files)
-        return join_sightings(one, other, seed=request.seed, clock_error=ends.clocks)
     except AnalysisError as error:
         raise TrialError(error.message, hint=error.hint) from error
     finally:
         for file in files:
-            file.unlink()
+            file.unlink(missing_ok=True)
+    return one, other
+
+
+def _joined(request: TrialRequest, ends: RealEnds, seen: tuple[Sightings, Sightings]) -> Joined:
+    """Join what both ends saw; raise TrialError if it does not fit together."""
+    try:
+        return join_sightings(*seen, seed=request.seed, clock_error=ends.clocks)
+    except AnalysisError as error:
+        raise TrialError(error.message, hint=error.hint) from error
 
 
 def _since(joined: Joined, began: int, mask: Mask) -> Packets:
@@ -119,7 +129,7 @@ def _since(joined: Joined, began: int, mask: Mask) -> Packets:
     return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
 
 
-def _require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
+def require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:
     """Raise TrialError if an end says that something went wrong; the message tells which, and what to try."""
     names = ends.sending, ends.receiving
     told = [(name, record.problem) for name, record in zip(names, records, strict=True) if record.problem]

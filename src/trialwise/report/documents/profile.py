@@ -31,7 +31,10 @@ def document(profile: Profile, *, has_sketch: bool = True) -> Document:
     return Document(
         "profile",
         Verdict("plain", (_answer(profile),)),
-        (*_data(profile), *_level(profile), *_periods(profile), *(_sketch(profile) if has_sketch else ()), *_span(profile)),
+        (
+            *_data(profile), *changes_of_level(profile), *periods_of(profile),
+            *(_sketch(profile) if has_sketch else ()), *_span(profile),
+        ),
         (Note((f"n = {profile.n}, ", given(profile.confidence), f": {profile.how}")),),
     )  # fmt: skip
 
@@ -63,29 +66,31 @@ def _data(profile: Profile) -> Iterator[Block]:
     yield from (Note((note,), is_aside=True) for note in profile.notes)
 
 
-def _level(profile: Profile) -> Iterator[Block]:
+def changes_of_level(profile: Profile, at: str = "") -> Iterator[Block]:
+    """Yield the level shifts and the drift of a profile that stands at `at` in the JSON document."""
     if not profile.level:
         return
     yield Heading(("Level",))
-    yield Items((*_changes(profile), (profile.level,)))
+    yield Items((*_changes(profile, at), (profile.level,)))
 
 
-def _changes(profile: Profile) -> Iterator[Text]:
+def _changes(profile: Profile, at: str) -> Iterator[Text]:
     if not profile.shifts and profile.drift is None:
         yield ("no level shift and no drift found",)
-    for at, shift in enumerate(profile.shifts):
-        place = f"/shifts/{at}"
+    for number, shift in enumerate(profile.shifts):
+        place = f"{at}/shifts/{number}"
         before, after = Number(shift.before, f"{place}/before"), Number(shift.after, f"{place}/after")
         medians = (": median ", before, " before, ", after, " after, ")
         yield (f"level shift at {shift.words}", *medians, *p_text(shift.p_value, f"{place}/p_value"))
     if profile.drift is not None:
         shape = ", not along a line, " if profile.drift.bent else ", "
-        size = Number(profile.drift.change, "/drift/change")
-        p_value = p_text(profile.drift.p_value, "/drift/p_value")
+        size = Number(profile.drift.change, f"{at}/drift/change")
+        p_value = p_text(profile.drift.p_value, f"{at}/drift/p_value")
         yield ("drift of ", size, f" from the first to the last value{shape}", *p_value)
 
 
-def _periods(profile: Profile) -> Iterator[Block]:
+def periods_of(profile: Profile, at: str = "") -> Iterator[Block]:
+    """Yield the periods of a profile that stands at `at` in the JSON document."""
     untested = tuple((f"not tested: {each.reason}",) for each in profile.untested)
     if not profile.periods:
         tested = ", ".join(f"a {name}" for name in profile.tested)
@@ -94,7 +99,7 @@ def _periods(profile: Profile) -> Iterator[Block]:
         yield Items(((f"none found{searched}",), *untested))
         return
     columns = (Column("period"), Column("strength", is_numeric=True), Column("p", is_numeric=True))
-    rows = tuple(_period(period, f"/periods/{at}") for at, period in enumerate(profile.periods))
+    rows = tuple(_period(period, f"{at}/periods/{number}") for number, period in enumerate(profile.periods))
     yield Table("periods", ("Periods",), columns, rows, (*_corrections(profile), *untested))
 
 
