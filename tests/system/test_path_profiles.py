@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from tests.system import worker_machines
-from tests.system.test_real_paths import TRIALWISE, RealPath
+from tests.system.real_path import EXPERIMENT, TRIALWISE, RealPath
 
-from trialwise.measurement.condition_files import read_conditions_of_path
+from in_process import trialwise
+from trialwise.measurement.condition_files import profiled_rates, read_conditions_of_path
 
 pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
 
@@ -35,9 +36,11 @@ class Profiled(RealPath):
             "--out",
             str(self.rows_file),
             "--json",
+            *self.rate,
         ]
 
     length = "12s"
+    rate: tuple[str, ...] = ()
 
     def rows(self):
         return read_conditions_of_path(self.rows_file).rows
@@ -134,3 +137,62 @@ def test_control_c_keeps_what_there_is(real):
     assert run.returncode == 0, output + errors
     assert json.loads(output)["n"] >= 2
     assert not real.left()
+
+
+def test_rates_are_measured_if_they_are_asked_for(real):
+    real.length, real.rate = "40s", ("--rate", "1min")
+    done = real.run_inside("--rate", "20Mbit/s", "--delay", "10ms")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    # 20 Mbit/s with the headers of the link, of which packets of IP are all but 14 of 1514 bytes.
+    assert found["rates"] == [pytest.approx(20, rel=0.05)] * 2
+    assert profiled_rates(real.rows_file) == tuple(rate * 1e6 for rate in found["rates"])
+    assert found["n"] >= 2
+    assert not real.left()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--for", "soon"], 2, "--for soon"),
+        (["--for", "1s"], 2, "expected a time from 5s to"),
+        (["--for", "1y"], 2, "--for 1y"),
+        (["--rate", "5min"], 2, "--rate is for a path that is probed"),
+        (["--for", "1h", "--rate", "1s"], 2, "--rate 1s: expected a time from 1min"),
+        (["--path", "home"], 2, "no real path is called 'home'"),
+        (["--margin", "wide"], 2, "not a valid margin"),
+        (["--value", "x"], 2, "--value is for data, not for a path"),
+        (["--out", "nothing.csv"], 7, "nothing.csv"),
+        (["--for", "10s", "--out", "real.toml"], 7, "no record of the condition of a path"),
+        (["--for", "10s", "--out", "none/x.csv"], 5, "none/x.csv"),
+    ],
+)
+def test_wrong_input_is_refused_before_anything_is_sent(tmp_path, words, code, says):
+    write_experiment(tmp_path)
+    before = (tmp_path / "real.toml").read_bytes()
+    done = trialwise("profile", "real.toml", *words, cwd=tmp_path)
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+    assert (tmp_path / "real.toml").read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["real.toml"]
+
+
+def test_data_have_no_path_and_emulated_paths_no_ends(tmp_path):
+    write_experiment(tmp_path)
+    (tmp_path / "a.csv").write_text("time,value\n1,2\n2,3\n")
+    done = trialwise("profile", "a.csv", "--for", "10m", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--for is for the path of an experiment file" in done.stderr
+    file = tmp_path / "real.toml"
+    text = file.read_text()
+    start, stop = text.index("path = {"), text.index("}", text.index("path = {")) + 1
+    file.write_text(text[:start] + 'path = { rate = "10Mbit/s" }' + text[stop:])
+    done = trialwise("profile", "real.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no path of this experiment leads from one machine to another" in done.stderr
+
+
+def write_experiment(folder):
+    text = EXPERIMENT.format(
+        runtime="2s", quiet="1s", more="", trial='scheme = "udp-copa"', folder=folder / "home", rounds=1
+    )
+    (folder / "real.toml").write_text(text)

@@ -42,6 +42,12 @@ class PathOptions:
             help="The file of rows, to which a run adds; default EXPERIMENT.PATH.conditions.csv.",
         ),
     ] = None
+    rate: Annotated[
+        str | None,
+        Parameter(
+            help="Fill the path for 5 s each way, and again after so long, as 30m; otherwise nothing but probes is sent."
+        ),
+    ] = None
     margin: Annotated[
         str | None,
         Parameter(
@@ -70,14 +76,18 @@ class PathOptions:
 def profile_path(experiment: Path, options: PathOptions, *, confidence: float, json: bool) -> int:
     """Probe a real path if it is asked for, and print the profile of what is kept; return the exit code."""
     from trialwise import study
+    from trialwise.execution.ends.probing import RATE_LEAST
     from trialwise.experiment.option_words import extent_of
     from trialwise.study.path_profiling import real_path
 
-    length = None if options.length is None else _length(options.length)
+    length = None if options.length is None else _time(options.length, "--for", 5.0)
+    rate = None if options.rate is None else _time(options.rate, "--rate", RATE_LEAST)
+    if rate is not None and length is None:
+        raise TrialwiseError("--rate is for a path that is probed", hint="say for how long: --for 2h")
     margin = None if options.margin is None else extent_of(options.margin)
     path = real_path(study.load(experiment), options.path, options.out)
     if length is not None:
-        _probe(path, length)
+        _probe(path, length, rate)
     with StatusLine(f"profiling {path.name}"):
         found = path.profile(margin, confidence)
     if json:
@@ -91,17 +101,21 @@ def profile_path(experiment: Path, options: PathOptions, *, confidence: float, j
     return 0
 
 
-def _length(text: str) -> float:
+def _time(text: str, option: str, least: float) -> float:
     try:
         found = seconds(text)
     except ValueError as error:
-        raise TrialwiseError(f"--for {text}: {error}", hint="write a time, as in 10m, 2h or 2d") from error
-    if not 5 <= found <= MOST:
-        raise TrialwiseError(f"--for {text}: from 5s to {duration_text(MOST)} are probed")
+        raise TrialwiseError(
+            f"{option} {text}: {error}", hint="write a time, as in 10min, 2h or 2d"
+        ) from error
+    if not least <= found <= MOST:
+        raise TrialwiseError(
+            f"{option} {text}: expected a time from {duration_text(least)} to {duration_text(MOST)}"
+        )
     return found
 
 
-def _probe(path: RealPath, length: float) -> None:
+def _probe(path: RealPath, length: float, rate: float | None) -> None:
     """Probe until the time is over or Ctrl-C, and say how far it has come; what there is stays in the file."""
     from trialwise.execution.interruption import Interruption
 
@@ -131,7 +145,7 @@ def _probe(path: RealPath, length: float) -> None:
                 last = told.problem or ""
                 line.say(f"probing {path.name} until {end}: {told.rows:,} rows")
 
-            path.probe(length, reader, tell)
+            path.probe(length, rate, reader, tell)
     finally:
         os.close(reader)
         os.close(writer)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Self
 
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError, not_written
@@ -128,6 +129,25 @@ def _line(row: Condition) -> str:
 
 def _cell(value: float | None) -> str:
     return "" if value is None else f"{value:.{_DIGITS}g}"
+
+
+def record_file(experiment: str, path: str) -> Path:
+    """Return where the condition of a path of an experiment is kept by default: in the current folder, as results are."""
+    return Path(f"{experiment}.{path}.conditions.csv")
+
+
+def profiled_rates(path: Path) -> tuple[float | None, float | None]:
+    """Return the median rates of a path in bit/s, there and back, from the file of its condition; None where not measured.
+
+    Raises
+    ------
+    AnalysisError
+        As for `read_conditions_of_path`, also if the file does not exist.
+    """
+    rows = read_conditions_of_path(path).rows
+    known = ([row.up_mbps for row in rows], [row.down_mbps for row in rows])
+    there, back = ([rate for rate in each if rate is not None] for each in known)
+    return (median(there) * 1e6 if there else None, median(back) * 1e6 if back else None)
 
 
 class ConditionFile:

@@ -23,6 +23,9 @@ LEAST = 0.5
 """Share of a row that must have been measured: minima and percentiles of shorter ones are not comparable."""
 PROBE_BYTES = 64 + 48
 """Bytes of the largest IP packet with a probe; larger ones try which sizes pass, and may be lost for that."""
+SETTLING = 0.4
+"""Share of a flow's time in which it looks for the rate of the path."""
+_FEWEST = 20
 SECOND, MILLI = 1_000_000_000, 1e3
 
 
@@ -106,6 +109,30 @@ def conditions_of(joined: Joined, one: Sightings, other: Sightings, every: float
             clock_steps=sum(change.kind == "clock" for change in changes),
             skew_ppm=skew,
         )
+
+
+def rates_of(joined: Joined, one: Sightings) -> Condition | None:
+    """Return a row with the rates of a trial whose first flow filled the path there, and whose second filled it back.
+
+    Counted are the IP bytes that arrived after the first `SETTLING` of a flow's time. None if too little arrived.
+    """
+    rates = [_rate(joined.packets, flow=1, direction=0), _rate(joined.packets, flow=2, direction=1)]
+    if rates == [None, None]:
+        return None
+    time = (joined.began + one.clocks[0] - one.clocks[1]) / SECOND
+    return Condition(time, float(np.ptp(joined.packets.time)), up_mbps=rates[0], down_mbps=rates[1])
+
+
+def _rate(packets: Packets, flow: int, direction: int) -> float | None:
+    """Return the Mbit/s at which a flow's packets arrived."""
+    found = packets.where((packets.flow == flow) & (packets.direction == direction) & packets.delivered)
+    if len(found) < _FEWEST:
+        return None
+    first, last = float(found.time.min()), float(found.time.max())
+    settled = found.where(found.time >= first + SETTLING * (last - first))
+    seconds = float(np.ptp(settled.time)) if len(settled) else 0.0
+    # The first packet's bytes came before the time that is counted.
+    return float(settled.size.sum() - settled.size[0]) * 8 / seconds / 1e6 if seconds else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

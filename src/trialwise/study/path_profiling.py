@@ -9,14 +9,14 @@ from pathlib import Path
 from trialwise.analysis.conditions.path import Kind, PathProfile, Round, path_profile
 from trialwise.design.treatments import count_treatments, treatments
 from trialwise.errors import PlanError
-from trialwise.execution.ends.probing import Told, about, probe_path
+from trialwise.execution.ends.probing import Told, about, probe_path, real_ends
 from trialwise.experiment.model import Experiment, Extent
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.problems import nearest
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
-from trialwise.experiment.trials import PathTrial, RealEnds
-from trialwise.measurement.condition_files import ConditionFile, read_conditions_of_path
+from trialwise.experiment.trials import PathSettings, PathTrial, RealEnds
+from trialwise.measurement.condition_files import ConditionFile, read_conditions_of_path, record_file
 from trialwise.trials.path_plan import NOWHERE, settings_of
 
 LONGEST_ROW = 60.0
@@ -42,8 +42,13 @@ class RealPath:
 
     experiment: Experiment
     name: str
-    ends: RealEnds
+    settings: PathSettings
     file: Path
+
+    @property
+    def ends(self) -> RealEnds:
+        """Its ends."""
+        return real_ends(self.settings)
 
     @property
     def every(self) -> float:
@@ -75,10 +80,20 @@ class RealPath:
         usual: dict[Kind, Extent] = {"delay": USUAL, "rate": USUAL}
         return usual | found
 
-    def probe(self, seconds: float, cancel: int, tell: Callable[[Told], None]) -> int:
+    def probe(
+        self, seconds: float, rate_every: float | None, cancel: int, tell: Callable[[Told], None]
+    ) -> int:
         """Probe the path, and add to its file; see `probe_path`."""
         with ConditionFile(self.file, about(self.name, self.ends, self.every)) as file:
-            return probe_path(self.experiment, self.ends, file, seconds=seconds, cancel=cancel, tell=tell)
+            return probe_path(
+                self.experiment,
+                self.settings,
+                file,
+                seconds=seconds,
+                rate_every=rate_every,
+                cancel=cancel,
+                tell=tell,
+            )
 
     def profile(self, margin: Extent | None, confidence: float) -> PathProfile:
         """Say how far the path moves by itself, from its file; see `path_profile`."""
@@ -115,23 +130,18 @@ def real_path(experiment: Experiment, name: str | None, file: Path | None) -> Re
         meant = nearest(chosen, list(found))
         did = f"; did you mean {meant}?" if meant else ""
         raise PlanError(f"no real path is called {chosen!r}{did}", hint=f"choose one of: {names}")
-    return RealPath(experiment, chosen, found[chosen], file or record_file(experiment, chosen))
+    return RealPath(experiment, chosen, found[chosen], file or record_file(experiment.name, chosen))
 
 
-def record_file(experiment: Experiment, path: str) -> Path:
-    """Return where the condition of a path is kept by default: in the current folder, as results are."""
-    return Path(f"{experiment.name}.{path}.conditions.csv")
-
-
-def _real_paths(experiment: Experiment) -> dict[str, RealEnds]:
+def _real_paths(experiment: Experiment) -> dict[str, PathSettings]:
     """Return the real paths that trials run over, by name."""
     trial = experiment.trial
     if not isinstance(trial, PathTrial):
         return {}
-    found: dict[str, RealEnds] = {}
+    found: dict[str, PathSettings] = {}
     for treatment in treatments(experiment):
         values = dict(NOWHERE) | dict(treatment.levels)
-        ends = settings_of(experiment, values).ends
-        if ends is not None:
-            found[fill(trial.path, values) if isinstance(trial.path, str) else UNNAMED] = ends
+        settings = settings_of(experiment, values)
+        if settings.ends is not None:
+            found[fill(trial.path, values) if isinstance(trial.path, str) else UNNAMED] = settings
     return found

@@ -370,7 +370,7 @@ def _notes(quantities: Sequence[Quantity], times: Array, moves: Sequence[Profile
         if one.rounds is not None and one.rounds.rounds is None:
             yield f"no number of rounds: {one.rounds.reason}"
     if not any(one.name.endswith("rate") for one in quantities):
-        yield "rates were not measured, so nothing is said of margins of throughput"
+        yield "rates were not measured, so nothing is said of margins of throughput: --rate 30min measures them"
     span = float(times[-1] - times[0])
     if span < DAY:
         covered = length_words(span) if span else "one row"

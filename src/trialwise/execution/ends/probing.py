@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import hmac
+import math
 import secrets
 import tempfile
 import time
@@ -26,12 +27,12 @@ from trialwise.execution.ends.results import require_well, seen_by_both
 from trialwise.execution.ends.tasks import EndTasks
 from trialwise.execution.workers.agent.path_programs import LINGER
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.trials import PathSettings, RealEnds
+from trialwise.experiment.trials import PathFlow, PathSettings, RealEnds
 from trialwise.measurement.condition_files import About, ConditionFile
-from trialwise.measurement.condition_rows import Condition, conditions_of
+from trialwise.measurement.condition_rows import Condition, conditions_of, rates_of
 from trialwise.measurement.joining import join_sightings
 from trialwise.trials.base import TrialRequest
-from trialwise.trials.path_plan import trial_of
+from trialwise.trials.path_plan import NOWHERE, flow_plans, trial_of
 from trialwise.trials.programs import readable
 
 STRETCH = 300.0
@@ -40,8 +41,12 @@ QUIET = 1.0
 """Seconds in which an end says that it is ready, and at last that it is done, often enough for the other to hear it."""
 SHORTEST = 5.0
 """Seconds below which no further stretch begins."""
+RATE_SECONDS, RATE_SCHEME = 5.0, "udp-bbr3"
+"""For how long a trial fills the path in each direction, one after the other, and with what."""
+RATE_LEAST = 60.0
+"""Seconds between two such trials at least."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_NO_LINKS = PathSettings(((),), ((),))
+_RATES, _STRETCH = "rates", "stretch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,11 @@ def about(path: str, ends: RealEnds, every: float) -> About:
 
 def probe_path(
     experiment: Experiment,
-    ends: RealEnds,
+    settings: PathSettings,
     file: ConditionFile,
     *,
     seconds: float,
+    rate_every: float | None = None,
     cancel: int,
     tell: Callable[[Told], None],
 ) -> int:
@@ -73,12 +79,14 @@ def probe_path(
     ----------
     experiment
         Whose trials are to run over the path; its workers say how ends are reached.
-    ends
-        The ends.
+    settings
+        A real path.
     file
         Where rows are added as they come.
     seconds
         For how long, by a clock that goes on while this machine sleeps.
+    rate_every
+        Seconds between trials that fill the path for `RATE_SECONDS` each way; None for none.
     cancel
         A descriptor that becomes readable to stop; what there is until then is kept.
     tell
@@ -94,7 +102,7 @@ def probe_path(
         The file cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="trialwise-profile-") as scratch:
-        probing = _Probing(experiment, ends, file, cancel, Path(scratch))
+        probing = _Probing(experiment, settings, file, rate_every, cancel, Path(scratch))
         try:
             return probing.run(time.clock_gettime(time.CLOCK_BOOTTIME) + seconds, tell)
         finally:
@@ -104,8 +112,9 @@ def probe_path(
 @dataclass(slots=True)
 class _Probing:
     experiment: Experiment
-    ends: RealEnds
+    settings: PathSettings
     file: ConditionFile
+    rate_every: float | None
     cancel: int
     scratch: Path
     token: bytes = field(default_factory=lambda: secrets.token_bytes(16))
@@ -114,9 +123,15 @@ class _Probing:
     stretches: int = 0
     rows: int = 0
     have_met: bool = False
+    next_rates: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.connections = Connections(self.experiment.workers, self.cancel)
+        self.next_rates = _now() if self.rate_every else math.inf
+
+    @property
+    def ends(self) -> RealEnds:
+        return real_ends(self.settings)
 
     def run(self, deadline: float, tell: Callable[[Told], None]) -> int:
         pause = _FIRST_PAUSE
@@ -135,7 +150,11 @@ class _Probing:
             tasks = self.connections.tasks(dataclasses.replace(self.ends, quiet=QUIET), self.file.about.id)
             self.collect(tasks)
             self.stretches += 1
-            return self.probe(tasks, min(left, STRETCH))
+            if self.rate_every and self.next_rates <= _now() and left >= 4 * RATE_SECONDS:
+                self.next_rates = _now() + self.rate_every
+                return self.trial(tasks, _RATES, self.request(2 * RATE_SECONDS, _filling()))
+            length = min(left, STRETCH, max(self.next_rates - _now(), SHORTEST))
+            return self.trial(tasks, _STRETCH, self.request(max(length - LINGER - 2 * QUIET, 1.0)))
         except (WorkerError, TrialError, PlanError) as error:
             self.connections.close()
             has_begun = self.rows or (self.have_met and isinstance(error, WorkerError))
@@ -143,12 +162,12 @@ class _Probing:
                 raise
             return error.line
 
-    def probe(self, tasks: EndTasks, seconds: float) -> str | None:
-        """Probe for one stretch; raise TrialError or WorkerError if nothing came of it."""
-        key = f"{time.time_ns()}-{self.stretches}"
-        request = self.request(seconds)
+    def trial(self, tasks: EndTasks, what: str, request: TrialRequest) -> str | None:
+        """Run one trial, and keep its rows; raise TrialError or WorkerError if nothing came of it."""
+        key = f"{what}-{time.time_ns()}-{self.stretches}"
+        plans = flow_plans(request.experiment, NOWHERE)
         secret = hmac.new(self.token, key.encode(), hashlib.sha256).digest()
-        pair = Pair(tasks, key, tasks.orders(request, _NO_LINKS, (), key, secret), request)
+        pair = Pair(tasks, key, tasks.orders(request, self.settings, plans, key, secret), request)
         pair.run()
         found = {place: one for place, one in pair.found.items() if isinstance(one, EndRecord)}
         self.have_met |= any(len(record.probes) for record in found.values())
@@ -160,7 +179,7 @@ class _Probing:
             require_well(self.ends, (pair.record(0), pair.record(1)))
         problems = [(name, found[place].problem) for place, name in enumerate(tasks.names)]
         told = [f"{name}: {problem}" for name, problem in problems if problem]
-        return "; ".join(told) or (None if rows else "too little of this stretch was seen")
+        return "; ".join(told) or (None if rows else "too little was seen")
 
     def missed(self, key: str, pair: Pair, found: dict[int, EndRecord]) -> str:
         """Return why an end has no record; it is fetched later if only the connection is gone."""
@@ -171,11 +190,9 @@ class _Probing:
             return problem.line
         raise problem
 
-    def request(self, seconds: float) -> TrialRequest:
-        """Return a trial without flows."""
-        trial = dataclasses.replace(
-            trial_of(self.experiment), flows=(), runtime=max(seconds - LINGER - 2 * QUIET, 1.0)
-        )
+    def request(self, runtime: float, flows: tuple[PathFlow, ...] = ()) -> TrialRequest:
+        """Return a trial, without flows unless they are given."""
+        trial = dataclasses.replace(trial_of(self.experiment), flows=flows, runtime=runtime, environment=())
         return TrialRequest(
             experiment=dataclasses.replace(self.experiment, trial=trial),
             factors={},
@@ -216,10 +233,28 @@ class _Probing:
             return []
         try:
             one, other = seen_by_both(self.scratch, key, records)
-            joined = join_sightings(one, other, seed=0, clock_error=None)
+            joined = join_sightings(one, other, seed=0)
+            if key.startswith(_RATES):
+                row = rates_of(joined, one)
+                return [] if row is None else [row]
             return list(conditions_of(joined, one, other, self.file.about.every))
         except (AnalysisError, TrialError):
             return []
+
+
+def real_ends(settings: PathSettings) -> RealEnds:
+    """Return the ends of a real path; raise PlanError if it is an emulated one."""
+    if settings.ends is None:
+        raise PlanError("an emulated path has no ends on other machines")
+    return settings.ends
+
+
+def _filling() -> tuple[PathFlow, PathFlow]:
+    """Return a flow that fills the path there, and then one that fills it back."""
+    return (
+        PathFlow(scheme=RATE_SCHEME, stop=RATE_SECONDS),
+        PathFlow(scheme=RATE_SCHEME, start=RATE_SECONDS, direction="downlink"),
+    )
 
 
 def _now() -> float:
