@@ -1,8 +1,8 @@
 """Kills at random instants of what takes part in trials over a real path, at either end: what is left, and whether runs go on.
 
-    .venv/bin/python benches/path_kills.py [COUNT] [--seed SEED] [--each KILLS]
+    .venv/bin/python benches/path_kills.py [COUNT] [--seed SEED] [--each KILLS] [--rounds ROUNDS]
 
-Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of three short trials each are
+Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of a few short trials each (ROUNDS, 2) are
 started again and again; in each something is killed at a random instant, KILLS (3) times, and then the run has to end well. After
 every kill nothing may be left of the trial that was killed: no process, device, socket of a capture, or file. Finished trials stay as
 they are. The table goes to benches/results/path_kills.json.
@@ -34,7 +34,6 @@ from measuring import processor
 from trialwise.store.ledger import Ledger
 
 RESULT = Path(__file__).parent / "results" / "path_kills.json"
-ROUNDS = 3
 TO_VANISH = 30.0
 TO_END = 400.0
 LONGEST = {
@@ -65,7 +64,8 @@ class Found:
 class Place:
     """Two machines with a link between them, and this one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rounds: int) -> None:
+        self.rounds = rounds
         self.real = RealPath(folder, machines=2)
         (folder / "temporary").mkdir()
         self.real.environment["TMPDIR"] = str(folder / "temporary")
@@ -80,7 +80,7 @@ class Place:
     def write(self, sender: str, number: int) -> None:
         """Write the experiment, in a directory of results of its own."""
         address = "" if sender == "local" else f', address = "{self.real.addresses[0]}"'
-        self.real.write(runtime="0.6s", quiet="0.3s", more=f', lease = "3s"{address}', rounds=ROUNDS)
+        self.real.write(runtime="0.6s", quiet="0.3s", more=f', lease = "3s"{address}', rounds=self.rounds)
         file = self.folder / "real.toml"
         file.write_text(file.read_text().replace('from = "local"', f'from = "{sender}"'))
         self.real.results = self.folder / f"results-{number}"
@@ -231,8 +231,8 @@ def go_on(place: Place, found: Found) -> None:
         )
     after = place.finished()
     found.finished += len(after)
-    if len(after) != ROUNDS:
-        found.troubles.append(f"{len(after)} of {ROUNDS} trials have finished")
+    if len(after) != place.rounds:
+        found.troubles.append(f"{len(after)} of {place.rounds} trials have finished")
     found.troubles += [
         f"trial {each} is not what it was" for each in before if after.get(each) != before[each]
     ]
@@ -241,9 +241,9 @@ def go_on(place: Place, found: Found) -> None:
 
 
 @contextlib.contextmanager
-def places() -> Generator[Place]:
+def places(rounds: int) -> Generator[Place]:
     with tempfile.TemporaryDirectory(prefix="path-kills-") as folder:
-        place = Place(Path(folder))
+        place = Place(Path(folder), rounds)
         try:
             yield place
         finally:
@@ -255,17 +255,18 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
     if reason := missing():
         sys.exit(reason)
     draw = random.Random(asked.seed)  # noqa: S311 nothing secret
     found, begun = Found(), time.monotonic()
-    with places() as place:
+    with places(asked.rounds) as place:
         number = 0
         while found.kills.total() < asked.count:
             tried = 0
             place.write(SENDERS[number % len(SENDERS)], number)
-            while len(place.finished()) < ROUNDS and tried < asked.each:
+            while len(place.finished()) < asked.rounds and tried < asked.each:
                 tried += 1
                 told = len(found.troubles)
                 kill_once(place, draw, found)

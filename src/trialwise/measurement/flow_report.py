@@ -20,6 +20,9 @@ _SERIES = {
 }
 """Quantities that are series: the key in a line, and the factor to the quantity's unit."""
 
+_LARGEST = 2**62
+"""No time in nanoseconds, no rate and no count is larger."""
+
 Report = Path | bytes
 """The file of a report, or its content."""
 Line = Mapping[str, object]
@@ -129,7 +132,7 @@ def _lines(report: Report, end: str = "sender", holding: str = "") -> Iterator[L
             continue
         try:
             found = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             yield cast("Line", found)
@@ -138,5 +141,7 @@ def _lines(report: Report, end: str = "sender", holding: str = "") -> Iterator[L
 def _number(line: Line, key: str) -> float:
     value = line.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TrialError(f"the sender's report has {value!r} as {key}, which is not a number")
+        raise TrialError(f"the sender's report has {str(value)[:80]!r} as {key}, which is not a number")
+    if not -_LARGEST <= value <= _LARGEST:
+        raise TrialError(f"the sender's report has {str(value)[:80]} as {key}, which nothing measured has")
     return float(value)

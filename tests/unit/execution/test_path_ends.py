@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from trialwise.errors import TrialError
+from trialwise.execution.ends import records
 from trialwise.execution.ends.records import PROBE, EndRecord, record_of
 from trialwise.execution.ends.results import why_invalid
 from trialwise.execution.workers.agent.caps import Caps
@@ -219,3 +220,66 @@ def test_what_is_exceeded_is_said_with_the_rate_first():
         caps.exceeded(2 * 10**9, 100_001)
         == "100001 bytes sent, more than the cap of 100000 bytes for a trial"
     )
+
+
+def hostile(**more):
+    """A head that is well but for these values, and its body."""
+    parts = {"probes": b"", "sightings": b""}
+    packed = {name: zlib.compress(content) for name, content in parts.items()}
+    head = {"state": "result", "parts": [[name, len(content)] for name, content in packed.items()]}
+    told = {
+        "began": 5,
+        "monotonic": 5,
+        "realtime": 1.5,
+        "passes": 1500,
+        "problem": None,
+        "peers": [],
+        "capture": WELL,
+    }
+    return head | told | more, b"".join(packed.values())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"began": float("inf")},
+        {"began": float("nan")},
+        {"monotonic": 10**400},
+        {"realtime": -1},
+        {"passes": True},
+        {"capture": []},
+        {"capture": WELL | {"dropped": -5}},
+        {"parts": [["probes", -8], ["sightings", 8]]},
+        {"parts": [["probes", 10**12], ["sightings", 8]]},
+        {"parts": [["probes", 1.5]]},
+        {"parts": [["probes", 8]] * 20_000},
+        {"peers": "many"},
+    ],
+)
+def test_an_end_that_lies_is_refused_with_what_is_wrong(wrong):
+    with pytest.raises(TrialError, match=r"^far: its record is damaged: ") as refused:
+        record_of(Reply(*hostile(**wrong)), "far")
+    assert len(refused.value.message) < 300
+
+
+def test_what_an_end_says_cannot_act_on_a_terminal():
+    said = "\x1b[2Jdisk \u202e" + "x" * 10_000
+    head, body = hostile(problem=said, hint=said, capture=WELL | {"problem": said})
+    record = record_of(Reply(head, body), "far")
+    for text in (record.problem, record.hint, record.head["capture"]["problem"]):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert len(text) < 3000
+    with pytest.raises(TrialError) as refused:
+        record_of(Reply({"unkept": said}, b""), "far")
+    assert "\x1b" not in refused.value.message
+
+
+def test_a_record_that_unpacks_to_more_than_any_takes_no_memory(monkeypatch):
+    monkeypatch.setattr(records, "_MOST", 1 << 20)
+    bomb = zlib.compress(bytes(600_000))
+    head, _ = hostile(parts=[["probes", len(bomb)], ["sightings", len(bomb)]])
+    with pytest.raises(
+        TrialError, match="sightings is cut short, or all parts are larger than 1048576 bytes"
+    ):
+        record_of(Reply(head, bomb * 2), "far")

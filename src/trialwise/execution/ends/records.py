@@ -17,8 +17,10 @@ from trialwise.visible import visible
 PROBE = np.dtype([("number", "<u8"), ("came", "<i8"), ("ttl", "u1"), ("phase", "u1")])
 """A probe that came, as `agent.path_end` writes it."""
 _MOST_TEXT = 2000
+_MOST_PARTS = 10_000
+_MOST_NUMBER = 2**62
 _MOST = 1 << 31
-"""Bytes of one part when it is unpacked: an end that sends more is not believed."""
+"""Bytes of all parts when they are unpacked: an end that sends more is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +60,50 @@ def record_of(reply: Reply, end: str) -> EndRecord:
     if head.get("state") == "lost":
         raise TrialError(f"{end}: the machine was restarted, or the process that ran this end was killed")
     if "unkept" in head:
-        raise TrialError(f"{end}: its record could not be kept there: {head['unkept']}")
+        raise TrialError(f"{end}: its record could not be kept there: {_text(head['unkept'])}")
     try:
         parts = _unpacked(head["parts"], reply.body)
         probes = np.frombuffer(parts.pop("probes"), PROBE)
         sightings = parts.pop("sightings")
         _check_head(head)
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
-        raise TrialError(f"{end}: its record is damaged: {error}") from error
-    return EndRecord(head, probes, sightings, parts)
+    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise TrialError(f"{end}: its record is damaged: {_text(error)}") from error
+    return EndRecord(_checked(head), probes, sightings, parts)
 
 
 def _check_head(head: Mapping[str, Any]) -> None:
-    """Raise ValueError or KeyError if the head lacks what every end tells."""
-    numbers = [head["began"], head["monotonic"], head["realtime"], head["passes"]]
+    """Raise ValueError, TypeError or KeyError if the head lacks what every end tells, or tells what no end can."""
+    numbers = {name: head[name] for name in ("began", "monotonic", "realtime", "passes")}
     if head["problem"] is None:
-        numbers += [head["capture"][name] for name in ("seen", "dropped", "steps")]
-    if not all(isinstance(each, int | float) for each in numbers) or not isinstance(head["peers"], list):
-        raise ValueError("a number or a list is missing")
+        numbers |= {name: head["capture"][name] for name in ("seen", "dropped", "steps")}
+    for name, value in numbers.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= _MOST_NUMBER:  # NaN is in no range
+            raise ValueError(f"{name} is {str(value)[:80]}")
+    if not isinstance(head["peers"], list):
+        raise TypeError("peers is no list")
+
+
+def _checked(head: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the head with a text of the capture that is harmless to show."""
+    told = head["capture"]
+    return {**head, "capture": {**told, "problem": _text(told.get("problem"))}} if told else head
 
 
 def _unpacked(sizes: list[list[Any]], body: bytes) -> dict[str, bytes]:
+    """Unpack the parts of a record, which may come to `_MOST` bytes together."""
     found: dict[str, bytes] = {}
-    place = 0
+    place, left = 0, _MOST
+    if len(sizes) > _MOST_PARTS:
+        raise ValueError(f"{len(sizes)} parts")
     for name, size in sizes:
+        if type(size) is not int or not 0 <= size <= len(body) - place:
+            raise ValueError(f"{name} has {size} bytes, of {len(body) - place} that are there")
         reader = zlib.decompressobj()
-        found[str(name)] = reader.decompress(body[place : place + int(size)], _MOST)
+        content = reader.decompress(body[place : place + size], left)
         if not reader.eof:
-            raise ValueError(f"{name} is cut short, or larger than {_MOST} bytes")
-        place += int(size)
+            raise ValueError(f"{name} is cut short, or all parts are larger than {_MOST} bytes")
+        found[str(name)] = content
+        left = max(left - len(content), 1)
+        place += size
     return found

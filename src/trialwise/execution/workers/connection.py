@@ -15,6 +15,8 @@ from typing import IO, Any, cast
 
 CLOSING_SECONDS = 2.0
 _MAX_ERRORS = 64 * 1024
+_MOST_HEAD, _MOST_BODY = 1 << 26, 1 << 31
+"""Bytes of a frame's line and of what follows it, from a worker that means well."""
 
 
 class DisconnectedError(Exception):
@@ -149,12 +151,14 @@ class Connection:
     def _next_frame(self) -> bool:
         end = self._received.find(b"\n")
         if end < 0:
+            if len(self._received) > _MOST_HEAD:
+                raise DisconnectedError("it answers with something else, without an end")
             return False
-        head = _head(bytes(self._received[:end]))
-        size = int(head.get("bytes", 0))
+        head = _head(bytes(self._received[:end]), self._number)
+        size = head.get("bytes", 0)
         if len(self._received) < end + 1 + size:
             return False
-        self._replies[int(head["id"])] = Reply(head, bytes(self._received[end + 1 : end + 1 + size]))
+        self._replies[head["id"]] = Reply(head, bytes(self._received[end + 1 : end + 1 + size]))
         del self._received[: end + 1 + size]
         return True
 
@@ -176,12 +180,19 @@ class Connection:
             self._process.wait(CLOSING_SECONDS)
 
 
-def _head(line: bytes) -> dict[str, Any]:
-    """Parse the line of a frame; anything else, such as the greeting of a login shell, ends the connection."""
+def _head(line: bytes, latest: int) -> dict[str, Any]:
+    """Parse the line of a frame; anything else, such as the greeting of a login shell, ends the connection.
+
+    `latest` is the number of the last request.
+    """
     try:
         head = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict) or "id" not in head:
         raise DisconnectedError(f"it answers with something else: {line[:80]!r}")
-    return cast("dict[str, Any]", head)
+    found = cast("dict[str, Any]", head)
+    for name, value, most in (("id", found["id"], latest), ("bytes", found.get("bytes", 0), _MOST_BODY)):
+        if type(value) is not int or not 0 <= value <= most:
+            raise DisconnectedError(f"it answers with something else: {name} is {str(value)[:80]!r}")
+    return found
