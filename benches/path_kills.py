@@ -2,7 +2,7 @@
 
     .venv/bin/python benches/path_kills.py [COUNT] [--seed SEED] [--each KILLS] [--rounds ROUNDS]
 
-Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of a few short trials each (ROUNDS, 2) are
+Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of ROUNDS (2) short trials are
 started again and again; in each something is killed at a random instant, KILLS (3) times, and then the run has to end well. After
 every kill nothing may be left of the trial that was killed: no process, device, socket of a capture, or file. Finished trials stay as
 they are. The table goes to benches/results/path_kills.json.
@@ -34,6 +34,8 @@ from measuring import processor
 from trialwise.store.ledger import Ledger
 
 RESULT = Path(__file__).parent / "results" / "path_kills.json"
+LOOK = 0.1
+"""Seconds between looks for a victim: a look takes a good part of a processor."""
 TO_VANISH = 30.0
 TO_END = 400.0
 LONGEST = {
@@ -178,15 +180,19 @@ def kill_somebody(
     place: Place, run: subprocess.Popen[bytes], kind: str, number: signal.Signals, draw: random.Random
 ) -> float | None:
     """Kill one of a kind at a random instant after the first of them was there; return when, None if the run has ended before."""
-    after, which, since = draw.uniform(0, LONGEST[kind]), draw.random(), None
+    after, which = draw.uniform(0, LONGEST[kind]), draw.random()
+    while not place.victims(kind, run):
+        if run.poll() is not None:
+            return None
+        time.sleep(LOOK)
+    since = time.monotonic()
+    time.sleep(after)
     while run.poll() is None:
-        victims = place.victims(kind, run)
-        since = time.monotonic() if since is None and victims else since
-        if victims and since is not None and time.monotonic() - since >= after:
+        if victims := place.victims(kind, run):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victims[int(which * len(victims))], number)
                 return time.monotonic() - since
-        time.sleep(0.005)
+        time.sleep(LOOK)
     return None
 
 

@@ -7,10 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 from tests.system.worker_machines import Machines
 
 from trialwise.measurement.packets import read_packets
 from trialwise.store.ledger import Ledger
+from trialwise.store.samples import read_samples
 
 EXPERIMENT = """[experiment]
 name = "real"
@@ -153,6 +155,15 @@ class RealPath:
             return next(
                 value for number, _, _, value, *_ in ledger.values([f"ends:{name}"]) if number == trial
             )
+
+    def samples(self, quantity: str, trial: int = 1):
+        """The values of a quantity of a trial."""
+        with contextlib.closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
+            (row,) = (each for each in ledger.values() if each[0] == trial and quantity in each[2])
+        _, attempt, source, value, _, file = row
+        if file is None:
+            return np.array([value])
+        return read_samples(self.results / file, trial, attempt, source)[0]
 
     def reason(self) -> str:
         ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)

@@ -101,6 +101,8 @@ class Joined:
         Packets that the captures at both ends missed; None for one that did not come to its end.
     steps
         How often the clocks of the stamps were set at both ends.
+    second
+        Seconds of the first end's clock since `clocks.origin`, from times of the second's (nanoseconds).
     """
 
     packets: Packets
@@ -111,6 +113,7 @@ class Joined:
     proxied: bool
     lost: tuple[int | None, int | None]
     steps: tuple[int, int]
+    second: _Clock
 
     @property
     def are_alike(self) -> bool:
@@ -187,6 +190,7 @@ def join_sightings(
         proxied=_is_proxied((up, down), matches),
         lost=(one.lost, other.lost),
         steps=(one.steps, other.steps),
+        second=second,
     )
 
 

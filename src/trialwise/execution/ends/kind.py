@@ -23,12 +23,16 @@ from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.frame_samples import FRAMES
 from trialwise.trials.path import PathKind, abandoned
 from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of, trial_of
 from trialwise.trials.programs import readable
 
-ABSOLUTE = {"delay": "queueing_delay", "pantheon_delay": "queueing_delay"}
+ABSOLUTE = {
+    "delay": "queueing_delay",
+    "pantheon_delay": "queueing_delay",
+    "frame_delay": "freeze_share",
+    "late_frames": "freeze_share",
+}
 """Quantities that are one-way delays and need to know how far clocks are apart; and one that does not."""
 _NOBODY = "check"
 """Owner of the folder in which ends are looked at before a run: no trial is executed there."""
@@ -144,11 +148,6 @@ def path_name(request: TrialRequest) -> str:
 def _refuse_quantities(experiment: Experiment, ends: RealEnds) -> None:
     """Raise PlanError if a metric needs what is not known between two machines."""
     for metric, source in sources_of(experiment.metrics, PathSource):
-        if source.quantity in FRAMES:
-            raise PlanError(
-                f"metric {metric.name}: frames are not followed between two machines",
-                hint="take metrics of packets, or an emulated path",
-            )
         if source.quantity in ABSOLUTE and ends.clocks is None:
             raise PlanError(
                 f"metric {metric.name}: one-way delays between two machines are known up to a constant only",

@@ -74,6 +74,7 @@ def record_of(reply: Reply, end: str) -> EndRecord:
 def _check_head(head: Mapping[str, Any]) -> None:
     """Raise ValueError, TypeError or KeyError if the head lacks what every end tells, or tells what no end can."""
     numbers = {name: head[name] for name in ("began", "monotonic", "realtime", "passes")}
+    numbers["ended"], numbers["ended too"] = head["ended"]
     if head["problem"] is None:
         numbers |= {name: head["capture"][name] for name in ("seen", "dropped", "steps")}
     for name, value in numbers.items():

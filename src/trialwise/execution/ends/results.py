@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.ends.condition import condition_of, ttls
 from trialwise.execution.ends.records import EndRecord
+from trialwise.execution.ends.reports import report_of
 from trialwise.execution.ends.tasks import PROBES
 from trialwise.execution.workers.agent.meeting import (
     CANCELLED,
@@ -38,7 +38,6 @@ CONSEQUENCES = (CANCELLED, STOPPED_THERE, NO_ANSWER, NOBODY)
 """Problems of an end that follow from those of the other, or of the path."""
 DELAYS = ("delay", "queueing_delay", "pantheon_delay")
 """Quantities that take the delay of single packets."""
-_TIMES = ("time_ns", "start_ns", "end_ns", "captured_ns")
 
 
 def outcome_of(
@@ -66,7 +65,7 @@ def outcome_of(
         packets=packets,
         settings=settings,
         plans=plans,
-        reports={plan.number: _report_of(plan, records) for plan in plans},
+        reports={plan.number: report_of(plan, records, joined) for plan in plans},
         started_ns=int(first.head["monotonic"]),
         stop=max(plan.stop for plan in plans),
         warmup=request.experiment.warmup,
@@ -186,30 +185,6 @@ def why_invalid(
     except AnalysisError as error:
         return error.message
     return None
-
-
-def _report_of(plan: FlowPlan, records: tuple[EndRecord, EndRecord]) -> bytes:
-    """Return the report of a flow's sender, in the time of the first end."""
-    place = 0 if plan.flow.direction == "uplink" else 1
-    content = records[place].files.get(f"flow-{plan.number}/report.jsonl", b"")
-    by = int(records[0].head["monotonic"]) - int(records[place].head["monotonic"])
-    return content if by == 0 else _moved(content, by)
-
-
-def _moved(content: bytes, by: int) -> bytes:
-    lines: list[bytes] = []
-    for line in content.splitlines():
-        try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            told = cast("dict[str, object]", found)
-            moved = {
-                key: value + by for key, value in told.items() if key in _TIMES and isinstance(value, int)
-            }
-            lines.append(json.dumps(told | moved).encode())
-    return b"\n".join(lines)
 
 
 def _printed(plans: Sequence[FlowPlan], records: tuple[EndRecord, EndRecord], name: str) -> bytes:

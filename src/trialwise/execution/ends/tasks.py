@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from trialwise import _core
 from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.ends.loads import load_at
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.ssh import ssh_words
 from trialwise.experiment.model import Level
@@ -129,7 +130,7 @@ class EndTasks:
                     "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
                     "bytes": amount_of(self.ends.bytes_cap, "size", "bytes_cap"),
                 },
-                "flows": [self._flow(plan, place, directory, request, settings.mtu) for plan in plans],
+                "flows": [self._flow(plan, place, directory, request, settings) for plan in plans],
             }
             own = {**environment, MARKER: self.marker(request, place)}
             return {"environment": own, "supervised": remote.supervised, "path": end}
@@ -137,7 +138,7 @@ class EndTasks:
         return order(0), order(1)
 
     def _flow(
-        self, plan: FlowPlan, place: int, directory: str, request: TrialRequest, mtu: int
+        self, plan: FlowPlan, place: int, directory: str, request: TrialRequest, settings: PathSettings
     ) -> dict[str, Any]:
         """Return one side of a flow: the one whose end this is."""
         side: End = "sender" if (place == 0) == (plan.flow.direction == "uplink") else "receiver"
@@ -152,10 +153,10 @@ class EndTasks:
             "directory": own,
             "folder": str(scheme.source.resolve().parent),
             "seed": request.seed,
-            "mtu": mtu,
+            "mtu": settings.mtu,
             "peer": "{peer}",
         }
-        load = plan.load.seeded(request.seed)
+        load, files = load_at(plan, own, request, settings)
         flow = [self.programs[place], "flow"]
         words = command_words(program.command, scheme, load, values, flow=flow)
         prepare = scheme.prepare and command_words(scheme.prepare, scheme, load, values, flow=flow)
@@ -165,7 +166,7 @@ class EndTasks:
             "scheme": scheme.name,
             "side": side,
             "port": self.ends.port + plan.number,
-            "packets": mtu if "{mtu}" in shlex.join(scheme.sender.command) else None,
+            "packets": settings.mtu if "{mtu}" in shlex.join(scheme.sender.command) else None,
             "waits": side == scheme.first,
             "words": words,
             "environment": {name: fill(text, values) for name, text in program.environment},
@@ -174,6 +175,8 @@ class EndTasks:
             "start": plan.flow.start,
             "stop": plan.stop,
             "ends": load.ends,
+            "unfinished": None if load.lasts or side == scheme.first else load.text,
+            "files": files if side == "sender" else {},
         }
 
 
@@ -231,10 +234,6 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
         raise PlanError(
             f"scheme {scheme.name} changes the machine that it runs on, and is not set up on other machines",
             hint="take another scheme for this path, or exclude the combination",
-        )
-    if plan.load.flows is not None:
-        raise PlanError(
-            f"load {plan.load.text!r} is not sent to other machines", hint="take bulk, rate, bytes or media"
         )
     queries = [
         {"key": name, "words": [name], "directory": "/", "path": search_path(None)}

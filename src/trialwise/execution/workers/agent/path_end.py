@@ -333,6 +333,7 @@ class PathEnd:
             "monotonic": self.monotonic,
             "began": self.running_since,
             "realtime": self.realtime,
+            "ended": [time.monotonic_ns(), raw_now()],
             "capture": self.capture_counts,
             "hint": self.meeting.hint if self.meeting is not None else None,
             "passes": self.sizes.passes,

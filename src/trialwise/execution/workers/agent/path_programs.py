@@ -22,6 +22,8 @@ LATEST_START = 1.0
 LINGER = 1.0
 """Seconds that a receiver is left running after its flow, so that it does not end before the sender does."""
 TAIL = 16 * 1024
+REPORTS = ("report.jsonl", "arrivals.jsonl")
+"""What a sender and a receiver write about a flow."""
 MOST_OF_A_FILE = 64 * 1024 * 1024
 PEER = "{peer}"
 """Stands in words for the address of the other end, which is known only when it has been heard."""
@@ -62,6 +64,9 @@ class Side:
             return None
         if not os.path.isdir(self.directory):
             os.makedirs(self.directory)
+            for name, text in self.flow["files"].items():
+                with open(self.path(name), "w", encoding="utf-8") as file:
+                    file.write(text)
             if self.flow["prepare"]:
                 self.preparing = self.popen(self.flow["prepare"], "prepare", peer)
                 self.started = time.monotonic()
@@ -129,6 +134,11 @@ class Side:
             except OSError as error:
                 return f"{self.name} cannot be started: {error.strerror or error}"
         if elapsed >= self.flow["stop"] + (LINGER if self.flow["side"] == "receiver" else 0):
+            unfinished = self.flow["unfinished"]
+            if unfinished is not None and self.program is not None and self.program.poll() != 0:
+                return "flow {number} ({scheme}) did not finish its load {unfinished} in time".format(
+                    **self.flow
+                )
             self.stop()
             self.is_over = True
         elif elapsed < self.flow["stop"] and (problem := self.problem()) is not None:
@@ -202,8 +212,8 @@ class Side:
         """Return what is to be collected, by name: its report, and the end of what it printed."""
         found: dict[str, bytes] = {}
         prefix = "flow-{}/".format(self.flow["number"])
-        for name in ("report.jsonl", "program.out", "program.err"):
+        for name in (*REPORTS, "program.out", "program.err"):
             with contextlib.suppress(OSError), open(self.path(name), "rb") as file:
                 content = file.read(MOST_OF_A_FILE)
-                found[prefix + name] = content if name == "report.jsonl" else content[-TAIL:]
+                found[prefix + name] = content if name in REPORTS else content[-TAIL:]
         return found
