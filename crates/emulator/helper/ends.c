@@ -172,7 +172,13 @@ static void give(const char *device, int family, uint8_t prefix, const void *own
         refuse(ADDRESS);
 }
 
-static void give_isolated(const char *device, enum side side)
+/* The kernel has no IPv6 where it could not carry it (RFC 8200 section 5). */
+static int carries_ipv6(struct plan plan)
+{
+    return plan.mtu >= 1280;
+}
+
+static void give_isolated(const char *device, enum side side, int has_ipv6)
 {
     static const char *const addresses[2] = {"100.64.0.1", "100.64.0.2"};
     static const char *const addresses6[2] = {"fd74:7269:616c::1", "fd74:7269:616c::2"};
@@ -182,17 +188,19 @@ static void give_isolated(const char *device, enum side side)
     inet_pton(AF_INET, addresses[1 - side], &peer);
     inet_pton(AF_INET6, addresses6[side], &own6);
     give(device, AF_INET, 32, &own, &peer);
-    give(device, AF_INET6, 64, &own6, &own6);
+    if (has_ipv6)
+        give(device, AF_INET6, 64, &own6, &own6);
 }
 
-static void give_of_block(const char *device, struct block block, uint32_t offset)
+static void give_of_block(const char *device, struct block block, uint32_t offset, int has_ipv6)
 {
     struct in_addr own = {htonl(block.first + offset)};
     struct in6_addr own6;
     inet_pton(AF_INET6, "fd74:7269:616c:1::", &own6);
     memcpy(own6.s6_addr + 12, &own, sizeof own);
     give(device, AF_INET, (uint8_t)block.prefix, &own, &own);
-    give(device, AF_INET6, (uint8_t)(96 + block.prefix), &own6, &own6);
+    if (has_ipv6)
+        give(device, AF_INET6, (uint8_t)(96 + block.prefix), &own6, &own6);
 }
 
 static uint32_t number_of(struct ifreq *request)
@@ -271,9 +279,9 @@ static void furnish(const struct end *end, enum side side, struct plan plan, str
     if (end->ours) /* after the device has stopped to be one for groups: else the kernel would tell of those of routers */
         tune(plan.shape, side);
     if (plan.shape == ISOLATED)
-        give_isolated(end->device, side);
+        give_isolated(end->device, side, carries_ipv6(plan));
     else
-        give_of_block(end->device, block, side == RECEIVER ? 1 : 2);
+        give_of_block(end->device, block, side == RECEIVER ? 1 : 2, carries_ipv6(plan));
     if (end->ours && add_default_route(end->device, AF_INET) < 0)
         refuse(ADDRESS);
     if (end->ours)

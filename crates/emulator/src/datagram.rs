@@ -1,9 +1,11 @@
 //! One IP packet inside a link: a handle of a segment of a frame.
 
+use std::num::NonZeroU16;
+
 use trialwise_link::{Ecn, Packet};
 use trialwise_units::{Bytes, Time};
 
-use crate::headers::{Kind, Shape, VNET, VnetHeader, has_port};
+use crate::headers::{Kind, Shape, VNET, VnetHeader, has_payload, has_port};
 use crate::pool::Pool;
 
 /// One IP packet: a segment of a frame in a buffer of the pool. Whoever takes it out of a link releases it there.
@@ -25,6 +27,11 @@ pub struct Datagram {
     pub(crate) last: bool,
     pub(crate) ecn: u8,
     pub(crate) marked: bool,
+    /// Whether it has a payload, and a checksum that can be mended when a bit of it changes.
+    pub(crate) is_changeable: bool,
+    pub(crate) is_copy: bool,
+    /// Which bit of its payload is to be another.
+    pub(crate) change: Option<NonZeroU16>,
 }
 
 impl Packet for Datagram {
@@ -39,6 +46,20 @@ impl Packet for Datagram {
     fn set_ecn(&mut self, ecn: Ecn) {
         self.marked = true;
         self.ecn = ecn.bits();
+    }
+
+    fn change_bit(&mut self, which: NonZeroU16) -> bool {
+        if self.is_changeable {
+            self.change = Some(which);
+        }
+        self.is_changeable
+    }
+
+    /// Of the same bytes in the pool, which its owner has to retain once more.
+    fn copy(&mut self) -> Self {
+        // What is marked from now on is marked in the bytes of both, so that each has to write what it is.
+        self.marked = self.ip_header > 0;
+        Self { is_copy: true, ..*self }
     }
 
     fn flow(&self) -> u64 {
@@ -68,6 +89,10 @@ pub(crate) fn split(pool: &mut Pool, length: usize, arrival: Time) -> Segments {
     };
     let payload = length - VNET - header;
     let count = payload.div_ceil(segment.max(1)).max(1);
+    let is_changeable = match shape.kind {
+        Kind::Whole => has_payload(&frame[VNET..]),
+        Kind::Tcp | Kind::Udp => payload > 0,
+    };
     let buffer = pool.keep(length, count as u32);
     let first = Datagram {
         arrival,
@@ -83,6 +108,9 @@ pub(crate) fn split(pool: &mut Pool, length: usize, arrival: Time) -> Segments {
         last: count == 1,
         ecn: shape.ecn,
         marked: false,
+        is_changeable,
+        is_copy: false,
+        change: None,
     };
     Segments { next: first, left: payload, count }
 }

@@ -21,7 +21,7 @@ use crate::log::PacketLog;
 use crate::pool::Pool;
 use crate::priority::Scheduling;
 use crate::relay::Gate;
-use crate::report::{DirectionReport, Report};
+use crate::report::{DirectionReport, EcnCounts, Report};
 
 /// Frames read, and packets written, before the other direction has its turn.
 const FRAMES: usize = 16;
@@ -56,9 +56,13 @@ struct Way {
     gate: Option<Gate>,
     lateness: Histogram,
     arrived: Tally,
+    copied: Tally,
     delivered: Tally,
     dropped: Tally,
     held: Tally,
+    /// Packets by their ECN field, as they came and as they were delivered.
+    came: EcnCounts,
+    went: EcnCounts,
 }
 
 struct Engine {
@@ -161,9 +165,12 @@ impl Way {
             gate,
             lateness: Histogram::default(),
             arrived: Tally::default(),
+            copied: Tally::default(),
             delivered: Tally::default(),
             dropped: Tally::default(),
             held: Tally::default(),
+            came: EcnCounts::default(),
+            went: EcnCounts::default(),
         }
     }
 
@@ -176,9 +183,12 @@ impl Way {
         let (from, to) = (self.direction as usize, 1 - self.direction as usize);
         DirectionReport {
             arrived: self.arrived,
+            copied: self.copied,
             delivered: self.delivered,
             dropped: self.dropped,
             held: self.held,
+            arrived_ecn: self.came,
+            delivered_ecn: self.went,
             lateness: self.lateness.percentiles(),
             overrun: after[from].sent_dropped - before[from].sent_dropped,
             // What a write refuses the kernel counts too.
@@ -190,8 +200,13 @@ impl Way {
     fn settle(&mut self, exit: &Exit<Datagram>, now: Time, pool: &mut Pool, device: &Device) {
         let size = exit.packet.size();
         match exit.fate {
+            Fate::Copied { .. } => {
+                self.copied.add(size);
+                pool.retain(exit.packet.buffer);
+            }
             Fate::Delivered => {
                 self.delivered.add(size);
+                self.went.add(exit.packet.ecn());
                 self.lateness.record(now - exit.time);
                 if self.gate.as_ref().is_some_and(|gate| gate.takes(&exit.packet, pool)) {
                     return pool.release(exit.packet.buffer, 1);
@@ -326,6 +341,7 @@ impl Engine {
             let way = &mut self.ways[way];
             for datagram in split(&mut self.pool, length, now) {
                 way.arrived.add(datagram.size());
+                way.came.add(datagram.ecn());
                 way.link.push(now, datagram);
             }
         }
@@ -343,8 +359,10 @@ impl Engine {
                 more = false;
                 break;
             };
-            if let Some(log) = &mut self.log {
-                log.add(&record_of(way.direction, &exit.packet, exit.fate, exit.time, now));
+            if let Some(log) = &mut self.log
+                && let Some(event) = event_of(exit.fate)
+            {
+                log.add(&record_of(way.direction, &exit.packet, event, exit.time, now));
             }
             way.settle(&exit, now, &mut self.pool, device);
         }
@@ -369,11 +387,16 @@ impl Engine {
     fn hold_the_rest(&mut self) {
         let now = self.clock.now();
         for way in &mut self.ways {
+            way.link.end();
             while let Some(exit) = way.link.pop(Time::MAX) {
+                if let Fate::Copied { .. } = exit.fate {
+                    way.copied.add(exit.packet.size());
+                    self.pool.retain(exit.packet.buffer);
+                    continue;
+                }
                 way.held.add(exit.packet.size());
                 if let Some(log) = &mut self.log {
-                    let delivered = record_of(way.direction, &exit.packet, Fate::Delivered, now, now);
-                    log.add(&Record { event: Event::Held, ..delivered });
+                    log.add(&record_of(way.direction, &exit.packet, Event::Held, now, now));
                 }
                 self.pool.release(exit.packet.buffer, 1);
             }
@@ -387,12 +410,17 @@ fn read_counters(devices: &[Device; 2]) -> io::Result<[DeviceCounters; 2]> {
     Ok([devices[0].counters()?, devices[1].counters()?])
 }
 
+/// What its record says of a packet that leaves its link; a copy that was made will have a record when it leaves.
+fn event_of(fate: Fate) -> Option<Event> {
+    match fate {
+        Fate::Delivered => Some(Event::Delivered),
+        Fate::Dropped { element, cause } => Some(Event::Dropped { element, cause }),
+        Fate::Copied { .. } => None,
+    }
+}
+
 /// What a packet's record holds when it leaves its link.
-fn record_of(direction: Direction, datagram: &Datagram, fate: Fate, time: Time, now: Time) -> Record {
-    let event = match fate {
-        Fate::Delivered => Event::Delivered,
-        Fate::Dropped { element, cause } => Event::Dropped { element, cause },
-    };
+fn record_of(direction: Direction, datagram: &Datagram, event: Event, time: Time, now: Time) -> Record {
     Record {
         time,
         delay: time - datagram.arrival,
@@ -400,6 +428,7 @@ fn record_of(direction: Direction, datagram: &Datagram, fate: Fate, time: Time, 
         lateness: now - time,
         size: Bytes::new(datagram.length() as u64),
         event,
+        copy: datagram.is_copy,
         direction,
         ecn: datagram.ecn,
     }

@@ -112,7 +112,7 @@ pub enum Error {
     HelperLost,
     /// An MTU out of range.
     #[error(
-        "an MTU of {mtu} bytes is not possible; choose one from {minimum} (IPv6, RFC 8200 section 5) to {maximum}"
+        "an MTU of {mtu} bytes is not possible; choose one from {minimum} to {maximum}, and for IPv6 1280 or more (RFC 8200 section 5)"
     )]
     Mtu {
         /// The MTU asked for.

@@ -1,5 +1,9 @@
 //! The headers of a frame: virtio-net (Virtual I/O Device 1.2, section 5.1.6), IP, TCP and UDP.
 
+mod changed;
+
+pub(crate) use changed::{change_bit, has_payload};
+
 /// Length of a virtio-net header.
 pub(crate) const VNET: usize = 10;
 

@@ -1,12 +1,13 @@
 //! Joining again what leaves together: segments of one stream that are due go to the kernel as one frame.
 
 use std::io::{self, IoSlice};
+use std::num::NonZeroU16;
 
 use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::headers::{
-    Differences, FIRST_ONLY, Kind, LAST_ONLY, NEVER_JOINED, VNET, same_stream, set_ecn, tcp_flags,
-    tcp_sequence, write_headers,
+    Differences, FIRST_ONLY, Kind, LAST_ONLY, NEVER_JOINED, VNET, change_bit, same_stream, set_ecn,
+    tcp_flags, tcp_sequence, write_headers,
 };
 use crate::pool::Pool;
 
@@ -41,6 +42,8 @@ struct Group {
 pub(crate) struct Joiner {
     open: Vec<Group>,
     spare: Vec<Vec<Piece>>,
+    /// Where a packet is changed, of whose bytes others are to stay as they are.
+    changed: Vec<u8>,
     /// Frames that the kernel did not take.
     pub(crate) refused: u64,
 }
@@ -48,17 +51,21 @@ pub(crate) struct Joiner {
 impl Joiner {
     pub(crate) fn new() -> Self {
         let spare = (0..=STREAMS).map(|_| Vec::with_capacity(MAX_PIECES)).collect();
-        Self { open: Vec::with_capacity(STREAMS), spare, refused: 0 }
+        Self { open: Vec::with_capacity(STREAMS), spare, changed: Vec::new(), refused: 0 }
     }
 
     /// Takes a packet that is due; writes what it cannot be joined to.
     pub(crate) fn add(&mut self, datagram: Datagram, pool: &mut Pool, device: &Device) {
         let place = self.open.iter().position(|group| group.first.flow == datagram.flow);
         if let Some(place) = place {
-            if self.open[place].takes(&datagram, pool) {
+            if datagram.change.is_none() && self.open[place].takes(&datagram, pool) {
                 return self.open[place].add(&datagram, pool);
             }
             self.write(place, pool, device);
+        }
+        if let Some(which) = datagram.change {
+            self.refused += u64::from(self.write_changed(&datagram, which, pool, device).is_err());
+            return pool.release(datagram.buffer, 1);
         }
         if datagram.kind == Kind::Whole {
             self.refused += u64::from(write_whole(&datagram, pool, device).is_err());
@@ -67,11 +74,43 @@ impl Joiner {
         if self.open.len() == STREAMS {
             self.write(0, pool, device);
         }
-        let pieces = self.spare.pop().unwrap_or_default();
-        let mut group =
-            Group { first: datagram, pieces, payload: 0, next_sequence: 0, last_flags: 0, closed: false };
-        group.add(&datagram, pool);
+        let group = self.group_of(datagram, pool);
         self.open.push(group);
+    }
+
+    /// A frame of this segment.
+    fn group_of(&mut self, first: Datagram, pool: &Pool) -> Group {
+        let pieces = self.spare.pop().unwrap_or_default();
+        let mut group = Group { first, pieces, payload: 0, next_sequence: 0, last_flags: 0, closed: false };
+        group.add(&first, pool);
+        group
+    }
+
+    /// Writes a packet alone, with another bit in its payload.
+    fn write_changed(
+        &mut self,
+        datagram: &Datagram,
+        which: NonZeroU16,
+        pool: &Pool,
+        device: &Device,
+    ) -> io::Result<()> {
+        self.changed.clear();
+        if datagram.kind == Kind::Whole {
+            self.changed.extend_from_slice(&pool.bytes(datagram.buffer)[..VNET + datagram.length()]);
+            if datagram.marked {
+                set_ecn(&mut self.changed[VNET..], datagram.ecn);
+            }
+        } else {
+            let mut group = self.group_of(*datagram, pool);
+            let (headers, end) = group.headers(pool);
+            let (start, length) = (datagram.start as usize, usize::from(datagram.payload));
+            self.changed.extend_from_slice(&headers[..end]);
+            self.changed.extend_from_slice(&pool.bytes(datagram.buffer)[start..start + length]);
+            group.pieces.clear();
+            self.spare.push(group.pieces);
+        }
+        change_bit(&mut self.changed, which);
+        device.write(&[IoSlice::new(&self.changed)])
     }
 
     /// Writes everything.
@@ -138,7 +177,8 @@ impl Group {
             || self.last_flags & (LAST_ONLY | NEVER_JOINED) != 0;
     }
 
-    fn write(&self, pool: &Pool, device: &Device) -> io::Result<()> {
+    /// What comes before its payload, and how long that is.
+    fn headers(&self, pool: &Pool) -> ([u8; VNET + MAX_HEADERS], usize) {
         let first = &self.first;
         let mut headers_after = [0; VNET + MAX_HEADERS];
         let end = VNET + usize::from(first.header);
@@ -155,8 +195,13 @@ impl Group {
             ecn: first.ecn,
         };
         write_headers(&mut headers_after[VNET..end], differences).write(&mut headers_after[..VNET]);
+        (headers_after, end)
+    }
+
+    fn write(&self, pool: &Pool, device: &Device) -> io::Result<()> {
+        let (headers, end) = self.headers(pool);
         let mut slices = [IoSlice::new(&[]); 1 + MAX_PIECES];
-        slices[0] = IoSlice::new(&headers_after[..end]);
+        slices[0] = IoSlice::new(&headers[..end]);
         for (slice, piece) in slices[1..].iter_mut().zip(&self.pieces) {
             let start = piece.start as usize;
             *slice = IoSlice::new(&pool.bytes(piece.buffer)[start..start + piece.length as usize]);

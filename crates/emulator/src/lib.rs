@@ -72,5 +72,5 @@ pub use namespaces::{DeviceChoice, MAXIMUM_MTU, MINIMUM_MTU, NamespaceSettings, 
 pub use outer::{Crossing, OuterPath};
 pub use path::{Path, PathError, PathSettings};
 pub use priority::Priority;
-pub use report::{Bottleneck, DirectionReport, LATENESS_BOUND, Report};
+pub use report::{Bottleneck, DirectionReport, EcnCounts, LATENESS_BOUND, Report};
 pub use trialwise_link::log::{Columns, Direction, Event, LogReader, Record, read_columns};

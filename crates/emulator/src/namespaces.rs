@@ -11,10 +11,12 @@ use crate::error::{Error, Stage};
 use crate::handover::{Block, Handover, Made};
 use crate::helper;
 
-/// What the devices carry at least: IPv6 needs it (RFC 8200 section 5).
-pub const MINIMUM_MTU: u16 = 1280;
-/// What the devices carry at most: Ethernet's.
-pub const MAXIMUM_MTU: u16 = 1500;
+/// What the devices carry at least: every host of IPv4 takes such packets (RFC 791 section 3.1).
+pub const MINIMUM_MTU: u16 = 576;
+/// What the devices carry at most: jumbo frames.
+pub const MAXIMUM_MTU: u16 = 9000;
+/// What the devices carry unless told otherwise: packets in frames of Ethernet.
+const USUAL_MTU: u16 = 1500;
 
 /// Packets that a device keeps for us: at ten gigabits a few milliseconds of whole frames.
 const DEVICE_QUEUE: u32 = 4096;
@@ -38,7 +40,7 @@ pub enum DeviceChoice {
 /// How the ends are made.
 #[derive(Clone, Copy, Debug)]
 pub struct NamespaceSettings {
-    /// The largest IP packet in bytes.
+    /// The largest IP packet in bytes. Below 1280 the ends have no IPv6 (RFC 8200 section 5).
     pub mtu: u16,
     /// Whether to make a user namespace: needed without root, and possible with it.
     pub user_namespace: bool,
@@ -48,7 +50,7 @@ pub struct NamespaceSettings {
 
 impl Default for NamespaceSettings {
     fn default() -> Self {
-        Self { mtu: MAXIMUM_MTU, user_namespace: !is_privileged(), device: DeviceChoice::Auto }
+        Self { mtu: USUAL_MTU, user_namespace: !is_privileged(), device: DeviceChoice::Auto }
     }
 }
 

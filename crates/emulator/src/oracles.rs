@@ -1,6 +1,7 @@
 //! What holds of any frames of a device and of any packet log: for the targets in `fuzz/`, and for the replay of their corpus.
 
 use std::fs::File;
+use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 
 use trialwise_link::{Ecn, Packet};
@@ -14,7 +15,7 @@ use crate::join::Joiner;
 use crate::pool::Pool;
 use trialwise_link::log::{LogReader, Record};
 
-/// Frames, each behind its length in two bytes: each is taken apart, some of it marked, looked at by the relay, and put together
+/// Frames, each behind its length in two bytes: each is taken apart, some of it marked, copied or changed, looked at by the relay, and put together
 /// again; nothing of it is lost or made.
 pub fn packets(bytes: &[u8]) {
     let (mut pool, mut joiner, device) = (Pool::new(), Joiner::new(), nowhere());
@@ -38,6 +39,12 @@ pub fn packets(bytes: &[u8]) {
         for mut segment in segments {
             if segment.ecn() != Ecn::NotCapable && frame.len() % 2 == 0 {
                 segment.set_ecn(Ecn::CongestionExperienced);
+            }
+            if let Some(which) = NonZeroU16::new(frame.len() as u16).filter(|which| which.get() % 5 == 0) {
+                let copy = segment.copy();
+                segment.change_bit(which);
+                pool.retain(copy.buffer);
+                joiner.add(copy, &mut pool, &device);
             }
             joiner.add(segment, &mut pool, &device);
         }

@@ -1,7 +1,7 @@
 //! Buffers of frames, used again and again.
 
-/// Most frames fit the first size; what is in flight at a gigabit fits memory because a small packet takes a small buffer.
-const SIZES: [usize; 3] = [2048, 8192, 66_048];
+/// Most frames fit the first size, and one packet of 9000 bytes the second; what is in flight at a gigabit fits memory because a small packet takes a small buffer.
+const SIZES: [usize; 3] = [2048, 9216, 66_048];
 const LARGE: usize = SIZES.len() - 1;
 
 struct Buffer {
@@ -53,6 +53,11 @@ impl Pool {
 
     pub(crate) fn bytes_mut(&mut self, buffer: u32) -> &mut [u8] {
         &mut self.buffers[buffer as usize].bytes
+    }
+
+    /// Holds a buffer that is held already for one segment more.
+    pub(crate) fn retain(&mut self, buffer: u32) {
+        self.buffers[buffer as usize].references += 1;
     }
 
     /// Lets go what so many segments held.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trialwise_link::{Counters, Tally};
+use trialwise_link::{Counters, Ecn, Tally};
 use trialwise_units::Duration;
 
 use crate::device::DeviceKind;
@@ -13,17 +13,39 @@ use trialwise_link::log::Direction;
 /// The bound of lateness under which an emulated path counts as faithful.
 pub const LATENESS_BOUND: Duration = Duration::from_milliseconds(1);
 
-/// What became of the packets of one direction: `arrived` = `delivered` + `dropped` + `held`.
+/// Packets by their ECN field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts([u64; 4]);
+
+impl EcnCounts {
+    /// Counts a packet with this field.
+    pub(crate) fn add(&mut self, ecn: Ecn) {
+        self.0[usize::from(ecn.bits())] += 1;
+    }
+
+    /// Packets with this field.
+    pub fn of(&self, ecn: Ecn) -> u64 {
+        self.0[usize::from(ecn.bits())]
+    }
+}
+
+/// What became of the packets of one direction: `arrived` + `copied` = `delivered` + `dropped` + `held`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionReport {
     /// What was read at the one end.
     pub arrived: Tally,
+    /// Copies that the link made.
+    pub copied: Tally,
     /// What was written at the other end.
     pub delivered: Tally,
     /// What the link dropped.
     pub dropped: Tally,
     /// What was inside when the emulator stopped.
     pub held: Tally,
+    /// What was read, by the ECN field that it came with.
+    pub arrived_ecn: EcnCounts,
+    /// What was written, by the ECN field that it left with.
+    pub delivered_ecn: EcnCounts,
     /// How much later than the model has it packets were written.
     pub lateness: Percentiles,
     /// Frames that the kernel dropped before the emulator read them.

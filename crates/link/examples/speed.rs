@@ -13,6 +13,7 @@ use trialwise_units::{Bytes, Duration, Seed, Time};
 const PACKETS: u64 = 5_000_000;
 
 /// As large as what an emulator would keep of a packet.
+#[derive(Clone)]
 struct Full {
     _descriptor: [u64; 4],
 }

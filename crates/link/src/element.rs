@@ -1,6 +1,7 @@
 //! What a link is made of: gates, which decide at once, and stages, which hold packets for a time.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 use trialwise_units::{Bytes, Duration, Ecn, Time};
 
@@ -50,6 +51,8 @@ pub enum Verdict {
     Pass,
     /// It goes on, at once, with this ECN field.
     PassAs(Ecn),
+    /// It goes on, at once, with one bit of its payload changed ([`Packet::change_bit`](crate::Packet::change_bit)).
+    PassChanged(NonZeroU16),
     /// It is dropped.
     Drop(Cause),
 }

@@ -210,6 +210,7 @@ mod tests {
     use super::*;
     use trialwise_units::Bytes;
 
+    #[derive(Clone)]
     struct Numbered {
         number: u64,
     }

@@ -8,6 +8,7 @@
 //! use trialwise_link::{ConstantRate, Delay, DropTail, Fate, Limit, Link, OrderedDelay, Packet};
 //! use trialwise_units::{Bytes, Duration, Rate, Time};
 //!
+//! #[derive(Clone)]
 //! struct Full;
 //! impl Packet for Full {
 //!     fn size(&self) -> Bytes {
@@ -33,6 +34,7 @@
 mod corruption;
 mod course;
 mod delay;
+mod duplication;
 mod ecn_gate;
 mod element;
 mod error;
@@ -42,19 +44,22 @@ pub mod log;
 mod loss;
 mod outage;
 mod packet;
+mod path_mtu;
 mod policer;
 mod queue;
 mod radio;
 mod random;
+mod range;
 mod rate;
 mod series;
 mod spans;
 mod spec;
 mod trace;
 
-pub use corruption::{CorruptSpec, Corruption};
+pub use corruption::{Checksum, CorruptSpec, Corruption};
 pub use course::{CourseSpec, Part, RecordingError, check_recording};
 pub use delay::{BatchSpec, Batches, Delay, DelaySpec, Distribution, OrderedDelay, ReorderingDelay};
+pub use duplication::{DuplicateSpec, Duplication};
 pub use ecn_gate::{EcnGate, EcnSpec};
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
 pub use error::SpecError;
@@ -66,6 +71,7 @@ pub use loss::{
 };
 pub use outage::{Outage, OutageSpec};
 pub use packet::{Packet, Tally};
+pub use path_mtu::{BlackHole, PathMtuSpec};
 pub use policer::{Policer, PolicerSpec};
 pub use queue::{
     CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, DualPi2, DualPi2Parameters, FqCoDel,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use trialwise_units::{Duration, Time};
 
+use crate::duplication::Duplication;
 use crate::element::{Cause, Drops, Gate, Stage, Verdict};
 use crate::packet::{Packet, Tally};
 
@@ -23,6 +24,11 @@ pub struct Exit<P> {
 pub enum Fate {
     /// At the far end.
     Delivered,
+    /// Not at all yet: this is a copy of a packet, which exists from now on and will leave in one of the other ways.
+    Copied {
+        /// Index of the element that made it.
+        element: usize,
+    },
     /// Dropped by the element of this index.
     Dropped {
         /// Index of the element in the order of the link.
@@ -32,11 +38,13 @@ pub enum Fate {
     },
 }
 
-/// What one element has done so far: `arrived` = `departed` + `dropped` + `held`.
+/// What one element has done so far: `arrived` + `copied` = `departed` + `dropped` + `held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// What came in.
     pub arrived: Tally,
+    /// Copies made here of what came in.
+    pub copied: Tally,
     /// What went on.
     pub departed: Tally,
     /// What was dropped here.
@@ -45,19 +53,24 @@ pub struct Counters {
     pub held: Tally,
     /// Packets marked here with congestion experienced.
     pub marked: u64,
+    /// Packets of which a bit of the payload was changed here.
+    pub changed: u64,
 }
 
 enum Element<P> {
     Gate(Box<dyn Gate>),
     Stage(Box<dyn Stage<P>>),
+    Duplication(Duplication<P>),
 }
 
 struct Node<P> {
     name: String,
     element: Element<P>,
     arrived: Tally,
+    copied: Tally,
     departed: Tally,
     dropped: Tally,
+    changed: u64,
     /// What the stage says of its next event, asked again whenever it was touched.
     next: Option<Time>,
     /// The time that everything after this element takes at least.
@@ -81,6 +94,8 @@ pub struct Link<P> {
     drops: Drops<P>,
     now: Time,
     minimum_delay: Duration,
+    /// No more copies are made.
+    is_ending: bool,
 }
 
 impl<P: Packet> Default for Link<P> {
@@ -91,6 +106,7 @@ impl<P: Packet> Default for Link<P> {
             drops: Drops::default(),
             now: Time::ZERO,
             minimum_delay: Duration::ZERO,
+            is_ending: false,
         }
     }
 }
@@ -119,6 +135,12 @@ impl<P: Packet> Link<P> {
         self.with(name.into(), Element::Stage(Box::new(stage)), delay)
     }
 
+    /// Adds what copies packets at the far end.
+    #[must_use]
+    pub fn duplication(self, name: impl Into<String>, duplication: Duplication<P>) -> Self {
+        self.with(name.into(), Element::Duplication(duplication), Duration::ZERO)
+    }
+
     fn with(mut self, name: String, element: Element<P>, delay: Duration) -> Self {
         for node in &mut self.nodes {
             node.delay_after += delay;
@@ -128,8 +150,10 @@ impl<P: Packet> Link<P> {
             name,
             element,
             arrived: Tally::default(),
+            copied: Tally::default(),
             departed: Tally::default(),
             dropped: Tally::default(),
+            changed: 0,
             next: None,
             delay_after: Duration::ZERO,
         });
@@ -143,10 +167,15 @@ impl<P: Packet> Link<P> {
     }
 
     /// Brings the link up to `now` and takes out the next packet that left at or before `now`, dropped ones
-    /// too.
+    /// too. A copy of a packet is told of, with [`Fate::Copied`], before either of them leaves.
     pub fn pop(&mut self, now: Time) -> Option<Exit<P>> {
         self.advance(now);
         self.exits.pop_front()
+    }
+
+    /// From now on no copies are made: for who takes out what is inside, to count it as held.
+    pub fn end(&mut self) {
+        self.is_ending = true;
     }
 
     /// When something happens next inside, exactly: what an event simulator schedules. `None`: nothing until
@@ -174,11 +203,12 @@ impl<P: Packet> Link<P> {
         self.nodes.iter().map(|node| (node.name.as_str(), node.counters()))
     }
 
-    /// What is inside: in the elements, and departed but not yet popped.
+    /// What is inside: in the elements, and departed but not yet popped. A copy that was not told of yet is inside.
     pub fn held(&self) -> Tally {
         let mut held = Tally::default();
         self.nodes.iter().for_each(|node| held += node.counters().held);
-        self.exits.iter().for_each(|exit| held.add(exit.packet.size()));
+        let left = self.exits.iter().filter(|exit| !matches!(exit.fate, Fate::Copied { .. }));
+        left.for_each(|exit| held.add(exit.packet.size()));
         held
     }
 
@@ -207,9 +237,12 @@ impl<P: Packet> Link<P> {
 
     fn step(&mut self, index: usize, time: Time) {
         let node = &mut self.nodes[index];
-        let Element::Stage(stage) = &mut node.element else { return };
-        let departure = stage.pop(time, &mut self.drops);
-        node.next = stage.next_event();
+        let departure;
+        (departure, node.next) = match &mut node.element {
+            Element::Gate(_) => return,
+            Element::Stage(stage) => (stage.pop(time, &mut self.drops), stage.next_event()),
+            Element::Duplication(copies) => (copies.pop(time, &mut self.drops), copies.next_event()),
+        };
         debug_assert!(
             departure.is_some() || node.next.is_none_or(|next| next > time),
             "{} stands still",
@@ -234,10 +267,28 @@ impl<P: Packet> Link<P> {
                     node.next = stage.next_event();
                     return self.collect_drops(index);
                 }
+                Element::Duplication(duplication) => {
+                    node.departed.add(size);
+                    if !self.is_ending
+                        && let Some(copy) = duplication.copy_of(time, &mut packet)
+                    {
+                        node.copied.add(size);
+                        node.next = duplication.next_event();
+                        self.exits.push_back(Exit {
+                            time,
+                            packet: copy,
+                            fate: Fate::Copied { element: index },
+                        });
+                    }
+                }
                 Element::Gate(gate) => match gate.judge(time, size, packet.ecn()) {
                     Verdict::Pass => node.departed.add(size),
                     Verdict::PassAs(ecn) => {
                         packet.set_ecn(ecn);
+                        node.departed.add(size);
+                    }
+                    Verdict::PassChanged(which) => {
+                        node.changed += u64::from(packet.change_bit(which));
                         node.departed.add(size);
                     }
                     Verdict::Drop(cause) => return self.drop_packet(index, time, packet, cause),
@@ -264,7 +315,9 @@ impl<P: Packet> Node<P> {
         let (held, marked) = match &self.element {
             Element::Gate(_) => (Tally::default(), 0),
             Element::Stage(stage) => (stage.held(), stage.marked()),
+            Element::Duplication(copies) => (copies.held(), 0),
         };
-        Counters { arrived: self.arrived, departed: self.departed, dropped: self.dropped, held, marked }
+        let Self { arrived, copied, departed, dropped, changed, .. } = *self;
+        Counters { arrived, copied, departed, dropped, held, marked, changed }
     }
 }

@@ -13,6 +13,8 @@ use crate::element::Cause;
 
 const MAGIC: [u8; 8] = *b"TWPACKET";
 const VERSION: u32 = 1;
+/// In the number of an event: what it happened to is a copy.
+pub const COPY: u8 = 0x80;
 /// Bytes of a record, and of the header.
 pub const RECORD: usize = 32;
 /// Bytes that are read or written together.
@@ -60,6 +62,8 @@ pub struct Record {
     pub size: Bytes,
     /// What happened.
     pub event: Event,
+    /// Whether it is a copy of a packet that was made on the way; in a file, the highest bit of the event.
+    pub copy: bool,
     /// Which way it went.
     pub direction: Direction,
     /// The ECN field it left with.
@@ -80,7 +84,7 @@ impl Record {
         bytes.extend_from_slice(&self.flow.to_le_bytes());
         bytes.extend_from_slice(&lateness.to_le_bytes());
         bytes.extend_from_slice(&(self.size.get() as u16).to_le_bytes());
-        bytes.push(event);
+        bytes.push(event | if self.copy { COPY } else { 0 });
         bytes.push(self.direction as u8 | self.ecn << 1 | element << 3);
     }
 
@@ -96,11 +100,12 @@ impl Record {
             flow: word(16),
             lateness: Duration::from_nanoseconds(word(24) & 0xffff_ffff),
             size: Bytes::new(u64::from(u16::from_le_bytes([bytes[28], bytes[29]]))),
-            event: match bytes[30] {
+            event: match bytes[30] & !COPY {
                 0 => Event::Delivered,
                 1 => Event::Held,
                 number => Event::Dropped { element, cause: *Cause::ALL.get(usize::from(number) - 2)? },
             },
+            copy: bytes[30] & COPY != 0,
             direction: if bytes[31] & 1 == 0 { Direction::Forward } else { Direction::Backward },
             ecn: bytes[31] >> 1 & 3,
         })
@@ -176,7 +181,8 @@ pub struct Columns {
     pub lateness: Vec<u32>,
     /// [`Record::size`] in bytes.
     pub size: Vec<u16>,
-    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered.
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered; and
+    /// [`COPY`] for a copy.
     pub event: Vec<u8>,
     /// 0 forward, 1 backward.
     pub direction: Vec<u8>,
@@ -216,8 +222,8 @@ pub fn read_columns(path: &Path, skip: u64, most: u64) -> io::Result<Columns> {
         columns.ecn.extend(records.iter().map(|record| record[31] >> 1 & 3));
         columns.element.extend(records.iter().map(|record| record[31] >> 3));
     }
-    match columns.event.iter().max() {
-        Some(event) if usize::from(*event) >= 2 + Cause::ALL.len() => Err(unknown_event()),
+    match columns.event.iter().map(|event| event & !COPY).max() {
+        Some(event) if usize::from(event) >= 2 + Cause::ALL.len() => Err(unknown_event()),
         _ => Ok(columns),
     }
 }
@@ -281,6 +287,7 @@ mod tests {
                 lateness: Duration::from_microseconds(77),
                 size: Bytes::new(1500),
                 event,
+                copy: event != Event::Held,
                 direction: Direction::Backward,
                 ecn: 3,
             };
@@ -314,6 +321,7 @@ mod tests {
                         Event::Dropped { element: rank as usize % 32, cause: Cause::ALL[cause as usize - 2] }
                     }
                 },
+                copy: rank % 5 == 0,
                 direction: if rank % 2 == 0 { Direction::Forward } else { Direction::Backward },
                 ecn: (rank % 4) as u8,
             };
@@ -347,6 +355,7 @@ mod tests {
             assert_eq!(columns.flow[index], record.flow);
             assert_eq!(u64::from(columns.lateness[index]), record.lateness.nanoseconds());
             assert_eq!(u64::from(columns.size[index]), record.size.get());
+            let code = if record.copy { code | COPY } else { code };
             assert_eq!((columns.event[index], columns.element[index]), (code, element));
             assert_eq!((columns.direction[index], columns.ecn[index]), (record.direction as u8, record.ecn));
         }

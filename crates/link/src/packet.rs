@@ -1,5 +1,6 @@
 //! What a link must know of a packet, and how packets are counted.
 
+use std::num::NonZeroU16;
 use std::ops::{AddAssign, Sub};
 
 use trialwise_units::element::{Arguments, ElementError};
@@ -26,7 +27,7 @@ pub(crate) fn bounded(
 /// A packet as a link sees it: its size, its ECN field and its flow.
 ///
 /// Links move packets from ring to ring: let it be small, such as a handle of a buffer.
-pub trait Packet: Send + 'static {
+pub trait Packet: Clone + Send + 'static {
     /// The size on the wire: for IP traffic the length of the IP packet.
     fn size(&self) -> Bytes;
 
@@ -37,6 +38,16 @@ pub trait Packet: Send + 'static {
 
     /// Writes the ECN field; called only on packets that say they are ECN-capable.
     fn set_ecn(&mut self, _ecn: Ecn) {}
+
+    /// Changes one bit of the payload, chosen by a random number, and mends the checksum; whether the packet has such a bit.
+    fn change_bit(&mut self, _which: NonZeroU16) -> bool {
+        false
+    }
+
+    /// Another packet of the same content, which says of itself that it is a copy.
+    fn copy(&mut self) -> Self {
+        self.clone()
+    }
 
     /// A hash of the flow (for IP: of the 5-tuple), the same for every packet of one flow.
     fn flow(&self) -> u64 {

@@ -204,6 +204,7 @@ impl RadioSpec {
 mod tests {
     use super::*;
 
+    #[derive(Clone)]
     struct Full;
 
     impl Packet for Full {

@@ -3,6 +3,8 @@
 //! Distributions are computed here, with `libm` in place of the platform's functions, so that a seed gives
 //! the same numbers on every machine and with every version of the generator's crates.
 
+use std::num::NonZeroU16;
+
 use rand_core::Rng;
 use rand_pcg::Pcg64Dxsm;
 use trialwise_units::{Duration, Seed};
@@ -20,6 +22,12 @@ impl Random {
     /// A uniform number in [0, 1): the upper 53 bits of a word.
     pub(crate) fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// A uniform number that is not zero.
+    pub(crate) fn number(&mut self) -> NonZeroU16 {
+        let number = 1 + (self.uniform() * f64::from(u16::MAX)) as u16;
+        NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
     }
 
     /// Whether an event of this probability happens.

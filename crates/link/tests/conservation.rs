@@ -65,11 +65,12 @@ fn pairs() -> impl Strategy<Value = Pairs> {
         pick("loss", LOSSES),
         pick("delay", DELAYS),
         pick("radio", &["grants:every=5ms,delay=4ms,bytes=6000", "harq:10%,step=4ms"]),
-        pick("corrupt", &["5%"]),
+        pick("corrupt", &["5%", "5%,checksum=fix"]),
+        pick("duplicate", &["10%", "10%,after=0ms..20ms"]),
         pick("batches", BATCHES),
     );
     (bottleneck, others)
-        .prop_map(|(first, (a, b, c, d, e, f, g, h))| [first, a, b, c, d, e, f, g, h].concat())
+        .prop_map(|(first, (a, b, c, d, e, f, g, h, i))| [first, a, b, c, d, e, f, g, h, i].concat())
 }
 
 /// Arrivals: after how many nanoseconds each, and the packet.
@@ -125,23 +126,43 @@ fn tally<'a>(packets: impl Iterator<Item = &'a Numbered>) -> Tally {
 }
 
 fn check_conservation(link: &Link<Numbered>, arrivals: &[(u64, Numbered)], exits: &[Exit<Numbered>]) {
-    let mut left = tally(exits.iter().map(|exit| &exit.packet));
-    left += link.held();
-    assert_eq!(left, tally(arrivals.iter().map(|(_, packet)| packet)), "in = out + dropped + held");
+    let (copied, left): (Vec<_>, Vec<_>) = exits.iter().partition(|exit| is_notice(exit));
+    let mut out = tally(left.iter().map(|exit| &exit.packet));
+    out += link.held();
+    let mut came = tally(arrivals.iter().map(|(_, packet)| packet));
+    came += tally(copied.iter().map(|exit| &exit.packet));
+    assert_eq!(out, came, "in + copies = out + dropped + held");
     let mut seen = HashMap::new();
-    exits.iter().for_each(|exit| *seen.entry(exit.packet.number).or_insert(0) += 1);
+    left.iter().for_each(|exit| *seen.entry((exit.packet.number, exit.packet.is_copy)).or_insert(0) += 1);
     assert!(seen.values().all(|count| *count == 1), "one fate for each packet");
     let counters: Vec<_> = link.counters().map(|(_, counters)| counters).collect();
     for (index, counters) in counters.iter().enumerate() {
         let mut sum = counters.departed;
         sum += counters.dropped;
         sum += counters.held;
-        assert_eq!(counters.arrived, sum, "element {index}");
+        let mut came = counters.arrived;
+        came += counters.copied;
+        assert_eq!(came, sum, "element {index}");
         let dropped_here =
             |exit: &&Exit<Numbered>| matches!(exit.fate, Fate::Dropped { element, .. } if element == index);
         assert_eq!(counters.dropped, tally(exits.iter().filter(dropped_here).map(|exit| &exit.packet)));
     }
     counters.windows(2).for_each(|pair| assert_eq!(pair[0].departed, pair[1].arrived));
+}
+
+/// Whether some of the packets get through that come one by one, long after all others.
+fn delivers_later(link: &mut Link<Numbered>) -> bool {
+    // Periods of 2 s, such as those of traces here, are met at phases all over.
+    let times = (0..40).map(|number| Time::from_milliseconds(70_000 + 3_236 * number));
+    times.enumerate().any(|(number, now)| {
+        link.push(now, packet(number as u64, 1500));
+        drain(link, now + Duration::from_milliseconds(1_000)).iter().any(is_delivered)
+    })
+}
+
+/// Whether nothing left, and a copy was told of.
+fn is_notice(exit: &Exit<Numbered>) -> bool {
+    matches!(exit.fate, Fate::Copied { .. })
 }
 
 fn marks(packets: impl Iterator<Item = Numbered>) -> usize {
@@ -166,9 +187,11 @@ proptest! {
         let marked: u64 = link.counters().map(|(_, counters)| counters.marked).sum();
         let seen = marks(exits.iter().map(|exit| exit.packet));
         // A marked packet may be marked again by another element, never unmarked.
-        prop_assert_eq!(marked as usize, seen);
-        let dropped = exits.iter().filter(|exit| !is_delivered(exit)).count();
-        prop_assert!(exits.len() == 300 && dropped < 300);
+        if pairs.iter().all(|(key, _)| *key != "duplicate") {
+            prop_assert_eq!(marked as usize, seen);
+        }
+        // However long it had nothing to send at, and whatever it had to drop then, later it lets packets through.
+        prop_assert!(delivers_later(&mut link));
     }
 
     #[test]
@@ -181,7 +204,7 @@ proptest! {
         let mut exits = run(&mut link, &arrivals(300, seed), || false);
         exits.extend(drain(&mut link, Time::from_milliseconds(60_000)));
         prop_assert!(exits.windows(2).all(|pair| pair[0].time <= pair[1].time));
-        let delivered = exits.iter().filter(|exit| is_delivered(exit));
+        let delivered = exits.iter().filter(|exit| is_delivered(exit) && !exit.packet.is_copy);
         let delivered: Vec<&Numbered> = delivered.map(|exit| &exit.packet).collect();
         // Between flows, these make an order of their own.
         for flow in 0..6 {
@@ -253,7 +276,7 @@ impl Joined {
         for exit in drain(&mut self.first, now) {
             match exit.fate {
                 Fate::Delivered => self.second.push(exit.time, exit.packet),
-                Fate::Dropped { .. } => self.lost.push(exit),
+                Fate::Dropped { .. } | Fate::Copied { .. } => self.lost.push(exit),
             }
         }
         drain(&mut self.second, now)

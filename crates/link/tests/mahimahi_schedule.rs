@@ -121,7 +121,7 @@ fn ours(
     end: u64,
     lateness: &mut Mix,
 ) -> Vec<Outcome> {
-    let limit = Limit { packets: setting.packets, bytes: Bytes::new(setting.bytes) };
+    let limit = Limit { packets: setting.packets, bytes: Bytes::new(setting.bytes), spares_one: false };
     let queue: Box<dyn Queue<Numbered>> = match setting.full {
         Full::DropsArrival => Box::new(DropTail::new(limit)),
         Full::DropsHead => Box::new(DropHead::new(limit)),

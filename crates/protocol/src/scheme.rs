@@ -15,6 +15,8 @@ pub const UDP_HEADER: u64 = 8;
 
 /// Bytes of the smallest IP packet that every host takes whole (RFC 791, section 3.1).
 pub const MIN_MTU: u16 = 576;
+/// The largest packets: jumbo frames.
+pub const MAX_MTU: u16 = 9000;
 
 /// Why there is no such controller.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

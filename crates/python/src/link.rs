@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_link::log::{Columns, read_columns};
-use trialwise_link::{ByteConvention, LinkSpec, Packet, RateSpec, Trace};
+use trialwise_link::{ByteConvention, EcnGate, LinkSpec, Packet, RateSpec, Trace};
 use trialwise_python_macros::entry;
 use trialwise_units::{Bytes, Duration, Seed, Time};
 
@@ -178,9 +178,14 @@ struct LinkDescription {
     capacity: Option<u64>,
     /// The names of its elements, in the order in which a packet meets them.
     elements: Vec<String>,
+    /// Whether it changes payloads so that no checksum tells.
+    changes_payloads: bool,
+    /// What it does to packets with ECT(1): "bleach", "drop-ect1", or None where they keep it or are marked.
+    ecn: Option<&'static str>,
 }
 
 /// A full packet, for links that are built to see whether they can be.
+#[derive(Clone)]
 struct Full;
 
 impl Packet for Full {
@@ -223,6 +228,11 @@ fn check_link(
         base_delay: link.base_delay().picoseconds() as f64 / 1e12,
         capacity: link.capacity().map(|rate| rate.bits_per_second()),
         elements: link.names(),
+        changes_payloads: link.changes_payloads(),
+        ecn: link.ecn_gate().map(|gate| match gate {
+            EcnGate::Bleach => "bleach",
+            EcnGate::DropCapable1 => "drop-ect1",
+        }),
     })
 }
 
@@ -267,7 +277,8 @@ pub(crate) struct PacketColumns {
     lateness_ns: Py<PyArray1<u32>>,
     /// Bytes of the IP packet.
     size: Py<PyArray1<u16>>,
-    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered.
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered; and 128
+    /// for a copy that the link made.
     event: Py<PyArray1<u8>>,
     /// 0 uplink, 1 downlink.
     direction: Py<PyArray1<u8>>,

@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::Load;
 use trialwise_protocol::opening::{NAME_BYTES, Task};
-use trialwise_protocol::scheme::{MIN_MTU, Marking, known};
+use trialwise_protocol::scheme::{MAX_MTU, MIN_MTU, Marking, known};
 
-const MAX_MTU: u16 = 1500;
+/// Packets in frames of Ethernet.
+const USUAL_MTU: u16 = 1500;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +45,7 @@ Options of send:
   --interval TIME   between samples                                      [10ms]
   --timeout TIME    give up when nothing answers for so long             [5s]
   --buffer SIZE     send buffer of the socket                            [tcp: tuned by the kernel; udp: 4MiB]
-  --mtu BYTES       udp: the largest IP packet, {MIN_MTU} to {MAX_MTU}                    [1500]
+  --mtu BYTES       udp: the largest IP packet, {MIN_MTU} to {MAX_MTU}                    [{USUAL_MTU}]
   --ecn on|off|ect0|ect1  udp: whether packets may be marked, and as which of the two   [as the controller declares]
 
 Exit codes: 0 done, also when SIGTERM, SIGINT or --time ended it; 1 it failed; 2 usage.
@@ -192,7 +193,7 @@ fn positive(name: &str, span: Option<Duration>) -> Result<Option<Duration>, Erro
 }
 
 fn mtu(bytes: Option<u16>) -> Result<u16, Error> {
-    let mtu = bytes.unwrap_or(MAX_MTU);
+    let mtu = bytes.unwrap_or(USUAL_MTU);
     if (MIN_MTU..=MAX_MTU).contains(&mtu) {
         return Ok(mtu);
     }
@@ -267,7 +268,7 @@ mod tests {
         assert!(message("tcp send 127.0.0.1 5001").contains("--congestion is missing"));
         assert!(message("tcp send 127.0.0.1 --congestion cubic").contains("ADDRESS PORT"));
         assert!(message("tcp send 127.0.0.1 5001 --congestion cubic --mtu 1400").contains("no option"));
-        assert!(message("udp send 127.0.0.1 5001 --congestion cubic --mtu 9000").contains("576 to 1500"));
+        assert!(message("udp send 127.0.0.1 5001 --congestion cubic --mtu 9001").contains("576 to 9000"));
         assert!(message("udp send 127.0.0.1 5001 --congestion cubic --time 0s").contains("longer than zero"));
         assert!(
             message("udp send 127.0.0.1 5001 --congestion cubic --ecn maybe")

@@ -5,6 +5,7 @@ use trialwise_units::{Duration, Rate, Seed};
 
 use super::{Course, DeclaredCourse, Pace, Part};
 use crate::random::Random;
+use crate::range::range;
 use crate::series::Series;
 use crate::spans::Spans;
 
@@ -132,16 +133,6 @@ fn read_rates(text: &str) -> Result<(Rate, Rate), String> {
 
 fn read_delays(text: &str) -> Result<(Duration, Duration), String> {
     range(text)
-}
-
-fn range<T: std::str::FromStr<Err = E> + PartialOrd, E: ToString>(text: &str) -> Result<(T, T), String> {
-    let two = || format!("`{text}` is not two; write the least and the most with .. between them");
-    let (least, most) = text.split_once("..").ok_or_else(two)?;
-    let read = |text: &str| text.trim().parse::<T>().map_err(|error| error.to_string());
-    match (read(least)?, read(most)?) {
-        (least, most) if least > most => Err("the first is above the second; exchange them".to_owned()),
-        both => Ok(both),
-    }
 }
 
 impl DeclaredCourse for LeoSpec {

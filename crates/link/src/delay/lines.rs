@@ -77,7 +77,7 @@ impl<P> ReorderingDelay<P> {
 }
 
 impl<P: Packet> ReorderingDelay<P> {
-    fn hold(&mut self, release: Time, packet: P) {
+    pub(crate) fn hold(&mut self, release: Time, packet: P) {
         self.arrivals += 1;
         self.held.add(packet.size());
         self.heap.push(Reverse(Delayed { release, arrival: self.arrivals, packet }));

@@ -30,7 +30,8 @@ pub struct CoDelParameters {
     pub target: Duration,
     /// INTERVAL: how long the delay may stay above it (RFC 8289 section 5.3: 100 ms).
     pub interval: Duration,
-    /// MAXPACKET: never drop when no more than this is left (RFC 8289 section 5.3: the MTU).
+    /// MAXPACKET: never drop when no more than this is left (RFC 8289 section 5.3: the MTU). A larger packet that was seen takes
+    /// its place, but in mm-link's.
     pub maximum_packet: Bytes,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -101,6 +102,7 @@ pub(super) struct Controller {
     count: u32,
     last_count: u32,
     dropping: bool,
+    largest: Bytes,
     pub(super) marked: u64,
 }
 
@@ -141,7 +143,7 @@ impl Controller {
     }
 
     /// `dodequeue()` of RFC 8289 section 5.6: the packet at the head, and whether it may be dropped.
-    fn examine<P>(
+    fn examine<P: Packet>(
         &mut self,
         parameters: &CoDelParameters,
         clock: Time,
@@ -152,7 +154,11 @@ impl Controller {
             return (None, false);
         };
         let sojourn = clock - parameters.clock(head.arrival);
-        if sojourn < parameters.target || source.bytes_left() <= parameters.maximum_packet {
+        if parameters.variant == CoDelVariant::Rfc {
+            self.largest = self.largest.max(head.packet.size());
+        }
+        let spared = parameters.maximum_packet.max(self.largest);
+        if sojourn < parameters.target || source.bytes_left() <= spared {
             self.first_above = None;
             return (Some(head), false);
         }
@@ -160,7 +166,7 @@ impl Controller {
         (Some(head), clock >= first_above)
     }
 
-    fn drop_one<P>(
+    fn drop_one<P: Packet>(
         &mut self,
         parameters: &CoDelParameters,
         now: Time,
@@ -421,6 +427,20 @@ mod tests {
             assert!(bench.dequeue(round * 100).is_some());
         }
         assert_eq!(bench.take_drops(), []);
+    }
+
+    #[test]
+    fn neither_is_the_last_packet_of_9000_bytes_but_in_mm_link() {
+        for (parameters, is_spared) in [(CoDelParameters::default(), true), (mahimahi(), false)] {
+            let mut bench = bench(parameters);
+            bench.size = 9000;
+            bench.enqueue(0, 0);
+            for round in 1..50 {
+                bench.enqueue(round * 100, 0);
+                bench.dequeue(round * 100);
+            }
+            assert_eq!(bench.take_drops().is_empty(), is_spared);
+        }
     }
 
     #[test]

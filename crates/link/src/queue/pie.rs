@@ -34,7 +34,8 @@ pub struct PieParameters {
     pub update: Duration,
     /// MAX_BURST: how long a burst is let through (RFC 8033 section 4.4: 150 ms).
     pub max_burst: Duration,
-    /// MEAN_PKTSIZE: nothing is dropped while no more than two such packets wait (RFC 8033 section 4.1).
+    /// MEAN_PKTSIZE: nothing is dropped while no more than two such packets wait (RFC 8033 section 4.1). A larger packet that was
+    /// seen takes its place.
     pub mean_packet: Bytes,
     /// Mark ECN-capable packets instead of dropping them, while the probability is below `mark_below`.
     pub ecn: bool,
@@ -68,6 +69,7 @@ pub struct Pie<P> {
     old_latency: Duration,
     burst_allowance: Duration,
     next_update: Option<Time>,
+    largest: Bytes,
     marked: u64,
 }
 
@@ -87,6 +89,7 @@ impl<P: Packet> Pie<P> {
             old_latency: Duration::ZERO,
             burst_allowance: parameters.max_burst,
             next_update: None,
+            largest: Bytes::ZERO,
             marked: 0,
         }
     }
@@ -145,7 +148,8 @@ impl<P: Packet> Pie<P> {
     /// `drop_early()` (RFC 8033 sections 4.1 and 5.4).
     fn chooses_drop(&mut self) -> bool {
         let is_low = self.old_latency < self.parameters.target / 2 && self.probability < 0.2;
-        let is_short = self.buffer.tally().bytes.get() <= 2 * self.parameters.mean_packet.get();
+        let packet = self.parameters.mean_packet.max(self.largest);
+        let is_short = self.buffer.tally().bytes.get() <= 2 * packet.get();
         if is_low || is_short {
             return false;
         }
@@ -191,6 +195,7 @@ impl<P: Packet> Queue<P> for Pie<P> {
         if self.probability == 0.0 && self.is_calm() {
             self.burst_allowance = self.parameters.max_burst;
         }
+        self.largest = self.largest.max(waiting.packet.size());
         if self.burst_allowance == Duration::ZERO && self.chooses_drop() {
             self.accumulated = 0.0;
             if !self.mark(&mut waiting.packet) {
@@ -371,9 +376,14 @@ mod tests {
     /// Whether one of 100 arrivals is chosen with this probability, old latency and backlog of packets of 1000
     /// bytes; by section 5.4 at the latest the 85th is at 0.1 (the 43rd at 0.2).
     fn chooses(probability: f64, old_nanoseconds: u64, packets: u64) -> bool {
+        chooses_of(1_000, probability, old_nanoseconds, packets)
+    }
+
+    /// The same for packets of another size.
+    fn chooses_of(size: u64, probability: f64, old_nanoseconds: u64, packets: u64) -> bool {
         let parameters = PieParameters { mean_packet: Bytes::new(1_000), ..PieParameters::default() };
         let mut bench = bench(parameters);
-        bench.size = 1_000;
+        bench.size = size;
         (0..packets).for_each(|_| bench.enqueue(0, 0));
         let queue = &mut bench.queue;
         (queue.probability, queue.old_latency) = (probability, Duration::from_nanoseconds(old_nanoseconds));
@@ -389,6 +399,9 @@ mod tests {
         assert!(chooses(0.2, 0, 3));
         assert!(!chooses(0.5, 100_000_000, 2));
         assert!(chooses(0.5, 100_000_000, 3));
+        // Packets of 9000 bytes are no more than two such packets either.
+        assert!(!chooses_of(9_000, 0.5, 100_000_000, 2));
+        assert!(chooses_of(9_000, 0.5, 100_000_000, 3));
     }
 
     #[test]

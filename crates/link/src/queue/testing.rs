@@ -13,11 +13,12 @@ pub(super) struct Numbered {
     pub(super) number: u64,
     pub(super) flow: u64,
     pub(super) ecn: Ecn,
+    pub(super) size: u64,
 }
 
 impl Packet for Numbered {
     fn size(&self) -> Bytes {
-        Bytes::new(1500)
+        Bytes::new(self.size)
     }
 
     fn ecn(&self) -> Ecn {
@@ -49,7 +50,7 @@ impl<Q: Queue<Numbered>> Bench<Q> {
 
     /// Puts the next packet in; packets are numbered from 0.
     pub(super) fn enqueue(&mut self, now: u64, flow: u64) {
-        let packet = Numbered { number: self.next, flow, ecn: self.ecn };
+        let packet = Numbered { number: self.next, flow, ecn: self.ecn, size: self.size };
         self.next += 1;
         let (size, arrival) = (Bytes::new(self.size), Time::from_milliseconds(now));
         self.queue.enqueue(Waiting { packet, size, arrival }, &mut self.drops);

@@ -79,7 +79,8 @@ impl LimitSpec {
         let product = self.bdp.map(|factor| bdp_bytes(factor, surroundings)).transpose()?;
         let unlimited = Limit::NONE.bytes;
         let bytes = self.bytes.unwrap_or(unlimited).min(product.unwrap_or(unlimited));
-        Ok(Limit { packets: self.packets.unwrap_or(Limit::NONE.packets), bytes })
+        let spares_one = product.is_some_and(|product| product <= bytes);
+        Ok(Limit { packets: self.packets.unwrap_or(Limit::NONE.packets), bytes, spares_one })
     }
 }
 

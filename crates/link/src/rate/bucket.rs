@@ -151,6 +151,7 @@ mod tests {
     use crate::queue::{DropTail, Limit};
     use crate::rate::RateSpec;
 
+    #[derive(Clone)]
     struct Sized(u64);
 
     impl Packet for Sized {

@@ -181,6 +181,7 @@ mod tests {
     use super::*;
     use crate::queue::{DropTail, Limit};
 
+    #[derive(Clone)]
     struct Full;
 
     impl Packet for Full {

@@ -8,13 +8,15 @@ use trialwise_units::{Duration, Rate, Seed, Time};
 use crate::corruption::CorruptSpec;
 use crate::course::{Course, CourseSpec, Part};
 use crate::delay::{BatchSpec, Delay, DelaySpec, FlowDelay, OrderedDelay, ReorderingDelay};
-use crate::ecn_gate::EcnSpec;
+use crate::duplication::DuplicateSpec;
+use crate::ecn_gate::{EcnGate, EcnSpec};
 use crate::error::SpecError;
 use crate::handover::{Going, Handover, HandoverSpec};
 use crate::link::Link;
 use crate::loss::{LossSpec, VaryingLoss};
 use crate::outage::{ListedOutage, OutageSpec};
 use crate::packet::Packet;
+use crate::path_mtu::PathMtuSpec;
 use crate::policer::PolicerSpec;
 use crate::queue::QueueSpec;
 use crate::queue::Surroundings;
@@ -23,7 +25,7 @@ use crate::rate::{RateSpec, Server};
 use crate::spans::Spans;
 
 /// What a link is made of, in the order in which [`LinkSpec::from_pairs`] has it.
-const KINDS: [&Kind; 12] = [
+const KINDS: [&Kind; 14] = [
     &CourseSpec::KIND,
     &PolicerSpec::KIND,
     &RateSpec::KIND,
@@ -31,9 +33,11 @@ const KINDS: [&Kind; 12] = [
     &OutageSpec::KIND,
     &HandoverSpec::KIND,
     &RadioSpec::KIND,
+    &PathMtuSpec::KIND,
     &EcnSpec::KIND,
     &LossSpec::KIND,
     &CorruptSpec::KIND,
+    &DuplicateSpec::KIND,
     &DelaySpec::KIND,
     &BatchSpec::KIND,
 ];
@@ -60,12 +64,16 @@ pub enum ElementSpec {
     Handover(HandoverSpec),
     /// Lets packets go as a radio link does.
     Radio(RadioSpec),
+    /// Drops by the size.
+    PathMtu(PathMtuSpec),
     /// Rewrites or drops by the ECN field.
     Ecn(EcnSpec),
     /// Drops whatever the load.
     Loss(LossSpec),
     /// Corrupts whatever the load.
     Corrupt(CorruptSpec),
+    /// Copies whatever the load.
+    Duplicate(DuplicateSpec),
     /// Delays.
     Delay(DelaySpec),
     /// Releases in batches.
@@ -91,7 +99,7 @@ impl LinkSpec {
     /// "droptail:packets=50")`, in any order.
     ///
     /// A course stands for the keys of its parts, at their places. A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage,
-    /// handover, radio, ECN, loss, corruption, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
+    /// handover, radio, path MTU, ECN, loss, corruption, duplication, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
     /// this order from the inside out. `read_file` reads the files that are named, such as in `trace:FILE`.
     ///
     /// # Errors
@@ -109,8 +117,22 @@ impl LinkSpec {
                 return Err(ElementError::Twice { what: "link".to_owned(), key: key.to_owned() }.into());
             }
         }
-        let [course, policer, rate, queue, outage, handover, radio, ecn, loss, corrupt, delay, batches] =
-            values;
+        let [
+            course,
+            policer,
+            rate,
+            queue,
+            outage,
+            handover,
+            radio,
+            pmtu,
+            ecn,
+            loss,
+            corrupt,
+            duplicate,
+            delay,
+            batches,
+        ] = values;
         let course = course.map(|text| CourseSpec::read(text, read_file)).transpose()?;
         let course = Parts::of(course);
         let paced = course.has(Part::Rate).then(|| queue.unwrap_or("infinite").parse()).transpose()?;
@@ -126,9 +148,11 @@ impl LinkSpec {
                 HandoverSpec::read(text, read_file).map(ElementSpec::Handover)
             }),
             radio.map(|text| RadioSpec::read(text, read_file).map(ElementSpec::Radio)),
+            pmtu.map(|text| PathMtuSpec::read(text, read_file).map(ElementSpec::PathMtu)),
             ecn.map(|text| EcnSpec::read(text, read_file).map(ElementSpec::Ecn)),
             course.or(Part::Loss, loss, |text| LossSpec::read(text, read_file).map(ElementSpec::Loss)),
             corrupt.map(|text| CorruptSpec::read(text, read_file).map(ElementSpec::Corrupt)),
+            duplicate.map(|text| DuplicateSpec::read(text, read_file).map(ElementSpec::Duplicate)),
             course.or(Part::Delay, delay, |text| DelaySpec::read(text, read_file).map(ElementSpec::Delay)),
             batches.map(|text| BatchSpec::read(text, read_file).map(ElementSpec::Batches)),
         ];
@@ -172,6 +196,21 @@ impl LinkSpec {
             _ => None,
         });
         rates.min()
+    }
+
+    /// Whether payloads are changed on the way so that no checksum tells.
+    pub fn changes_payloads(&self) -> bool {
+        let changes =
+            |element: &ElementSpec| matches!(element, ElementSpec::Corrupt(spec) if spec.changes_payloads());
+        self.elements.iter().any(changes)
+    }
+
+    /// What becomes of the ECN field of packets with ECT(1) where no queue marks them, or nothing where they keep it.
+    pub fn ecn_gate(&self) -> Option<EcnGate> {
+        self.elements.iter().find_map(|element| match element {
+            ElementSpec::Ecn(spec) => Some(spec.build()),
+            _ => None,
+        })
     }
 
     /// The names of the elements in their order, as a built link counts its packets under.
@@ -284,9 +323,11 @@ impl ElementSpec {
             Self::Outage(_) => "outage",
             Self::Handover(_) => "handover",
             Self::Radio(_) => "radio",
+            Self::PathMtu(_) => "pmtu",
             Self::Ecn(_) => "ecn",
             Self::Loss(_) => "loss",
             Self::Corrupt(_) => "corrupt",
+            Self::Duplicate(_) => "duplicate",
             Self::Delay(_) => "delay",
             Self::Batches(_) => "batches",
             Self::FlowDelay(_) => "flow-delay",
@@ -303,9 +344,11 @@ impl ElementSpec {
             Self::Outage(spec) => link.gate(name, spec.build(start, seed)),
             Self::Handover(spec) => link.stage(name, spec.build(start, seed)),
             Self::Radio(spec) => link.stage(name, spec.build(start, seed)),
+            Self::PathMtu(spec) => link.gate(name, spec.build()),
             Self::Ecn(spec) => link.gate(name, spec.build()),
             Self::Loss(spec) => link.gate(name, spec.build(start, seed)),
             Self::Corrupt(spec) => link.gate(name, spec.build(seed)),
+            Self::Duplicate(spec) => link.duplication(name, spec.build(seed)),
             Self::Delay(spec) => link.stage(name, spec.build(start, seed)),
             Self::Batches(spec) => link.stage(name, spec.build(start)),
             Self::FlowDelay(delays) => link.stage(name, FlowDelay::new(delays.clone())),

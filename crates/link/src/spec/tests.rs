@@ -28,6 +28,7 @@ use crate::rate::opportunities::TraceRateSpec;
 use crate::trace::{ByteConvention, Phases, Repeat};
 use crate::{Exit, Fate, Packet};
 
+#[derive(Clone)]
 struct Full;
 
 impl Packet for Full {
@@ -267,11 +268,12 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
         panic!("not droptail")
     };
     let sixty = surroundings(Some(Duration::from_milliseconds(60)));
-    assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
+    let spared = |bytes| Limit { spares_one: true, ..Limit::bytes(Bytes::new(bytes)) };
+    assert_eq!(limit.resolve(&sixty), Ok(spared(90_000)));
     let QueueSpec::DropTail(DropTailSpec { limit: small, .. }) = queue("droptail:bdp=0.001") else {
         panic!("not droptail")
     };
-    assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
+    assert_eq!(small.resolve(&sixty), Ok(spared(1_500)), "a full packet must fit");
     let refusal = limit.resolve(&surroundings(None)).unwrap_err().to_string();
     assert_eq!(
         refusal,
@@ -328,6 +330,7 @@ fn a_link_is_built_in_the_order_of_its_elements() {
 }
 
 /// A packet of a flow.
+#[derive(Clone)]
 struct Of(u16);
 
 impl Packet for Of {
@@ -505,7 +508,7 @@ fn crossed(spec: &LinkSpec, count: u64) -> (Vec<u64>, Vec<usize>) {
     for exit in exits {
         match exit.fate {
             Fate::Delivered => times.push(exit.time.milliseconds()),
-            Fate::Dropped { element, .. } => drops.push(element),
+            Fate::Dropped { element, .. } | Fate::Copied { element } => drops.push(element),
         }
     }
     (times, drops)

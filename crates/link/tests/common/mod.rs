@@ -11,6 +11,7 @@ pub(crate) struct Numbered {
     pub(crate) size: u64,
     pub(crate) ecn: Ecn,
     pub(crate) flow: u64,
+    pub(crate) is_copy: bool,
 }
 
 impl Packet for Numbered {
@@ -29,10 +30,14 @@ impl Packet for Numbered {
     fn flow(&self) -> u64 {
         self.flow
     }
+
+    fn copy(&mut self) -> Self {
+        Self { is_copy: true, ..*self }
+    }
 }
 
 pub(crate) fn packet(number: u64, size: u64) -> Numbered {
-    Numbered { number, size, ecn: Ecn::NotCapable, flow: 0 }
+    Numbered { number, size, ecn: Ecn::NotCapable, flow: 0, is_copy: false }
 }
 
 /// Everything that has left by `now`.

@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trialwise_emulator as emulator;
 use trialwise_emulator::{
-    CeilingLimit, Crossing, DeviceKind, End, NamespaceSettings, PacketLog, PathError, PathSettings,
-    Percentiles, Priority,
+    CeilingLimit, Crossing, DeviceKind, EcnCounts, End, NamespaceSettings, PacketLog, PathError,
+    PathSettings, Percentiles, Priority,
 };
-use trialwise_link::Tally;
+use trialwise_link::{Ecn, Tally};
 use trialwise_python_macros::entry;
 use trialwise_units::{Duration, Rate, Seed};
 
@@ -41,6 +41,14 @@ struct LinkReport {
     delivered: u64,
     dropped: u64,
     held: u64,
+    /// Copies that the link made: arrived + copied = delivered + dropped + held.
+    copied: u64,
+    /// Packets of which the link changed a bit of the payload.
+    changed: u64,
+    /// Packets that arrived with Not-ECT, ECT(1), ECT(0), CE.
+    arrived_ecn: [u64; 4],
+    /// Packets that were delivered with Not-ECT, ECT(1), ECT(0), CE.
+    delivered_ecn: [u64; 4],
     delivered_bytes: u64,
     /// Frames that the kernel dropped without a record.
     unlogged: u64,
@@ -174,11 +182,20 @@ impl LinkReport {
             delivered: packets(report.delivered),
             dropped: packets(report.dropped),
             held: packets(report.held),
+            copied: packets(report.copied),
+            changed: report.elements.iter().map(|(_, counters)| counters.changed).sum(),
+            arrived_ecn: fields(&report.arrived_ecn),
+            delivered_ecn: fields(&report.delivered_ecn),
             delivered_bytes: report.delivered.bytes.get(),
             unlogged: report.overrun + report.refused,
             lateness: Lateness::new(&report.lateness),
         }
     }
+}
+
+/// By the bits of the field.
+fn fields(counts: &EcnCounts) -> [u64; 4] {
+    [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced].map(|ecn| counts.of(ecn))
 }
 
 impl Lateness {

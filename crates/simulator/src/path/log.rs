@@ -1,5 +1,6 @@
 //! What became of each packet, by columns.
 
+use trialwise_link::log::COPY;
 use trialwise_link::{Exit, Fate};
 use trialwise_units::Time;
 
@@ -23,7 +24,8 @@ pub struct PacketColumns {
     pub flow: Vec<u64>,
     /// Bytes of the IP packet.
     pub size: Vec<u16>,
-    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed.
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed, 7 corrupt, 8 filtered; and [`COPY`]
+    /// for a copy.
     pub event: Vec<u8>,
     /// 0 forward, 1 backward.
     pub direction: Vec<u8>,
@@ -38,6 +40,8 @@ impl PacketColumns {
         let (event, element) = match exit.fate {
             Fate::Delivered => (DELIVERED, 0),
             Fate::Dropped { element, cause } => (DROPPED + cause.number(), element as u8),
+            // It will leave in another way, and then have a row.
+            Fate::Copied { .. } => return,
         };
         self.push(direction, exit.time, &exit.packet, event, element);
     }
@@ -51,7 +55,7 @@ impl PacketColumns {
         self.delay.push((time - packet.arrival).nanoseconds());
         self.flow.push(u64::from(packet.flow) + 1);
         self.size.push(packet.size);
-        self.event.push(event);
+        self.event.push(event | if packet.is_copy { COPY } else { 0 });
         self.direction.push(direction as u8);
         self.ecn.push(packet.ecn.bits());
         self.element.push(element);

@@ -16,6 +16,7 @@ pub(super) struct PathPacket {
     /// Bytes of the IP packet.
     pub(super) size: u16,
     pub(super) ecn: Ecn,
+    pub(super) is_copy: bool,
     pub(super) frame: Frame,
 }
 
@@ -30,6 +31,10 @@ impl Packet for PathPacket {
 
     fn set_ecn(&mut self, ecn: Ecn) {
         self.ecn = ecn;
+    }
+
+    fn copy(&mut self) -> Self {
+        Self { is_copy: true, ..self.clone() }
     }
 
     /// All connections of a sender share one socket, and so are one flow.

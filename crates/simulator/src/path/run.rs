@@ -131,7 +131,13 @@ impl<'a> Run<'a> {
         for direction in [Direction::Forward, Direction::Backward] {
             while let Some(exit) = self.links[direction as usize].pop(self.now) {
                 self.packets.add(direction, &exit);
-                self.traffic.inside -= 1;
+                match exit.fate {
+                    Fate::Copied { .. } => {
+                        self.traffic.inside += 1;
+                        continue;
+                    }
+                    Fate::Delivered | Fate::Dropped { .. } => self.traffic.inside -= 1,
+                }
                 if exit.fate == Fate::Delivered {
                     self.arrive(direction, exit)?;
                 }
@@ -265,7 +271,7 @@ impl<'a> Run<'a> {
         self.traffic.at_once += 1;
         self.traffic.sent += 1;
         let flow = self.connections[connection as usize].flow;
-        let packet = PathPacket { arrival: self.now, flow, connection, size, ecn, frame };
+        let packet = PathPacket { arrival: self.now, flow, connection, size, ecn, is_copy: false, frame };
         self.links[direction as usize].push(self.now, packet);
     }
 
@@ -273,7 +279,11 @@ impl<'a> Run<'a> {
     fn hold(&mut self) {
         for direction in [Direction::Forward, Direction::Backward] {
             let link = &mut self.links[direction as usize];
+            link.end();
             while let Some(exit) = link.pop(Time::MAX) {
+                if let Fate::Copied { .. } = exit.fate {
+                    continue;
+                }
                 self.packets.add_held(direction, self.now, &exit.packet);
             }
         }

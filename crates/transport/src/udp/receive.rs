@@ -19,7 +19,7 @@ use crate::wait::{Waiter, gather};
 use trialwise_protocol::frame::{Data, Frame, Name, Way};
 use trialwise_protocol::message::Whole;
 use trialwise_protocol::opening::{Opening, Task};
-use trialwise_protocol::scheme::{Marking, Scheme, SchemeError};
+use trialwise_protocol::scheme::{MAX_MTU, MIN_MTU, Marking, Scheme, SchemeError};
 
 /// Batches read before packets may leave.
 const TURN: usize = 4;
@@ -238,7 +238,7 @@ impl Peer {
         key: Key,
         now: Time,
     ) -> Result<(), SchemeError> {
-        let mtu = opening.mtu.clamp(576, 1500);
+        let mtu = opening.mtu.clamp(MIN_MTU, MAX_MTU);
         let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), Marking::Declared)?;
         self.connection.receive_as(scheme.receiver());
         if answers {

@@ -143,7 +143,9 @@ impl DeclaredQueue for DualPi2Spec {
     fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
         let limit = match &self.limit {
             Some(limit) => limit.resolve(surroundings)?,
-            None => Limit::bytes(surroundings.rate.bytes_in(LIMIT).max(FULL_PACKET)),
+            None => {
+                Limit { spares_one: true, ..Limit::bytes(surroundings.rate.bytes_in(LIMIT).max(FULL_PACKET)) }
+            }
         };
         Ok(Box::new(DualPi2::new(self.parameters, limit, surroundings.seed)))
     }

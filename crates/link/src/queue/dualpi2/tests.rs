@@ -25,7 +25,7 @@ impl Bench {
     }
 
     fn enqueue(&mut self, microseconds: u64, ecn: Ecn, number: u64) {
-        let packet = Numbered { number, flow: 0, ecn };
+        let packet = Numbered { number, flow: 0, ecn, size: 1500 };
         let arrival = at(microseconds);
         self.queue.enqueue(Waiting { packet, size: Bytes::new(1500), arrival }, &mut self.drops);
     }
