@@ -148,7 +148,9 @@ LINK_VALUES = {
     "handover": ("every:{5s},hold={2ms},flush={5Mbit/s},lose={1%},step={1ms},packets={8}", "series:x"),
     "radio": ("grants:every={5ms},delay={4ms},bytes={15kB}", "harq:{1%},step={5ms},tries={8}"),
     "ecn": ("bleach", "drop-ect1"),
-    "corrupt": ("{1%}",),
+    "corrupt": ("{1%}", "{1%},checksum=fix"),
+    "duplicate": ("{1%},after={2ms}", "{1%},after={2ms}..{5ms}"),
+    "pmtu": ("{1400B}", "{9000B},icmp=no"),
     "policer": ("{5Mbit/s},burst={30kB}",),
     "batches": ("packets={8},wait={2ms}", "every={2ms}", "packets={8},wait={2ms},every={1ms}"),
 }

@@ -71,6 +71,8 @@ def path(
     radio: str | None = None,
     ecn: str | None = None,
     corrupt: str | None = None,
+    duplicate: str | None = None,
+    pmtu: str | None = None,
     uplink: tuple[str, ...] = (),
     downlink: tuple[str, ...] = (),
     mtu: int = 1500,
@@ -133,13 +135,17 @@ def path(
     ecn
         What happens to the ECN field: bleach, or drop-ect1.
     corrupt
-        Random corruption: 0.01%.
+        Random corruption: 0.01%, or 0.01%,checksum=fix, which reaches the program.
+    duplicate
+        Random duplication: 0.1%, or 0.1%,after=0ms..5ms.
+    pmtu
+        The largest packet that passes; larger ones vanish: 1400.
     uplink
         One key=value of the direction from the command outwards; may be repeated.
     downlink
         One key=value of the direction back; may be repeated.
     mtu
-        Largest IP packet, bytes, 1280 to 1500.
+        Largest IP packet of the ends, bytes, 576 to 9000; below 1280 without IPv6.
     seed
         Of everything random in the links.
     log
@@ -155,7 +161,22 @@ def path(
     """
     if list:
         return _list(json=json)
-    values = (rate, queue, delay, loss, outage, policer, batches, course, handover, radio, ecn, corrupt)
+    values = (
+        rate,
+        queue,
+        delay,
+        loss,
+        outage,
+        policer,
+        batches,
+        course,
+        handover,
+        radio,
+        ecn,
+        corrupt,
+        duplicate,
+        pmtu,
+    )
     both = {key: value for key, value in zip(_LINK_KEYS, values, strict=True) if value}
     ways = (both | _pairs("uplink", uplink), both | _pairs("downlink", downlink))
     plan = _with_ways(_plan(named, ways, command))

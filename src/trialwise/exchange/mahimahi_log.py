@@ -209,7 +209,7 @@ def write_mahimahi_log(
     StoreError
         The file cannot be written.
     """
-    found = packets.of(direction)
+    found = packets.of(direction).originals()
     came = _milliseconds(found.arrival)
     left = np.maximum(_milliseconds(found.time - np.where(found.delivered, propagation, 0.0)), came)
     sizes = found.size.astype(np.int64) + _OVERHEAD

@@ -25,6 +25,8 @@ from trialwise.foreign_files import open_foreign
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import (
     DIRECTIONS,
+    ECN_FIELDS,
+    ECN_UNKNOWN,
     EVENTS,
     Direction,
     Packets,
@@ -316,6 +318,7 @@ def _write_csv(path: Path, packets: Packets) -> None:
             "event": np.array(EVENTS)[packets.event],
             "delay": packets.delay,
         }
+        | ({"ecn": np.array(ECN_FIELDS)[packets.ecn]} if (packets.ecn != ECN_UNKNOWN).any() else {})
     )
     with whole_file(path) as aside, aside.open("wb") as file:
         frame.write_csv(file)

@@ -276,7 +276,8 @@ def merged_from_packets(
     init_timestamp
         When that log began: milliseconds since the epoch.
     """
-    found = packets.where(packets.flow > 0) if np.any(packets.flow > 0) else packets
+    found = packets.originals()
+    found = found.where(found.flow > 0) if np.any(found.flow > 0) else found
     gone = found.where(found.delivered)
     order = np.argsort(found.arrival, kind="stable")
     times = np.empty(0) if opportunities is None else opportunities.astype(np.float64)

@@ -47,6 +47,14 @@ QUANTITIES: Mapping[str, Quantity] = {
         "lower",
         "data packets dropped, of those dropped or delivered; those in flight at the end do not count",
     ),
+    "duplicates": Quantity(
+        "%", "lower", "copies made by the path that arrived, of the data packets that arrived"
+    ),
+    "ce_share": Quantity(
+        "%", None, "data packets that arrived with congestion experienced, of all that arrived"
+    ),
+    "ect1_share": Quantity("%", None, "the same for packets with ECT(1)"),
+    "ect0_share": Quantity("%", None, "the same for packets with ECT(0)"),
     "utilization": Quantity("%", "higher", "throughput of all flows, of the path's rate", per_flow=False),
     "fairness": Quantity(
         "", "higher", "Jain's index of the flows' throughputs, from 1/n to 1", per_flow=False

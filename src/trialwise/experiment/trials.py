@@ -311,7 +311,15 @@ class LinkTable(Section):
         "grants:every=5ms",
     )
     ecn: Text | None = key(None, "What happens to the ECN field on the way.", "bleach")
-    corrupt: Text | None = key(None, "Random corruption, which receivers drop.", "0.01%")
+    corrupt: Text | None = key(
+        None, "Random corruption, which receivers drop or do not notice.", "0.01%", "0.01%,checksum=fix"
+    )
+    duplicate: Text | None = key(
+        None, "Random duplication; copies are counted apart.", "0.1%", "0.1%,after=0ms..5ms"
+    )
+    pmtu: Text | None = key(
+        None, "Size of the largest packet that passes; larger ones vanish.", "1400", "1400,icmp=no"
+    )
 
     @property
     def pairs(self) -> dict[str, str]:
@@ -328,7 +336,9 @@ class PathTable(LinkTable):
     downlink: LinkTable | None = key(
         None, "What differs from the receiver to the sender.", {"rate": "1Mbit/s"}
     )
-    mtu: Annotated[int, Limits(ge=1280, le=1500)] = key(1500, "Largest IP packet, bytes.", 1400)
+    mtu: Annotated[int, Limits(ge=576, le=9000)] = key(
+        1500, "Largest IP packet of the ends, bytes; below 1280 without IPv6.", 1400, 9000
+    )
     folder: Text = key(
         ".", "Where files that the links name stand, relative to the experiment file.", "traces"
     )

@@ -18,7 +18,17 @@ from trialwise.errors import AnalysisError
 from trialwise.measurement.clocks.fitting import Apart, fit_clocks
 from trialwise.measurement.clocks.model import ClockModel
 from trialwise.measurement.clocks.probes import Probes
-from trialwise.measurement.packets import DELIVERED, DROPPED, HELD, Packets, joined
+from trialwise.measurement.packets import (
+    CE,
+    DELIVERED,
+    DROPPED,
+    ECT_0,
+    ECT_1,
+    HELD,
+    NOT_ECT,
+    Packets,
+    joined,
+)
 from trialwise.measurement.sightings import CAME, MERGED, SENT, Sightings
 from trialwise.numbers import write
 
@@ -63,6 +73,10 @@ class Crossing:
         Delivered packets that look like others sent within the window.
     merged
         Delivered packets whose stamp is that of a larger one which an end saw in one piece.
+    ect1_sent, ect1_kept, ect1_marked, ect1_as_ect0, ect1_cleared
+        Packets that left with ECT(1), and those of them that arrived with ECT(1), CE, ECT(0) and Not-ECT.
+    ect0_sent, ect0_kept, ect0_marked, ect0_as_ect1, ect0_cleared
+        The same for packets that left with ECT(0).
     """
 
     sent: int
@@ -73,6 +87,16 @@ class Crossing:
     strangers: int
     ambiguous: int
     merged: int
+    ect1_sent: int = 0
+    ect1_kept: int = 0
+    ect1_marked: int = 0
+    ect1_as_ect0: int = 0
+    ect1_cleared: int = 0
+    ect0_sent: int = 0
+    ect0_kept: int = 0
+    ect0_marked: int = 0
+    ect0_as_ect1: int = 0
+    ect0_cleared: int = 0
 
     @property
     def ambiguity(self) -> float:
@@ -324,6 +348,7 @@ class _Way:
             flow=records["flow"][self.sent][order].astype(np.uint16),
             size=records["size"][self.sent][order].astype(np.uint32),
             event=events[order].astype(np.uint8),
+            ecn=self._fields(match)[order],
         )
         marks = records["marks"][self.sent][delivered]
         marks = marks | self.target.records["marks"][self.came][match.came[delivered]]
@@ -337,8 +362,33 @@ class _Way:
             strangers=self.came.size - number - match.duplicates,
             ambiguous=int(match.ambiguous.sum()),
             merged=int(np.count_nonzero(marks & MERGED)),
+            **self._ecn(match),
         )
         return packets, crossing
+
+    def _fields(self, match: _Match) -> npt.NDArray[np.uint8]:
+        """Return the ECN field with which each packet arrived, or left if it did not arrive."""
+        fields = self.source.records["ecn"][self.sent].copy()
+        delivered = match.came >= 0
+        fields[delivered] = self.target.records["ecn"][self.came][match.came[delivered]]
+        return fields
+
+    def _ecn(self, match: _Match) -> dict[str, int]:
+        """Return what became of the ECN fields of packets that arrived, by the names of `Crossing`."""
+        left, came = self.source.records["ecn"][self.sent], self._fields(match)
+        delivered = match.came >= 0
+        found: dict[str, int] = {}
+        for name, own, other in (("ect1", ECT_1, ECT_0), ("ect0", ECT_0, ECT_1)):
+            arrived = came[delivered & (left == own)]
+            found[f"{name}_sent"] = int((left == own).sum())
+            fates = {
+                "kept": own,
+                "marked": CE,
+                "as_ect0" if name == "ect1" else "as_ect1": other,
+                "cleared": NOT_ECT,
+            }
+            found |= {f"{name}_{fate}": int((arrived == field).sum()) for fate, field in fates.items()}
+        return found
 
 
 def _whole(times: npt.NDArray[np.uint64]) -> Integers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -36,10 +36,19 @@ EVENTS = (
     "dropped:corrupt",
     "dropped:filtered",
     "dropped",
+    "duplicate",
+    "duplicate:held",
+    "duplicate:dropped",
 )
-"""What becomes of a packet; an event's number is its index here. The last is for logs that give no cause."""
-DELIVERED, HELD, DROPPED = 0, 1, 9
+"""What becomes of a packet; an event's number is its index here. "dropped" is for logs that give no cause, the last three are for
+copies that the path itself made: the first of them arrived."""
+DELIVERED, HELD, DROPPED, DUPLICATE = 0, 1, 9, 10
 COLUMNS = ("time", "direction", "flow", "size", "event", "delay")
+ECN_FIELDS = ("not-ECT", "ECT(1)", "ECT(0)", "CE", "unknown")
+"""Values of the ECN field of the IP header (RFC 3168 section 5), by their bits; logs without the field give the last."""
+NOT_ECT, ECT_1, ECT_0, CE, ECN_UNKNOWN = range(5)
+_COPY = 128
+"""In the number of a record's event: the packet is a copy."""
 _CHUNK = 4_000_000
 _FREE_ROWS, _ROWS_PER_BYTE = 4_000_000, 10
 _LATEST = 9e9
@@ -67,6 +76,8 @@ class Packets:
         Bytes of the IP packet.
     event
         Index in `EVENTS`.
+    ecn
+        Index in `ECN_FIELDS`: the field that it left with; unknown unless given.
     """
 
     time: Seconds
@@ -75,13 +86,16 @@ class Packets:
     flow: npt.NDArray[np.uint16]
     size: npt.NDArray[np.uint32]
     event: npt.NDArray[np.uint8]
+    ecn: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     def __post_init__(self) -> None:
+        if self.time.size and not self.ecn.size:
+            object.__setattr__(self, "ecn", np.full(self.time.size, ECN_UNKNOWN, np.uint8))
         if len({array.size for array in self._arrays()}) > 1:
             raise ValueError("the columns of packets differ in length")
 
     def _arrays(self) -> list[npt.NDArray[Any]]:
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, each.name) for each in fields(self)]
 
     def __len__(self) -> int:
         return self.time.size
@@ -104,7 +118,17 @@ class Packets:
     @property
     def dropped(self) -> Mask:
         """Which packets were dropped, for whatever cause."""
-        return self.event > HELD
+        return (self.event > HELD) & (self.event <= DROPPED)
+
+    @property
+    def copies(self) -> Mask:
+        """Which are copies of packets that the path made, whatever became of them: in no other count."""
+        return self.event >= DUPLICATE
+
+    def originals(self) -> Packets:
+        """Return the packets without the copies that the path made."""
+        copies = self.copies
+        return self.where(~copies) if copies.any() else self
 
     def where(self, mask: Mask) -> Packets:
         """Return the packets for which the mask is true."""
@@ -132,14 +156,14 @@ class Packets:
 
 def joined(parts: Sequence[Packets]) -> Packets:
     """Concatenate the packets of several parts."""
-    names = [field.name for field in fields(Packets)]
+    names = [each.name for each in fields(Packets)]
     return Packets(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -> Packets:
     """Read the emulator's packet log; a truncated last record is ignored.
 
-    All of it is held in memory, 24 bytes per packet (1 Gbit/s for a minute: 10 million packets, 240 MB).
+    All of it is held in memory, 25 bytes per packet (1 Gbit/s for a minute: 10 million packets, 250 MB).
 
     Parameters
     ----------
@@ -199,7 +223,7 @@ def _columns(path: Path, skip: int, most: int = _CHUNK) -> _core.PacketColumns:
 def _check_records(path: Path, columns: _core.PacketColumns, skipped: int) -> None:
     """Reject records that no emulator writes."""
     wrong = np.maximum(columns.time_ns, columns.delay_ns) > _LATEST * 1e9
-    wrong |= (columns.event >= DROPPED) | (columns.direction >= len(DIRECTIONS))
+    wrong |= (columns.event % _COPY >= DROPPED) | (columns.direction >= len(DIRECTIONS))
     if wrong.any():
         raise AnalysisError(
             f"{path}: record {skipped + int(wrong.argmax()) + 1} is damaged",
@@ -216,12 +240,19 @@ def _packets(columns: _core.PacketColumns, flow_of: npt.NDArray[np.uint16]) -> P
         direction=columns.direction,
         flow=np.where(lower == 0, higher, lower),
         size=columns.size.astype(np.uint32),
-        event=columns.event,
+        event=_events(columns.event),
+        ecn=columns.ecn,
     )
 
 
+def _events(numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return events by those of records, which tell of each copy why it was dropped."""
+    copies = DUPLICATE + np.minimum(numbers % _COPY, 2)
+    return np.where(numbers >= _COPY, copies, numbers).astype(np.uint8)
+
+
 def write_packets(path: Path, packets: Packets) -> None:
-    """Write packets as Parquet: columns `COLUMNS`, times and delays in seconds, directions and events as text.
+    """Write packets as Parquet: columns `COLUMNS`, times and delays in seconds, directions and events as text; ecn where it is known.
 
     Raises
     ------
@@ -255,6 +286,7 @@ def _frame(packets: Packets) -> pl.DataFrame:
             "event": _words(packets.event, EVENTS),
             "delay": packets.delay,
         }
+        | ({"ecn": _words(packets.ecn, ECN_FIELDS)} if (packets.ecn != ECN_UNKNOWN).any() else {})
     )
 
 
@@ -281,7 +313,8 @@ def read_packets(path: Path, *, within: Path | None = None) -> Packets:
     try:
         with library_errors(path):
             _check_rows(path, within)
-            frame = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
+            more = ["ecn"] if "ecn" in pl.read_parquet_schema(path) else []
+            frame = pl.read_parquet(path, columns=[*COLUMNS, *more], glob=False)
             return Packets(
                 time=_finite(frame["time"]),
                 delay=_finite(frame["delay"]),
@@ -289,6 +322,7 @@ def read_packets(path: Path, *, within: Path | None = None) -> Packets:
                 flow=_whole(frame["flow"], np.uint16),
                 size=_whole(frame["size"], np.uint32),
                 event=_numbers(frame["event"], EVENTS),
+                **({"ecn": _numbers(frame["ecn"], ECN_FIELDS)} if more else {}),
             )
     except AnalysisError as error:
         hint = f"packets as Parquet have the columns {', '.join(COLUMNS)}"

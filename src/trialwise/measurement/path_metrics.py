@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.arrays import Array
-from trialwise.measurement.packets import Packets
+from trialwise.measurement.packets import DUPLICATE, ECN_UNKNOWN, Packets
 
 CONVERGENCE_BIN, CONVERGENCE_BAND, CONVERGENCE_BINS = 1.0, 0.25, 5
 """Seconds of a bin, largest distance from the fair share as a share of it, and bins in a row within that distance."""
@@ -112,6 +112,32 @@ def loss(packets: Packets) -> float:
     """
     dropped, delivered = int(packets.dropped.sum()), int(packets.delivered.sum())
     return 100 * dropped / (delivered + dropped) if delivered + dropped else np.nan
+
+
+def duplicates(packets: Packets) -> float:
+    """Return the copies that the path made and that arrived, as a share of the packets that arrived; percent, NaN if none did."""
+    delivered = int(packets.delivered.sum())
+    return 100 * int((packets.event == DUPLICATE).sum()) / delivered if delivered else np.nan
+
+
+def ecn_share(packets: Packets, field: int) -> float:
+    """Return the share of the packets that arrived with this ECN field, of all that arrived with a known one; percent.
+
+    Parameters
+    ----------
+    packets
+        Of one flow or of all.
+    field
+        Index in `packets.ECN_FIELDS`.
+
+    Returns
+    -------
+    float
+        NaN if none arrived, or no field is known.
+    """
+    fields = packets.ecn[packets.delivered]
+    known = int((fields != ECN_UNKNOWN).sum())
+    return 100 * int((fields == field).sum()) / known if known else np.nan
 
 
 def utilisation(carried: float, capacity: float) -> float:
@@ -253,7 +279,7 @@ def pantheon_loss(packets: Packets) -> float:
     float
         Percent of bytes; NaN if none arrived.
     """
-    arrived = int(packets.size.sum())
+    arrived = int(packets.originals().size.sum())
     departed = int(packets.size[packets.delivered].sum())
     return 100 * (1 - departed / arrived) if arrived else np.nan
 

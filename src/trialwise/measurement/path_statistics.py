@@ -12,7 +12,7 @@ from trialwise.measurement import path_metrics as metrics
 from trialwise.measurement.clocks.model import FigureKind
 from trialwise.measurement.joining import Crossing, Joined
 from trialwise.measurement.opportunities import OPPORTUNITY
-from trialwise.measurement.packets import DIRECTIONS, Direction, Packets
+from trialwise.measurement.packets import CE, DIRECTIONS, ECT_0, ECT_1, Direction, Packets
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class FlowMetrics:
         Percent of the capacity; NaN if that is unknown, and for single flows.
     pantheon_throughput, pantheon_delay, pantheon_loss, pantheon_utilization
         Pantheon's definitions: Mbit/s, ms, percent of bytes, percent.
+    duplicates
+        Copies of packets that the path made; they are in no other number.
+    ect1, ect0, ce
+        Packets that arrived with ECT(1), ECT(0) and CE.
     """
 
     direction: Direction
@@ -56,6 +60,10 @@ class FlowMetrics:
     pantheon_delay: float
     pantheon_loss: float
     pantheon_utilization: float
+    duplicates: int = 0
+    ect1: int = 0
+    ect0: int = 0
+    ce: int = 0
 
 
 @dataclass(frozen=True)
@@ -238,6 +246,7 @@ def _of(
 ) -> FlowMetrics:
     carried = metrics.throughput(packets, *span)
     delay = metrics.delay_percentile(packets, 95)
+    arrived = packets.ecn[packets.delivered]
     return FlowMetrics(
         direction=direction,
         flow=flow,
@@ -254,4 +263,9 @@ def _of(
         pantheon_delay=metrics.pantheon_delay(packets),
         pantheon_loss=metrics.pantheon_loss(packets),
         pantheon_utilization=metrics.pantheon_utilization(packets, capacity.pantheon),
+        duplicates=int(packets.copies.sum()),
+        **{
+            name: int((arrived == field).sum())
+            for name, field in (("ect1", ECT_1), ("ect0", ECT_0), ("ce", CE))
+        },
     )

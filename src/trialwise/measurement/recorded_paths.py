@@ -54,6 +54,7 @@ def _least_delays(packets: Packets, start: float) -> Steps:
 
 def _loss(packets: Packets, start: float) -> Steps:
     """Return the share of packets lost of those that came while the queue was empty, each second in which there were some."""
+    packets = packets.originals()
     delivered = packets.where(packets.delivered)
     least, most = float(delivered.delay.min()), float(delivered.delay.max())
     places = np.maximum(np.searchsorted(delivered.time, packets.time, side="right") - 1, 0)

@@ -30,7 +30,8 @@ def needed(scheme: Scheme) -> tuple[str, ...]:
     kernel = (f"`{needs.congestion}` in the kernel",) if needs.congestion else ()
     feature = (f"feature `{needs.feature}`",) if needs.feature else ()
     setup = ("its setup",) if scheme.setup else ()
-    return (*packages, *kernel, *feature, *(("root",) if needs.root else ()), *setup)
+    field = ("ECT(1) on the path",) if needs.ecn else ()
+    return (*packages, *kernel, *feature, *field, *(("root",) if needs.root else ()), *setup)
 
 
 def has_programs(scheme: Scheme) -> bool:

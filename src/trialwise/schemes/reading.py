@@ -70,7 +70,7 @@ class SideSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class NeedsSection(Section):
-    """What a machine must have."""
+    """What a machine, and the path, must have."""
 
     programs: list[Text] = key(..., "Programs in PATH.", ["iperf3"], factory=list[str])
     packages: list[Text] = key(
@@ -82,6 +82,11 @@ class NeedsSection(Section):
     congestion: Text | None = key(None, "Congestion control that the kernel must have.", "bbr")
     feature: Literal["bpf", "utp"] | None = key(None, "Feature that Trialwise must be built with.", "bpf")
     root: bool = key(False, "Whether it must be root.", True)
+    ecn: Literal["ect1"] | None = key(
+        None,
+        "The ECN field that its packets set: a trial over a path that does not let it through is invalid.",
+        "ect1",
+    )
 
 
 def _over_paths() -> Iterator[str]:
@@ -195,7 +200,12 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         color=document.color,
         loads=_loads(document, path),
         needs=Needs(
-            tuple(needs.programs), tuple(needs.packages), needs.congestion, needs.feature, needs.root
+            tuple(needs.programs),
+            tuple(needs.packages),
+            needs.congestion,
+            needs.feature,
+            needs.root,
+            needs.ecn,
         ),
         prepare=_optional(
             "prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]

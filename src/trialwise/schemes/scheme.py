@@ -40,10 +40,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a machine must have for the scheme.
+    """What a machine, and the path, must have for the scheme.
 
     `packages` are Debian packages, `feature` is one that Trialwise must be built with, `congestion` is a congestion control that
-    the kernel must have.
+    the kernel must have. `ecn` is the field that its packets set and that must arrive, or become CE.
     """
 
     programs: tuple[str, ...] = ()
@@ -51,6 +51,7 @@ class Needs:
     congestion: str | None = None
     feature: str | None = None
     root: bool = False
+    ecn: Literal["ect1"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

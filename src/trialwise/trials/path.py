@@ -25,6 +25,7 @@ from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.ecn_needs import unfit_path
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.judging import with_seen
@@ -254,7 +255,7 @@ class _Execution:
                 samples |= metric_samples(self.request.experiment, record)
             except TrialError as error:
                 problem = error.message
-        judged = problem or report.bottleneck
+        judged = problem or report.bottleneck or unfit_path(self.plans, self.settings)
         return TrialOutcome(
             "finished" if judged is None else "failed" if problem else "invalid",
             clock.realtime,
@@ -277,6 +278,9 @@ class _Execution:
             stop=ended,
             warmup=self.request.experiment.warmup,
         )
+
+
+_FIELDS = ("not_ect", "ect1", "ect0", "ce")
 
 
 def abandoned() -> TrialOutcome:
@@ -317,4 +321,8 @@ def _of_emulator(report: _linux.PathReport) -> dict[str, Samples]:
         "lateness_max": max(report.uplink.lateness.largest, report.downlink.lateness.largest),
         "unlogged": float(report.uplink.unlogged + report.downlink.unlogged),
     }
+    for way, link in (("uplink", report.uplink), ("downlink", report.downlink)):
+        facts |= {f"copied_{way}": float(link.copied), f"changed_{way}": float(link.changed)}
+        for field, came, went in zip(_FIELDS, link.arrived_ecn, link.delivered_ecn, strict=True):
+            facts |= {f"{field}_arrived_{way}": float(came), f"{field}_delivered_{way}": float(went)}
     return {f"emulator:{name}": Samples(np.array([value])) for name, value in facts.items()}

@@ -11,13 +11,30 @@ from trialwise.experiment.trials import Groups, PathSettings
 
 
 @dataclass(frozen=True, slots=True)
+class EcnDocument:
+    """Packets by their ECN field."""
+
+    not_ect: int
+    ect1: int
+    ect0: int
+    ce: int
+
+
+@dataclass(frozen=True, slots=True)
 class LinkDocument:
-    """One direction of an emulated path: packets, bytes, and scheduling lag in seconds."""
+    """One direction of an emulated path: packets, bytes, and scheduling lag in seconds.
+
+    `copied` are copies that the path made: arrived + copied = delivered + dropped + held. Of `changed` packets it changed a bit.
+    """
 
     arrived: int
     delivered: int
     dropped: int
     held: int
+    copied: int
+    changed: int
+    arrived_ecn: EcnDocument
+    delivered_ecn: EcnDocument
     delivered_bytes: int
     unlogged: int
     lateness_p99: float
@@ -81,6 +98,10 @@ def _link(way: _linux.LinkReport) -> LinkDocument:
         way.delivered,
         way.dropped,
         way.held,
+        way.copied,
+        way.changed,
+        EcnDocument(*way.arrived_ecn),
+        EcnDocument(*way.delivered_ecn),
         way.delivered_bytes,
         way.unlogged,
         way.lateness.p99,

@@ -20,7 +20,17 @@ from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import Report, completions, flow_series, frames_of, retransmits
 from trialwise.measurement.frames import Frames
-from trialwise.measurement.packets import DIRECTIONS, HELD, Packets, joined, read_packet_log, write_packets
+from trialwise.measurement.packets import (
+    CE,
+    DIRECTIONS,
+    ECT_0,
+    ECT_1,
+    HELD,
+    Packets,
+    joined,
+    read_packet_log,
+    write_packets,
+)
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.frame_samples import FRAMES, MediaFlow, frame_samples
@@ -184,7 +194,7 @@ class _Window:
     def entered(self) -> Packets:
         """Return the packets that came to the path in the time that counts; what is not out when it ends is held."""
         ways = [self.record.packets.of(plan.flow.direction, plan.number) for plan in self.plans]
-        packets = joined(ways)
+        packets = joined(ways).originals()
         came = packets.time - packets.delay
         late = packets.time >= self.stop
         packets = dataclasses.replace(
@@ -278,6 +288,10 @@ class _Window:
 
 _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "loss": lambda window: pm.loss(window.kept),
+    "duplicates": lambda window: pm.duplicates(window.kept),
+    "ce_share": lambda window: pm.ecn_share(window.kept, CE),
+    "ect1_share": lambda window: pm.ecn_share(window.kept, ECT_1),
+    "ect0_share": lambda window: pm.ecn_share(window.kept, ECT_0),
     "utilization": lambda window: pm.utilisation(window.carried(), window.capacity()),
     "fairness": lambda window: pm.jain_index(window.throughputs()),
     "share": lambda window: window.share(),

@@ -14,11 +14,12 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.packets import Packets, packed_packets, simulated_packets
+from trialwise.measurement.packets import DIRECTIONS, Packets, packed_packets, simulated_packets
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
+from trialwise.trials.ecn_needs import unfit_path
 from trialwise.trials.exceptions import raised
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.loads import load_words
@@ -28,6 +29,7 @@ from trialwise.trials.path_plan import (
     FlowPlan,
     attachments_of,
     check_load,
+    describe,
     flow_plans,
     listed,
     settings_of,
@@ -60,6 +62,7 @@ class SimulatedPathKind:
                 check_load(plan, settings)
             if settings not in tried:
                 _simulate(settings, (), 0, self._files)
+                _require_no_payload(settings)
                 tried.add(settings)
             for plan in plans:
                 if (carried := (plan.scheme.name, plan.load.text)) not in tried:
@@ -145,11 +148,12 @@ def _outcome(
         except TrialError as error:
             problem = error.message
     keeps = trial_of(task.experiment).packets != "drop"
+    judged = problem or unfit_path(plans, settings)
     return TrialOutcome(
-        "finished" if problem is None else "failed",
+        "finished" if judged is None else "failed" if problem else "invalid",
         started,
         time.time(),
-        reason=problem,
+        reason=judged,
         samples=samples,
         record=("packets", packed_packets(record.packets)) if keeps else None,
     )
@@ -161,6 +165,15 @@ def _unfinished(done: _core.PathSimulation, plans: Sequence[FlowPlan]) -> str | 
         if not completed and not plan.lasts:
             return f"flow {plan.number} ({plan.scheme.name}) did not finish its load {plan.load.text} in time"
     return None
+
+
+def _require_no_payload(settings: PathSettings) -> None:
+    """Raise PlanError if the path changes payloads, which simulated packets do not have."""
+    if any(describe(settings, way).changes_payloads for way in DIRECTIONS):
+        raise PlanError(
+            "trial.path: corrupt with checksum=fix changes payloads, and simulated packets have none",
+            hint='run it with engine = "emulated", or leave checksum=fix out',
+        )
 
 
 def _require_simulated(scheme: Scheme, experiment: Experiment) -> None:

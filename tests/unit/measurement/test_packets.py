@@ -53,9 +53,28 @@ def test_a_log_is_read_up_to_its_last_whole_record(log: Path):
     assert found.direction.tolist() == [0, 0, 1, 0, 0]
     assert found.flow.tolist() == [1, 1, 1, 2, 0]
     assert found.size.tolist() == [1500, 1500, 52, 1000, 60]
-    events = [EVENTS[number] for number in found.event]
+    events = [EVENTS[int(number)] for number in found.event]
     assert events == ["delivered", "dropped:overflow", "delivered", "held", "dropped:loss"]
     assert packet_log_start(log) == MADE
+
+
+def test_copies_and_fields_are_told_apart(tmp_path: Path):
+    copy, word = 128, flow_word(40_000, 5001)
+    events = [0, copy, copy + 1, copy + 2, copy + 8, 8]
+    rows = [(1000 * place, 0, word, 0, 100, event, place % 4 << 1) for place, event in enumerate(events)]
+    found = read_packet_log(write_log(tmp_path / "packets.log", np.array(rows, RECORD)))
+    dropped = "duplicate:dropped"
+    assert [EVENTS[int(number)] for number in found.event] == [
+        "delivered", "duplicate", "duplicate:held", dropped, dropped, "dropped:filtered",
+    ]  # fmt: skip
+    assert (found.delivered.sum(), found.held.sum(), found.dropped.sum(), found.copies.sum()) == (1, 0, 1, 4)
+    assert found.originals().event.tolist() == [0, 8]
+    assert found.ecn.tolist() == [0, 1, 2, 3, 0, 1]
+    write_packets(tmp_path / "packets.parquet", found)
+    assert same(read_packets(tmp_path / "packets.parquet"), found)
+    damaged = write_log(tmp_path / "damaged.log", np.array([(0, 0, word, 0, 100, copy + 9, 0)], RECORD))
+    with pytest.raises(AnalysisError, match="unknown event"):
+        read_packet_log(damaged)
 
 
 def test_a_long_log_is_read_in_parts(log: Path, monkeypatch: pytest.MonkeyPatch):
@@ -92,6 +111,7 @@ def test_parquet_speaks_words_and_seconds(tmp_path: Path, log: Path):
     rows = pl.read_parquet(tmp_path / "packets.parquet").to_dicts()
     assert rows[1] == {
         "time": 0.031, "direction": "uplink", "flow": 1, "size": 1500, "event": "dropped:overflow", "delay": 0.001,
+        "ecn": "not-ECT",
     }  # fmt: skip
     assert rows[2]["direction"] == "downlink"
 

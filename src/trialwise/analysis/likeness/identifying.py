@@ -88,6 +88,7 @@ def _crossing(packets: Packets, direction: Direction) -> _Crossing | None:
 
 def _before_the_end(part: Packets) -> Packets:
     """Return the packets that came before those that were still inside at the end, beside which a queue would seem empty."""
+    part = part.originals()
     held, came = part.event == HELD, part.time - part.delay
     return part.where((came < came[held].min(initial=np.inf)) & ~held)
 

@@ -31,6 +31,7 @@ from trialwise.measurement.packets import Packets
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sightings import Sightings, read_sightings
 from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.ecn_needs import unfit_crossing
 from trialwise.trials.path_plan import FlowPlan
 from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples
 
@@ -77,7 +78,9 @@ def outcome_of(
     except TrialError as error:
         problem = error.message
     began = float(first.head["realtime"])
-    invalid = why_invalid(ends, joined, records, delays=_has_delays(request.experiment))
+    invalid = why_invalid(ends, joined, records, delays=_has_delays(request.experiment)) or unfit_crossing(
+        plans, {"uplink": joined.uplink, "downlink": joined.downlink}
+    )
     return TrialOutcome(
         "failed" if problem else "invalid" if invalid else "finished",
         began,
@@ -212,8 +215,9 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
-        for name in ("sent", "delivered", "dropped", "duplicates", "strangers", "ambiguous", "merged"):
-            facts[f"{way}_{name}"] = getattr(crossing, name)
+        for name, value in dataclasses.asdict(crossing).items():
+            if name != "held":
+                facts[f"{way}_{name}"] = value
     return {
         f"ends:{name}": Samples(np.array([float(value)]))
         for name, value in facts.items()

@@ -32,7 +32,17 @@ def _way(name: str, way: LinkDocument, duration: float) -> Text:
     mean = decimals(way.delivered_bytes * 8 / duration / 1e6, 2)
     delivered = f"{way.delivered} packets delivered ({mean} Mbit/s over {decimals(duration, 1)} s)"
     late = f"; late by {decimals(way.lateness_p99 * 1e3, 2)} ms (p99)" if way.delivered else ""
-    return (f"{name}: {delivered}, {way.dropped} dropped, {way.held} held{late}",)
+    copied = f", {way.copied} copied" if way.copied else ""
+    changed = f", {way.changed} changed" if way.changed else ""
+    return (f"{name}: {delivered}, {way.dropped} dropped, {way.held} held{copied}{changed}{late}{_ecn(way)}",)
+
+
+def _ecn(way: LinkDocument) -> str:
+    """Return how many packets came and went with each ECN field that occurs."""
+    came, went = way.arrived_ecn, way.delivered_ecn
+    fields = (("ECT(1)", came.ect1, went.ect1), ("ECT(0)", came.ect0, went.ect0), ("CE", came.ce, went.ce))
+    told = [f"{one} of {other} {field}" for field, other, one in fields if one or other]
+    return f"; with their ECN field, {', '.join(told)} delivered" if told else ""
 
 
 def list_document(found: PathsDocument) -> Document:

@@ -12,8 +12,8 @@ from trialwise.report.numbers import Number, decimals
 _NEXT_TO_NOTHING = 1e-9
 """Seconds: the end of a log without packets."""
 _COLUMNS = (
-    "flow", "Mbit/s", "p50 ms", "p95 ms", "loss %", "delivered", "dropped", "held", "use %",
-    "Pantheon: Mbit/s", "p95 ms", "loss %", "use %",
+    "flow", "Mbit/s", "p50 ms", "p95 ms", "loss %", "delivered", "dropped", "held", "copies", "ECT(1)", "ECT(0)", "CE",
+    "use %", "Pantheon: Mbit/s", "p95 ms", "loss %", "use %",
 )  # fmt: skip
 
 
@@ -115,6 +115,7 @@ def _cells(one: FlowMetrics) -> tuple[Cell, ...]:
         str(one.delivered),
         str(one.dropped),
         str(one.held),
+        *(str(count) if count else "" for count in (one.duplicates, one.ect1, one.ect0, one.ce)),
         decimals(one.utilisation, 1),
         decimals(one.pantheon_throughput, 3),
         decimals(one.pantheon_delay, 2),
