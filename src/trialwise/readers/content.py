@@ -208,14 +208,22 @@ def _lines_ended(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
-class _RepeatedKeyError(ValueError):
-    """A JSON object has a key twice."""
+class Repeated:
+    """What a JSON object has under a key that stands in it twice, with different values: neither can be believed."""
+
+    def __repr__(self) -> str:
+        return "a key that stands twice with different values"
+
+
+_REPEATED = Repeated()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _RepeatedKeyError
+        for name, value in pairs:
+            if found[name] is not _REPEATED and repr(found[name]) != repr(value):
+                found[name] = _REPEATED
     return found
 
 
@@ -229,8 +237,6 @@ def _documents(text: str) -> Documents:
     while place < len(text) and text[place] in "{[":
         try:
             document, place = decoder.raw_decode(text, place)
-        except _RepeatedKeyError:
-            return Documents(whole, text[:begin], text[place:])
         except (ValueError, RecursionError):
             if not whole and (document := _closed(text, place, decoder)) is not None:
                 whole.append(document)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from trialwise.readers.units import normalised
 NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
+_MOST_LISTED = 10
+
 
 class Found:
     """Collects what a reader finds in one file."""
@@ -30,10 +34,14 @@ class Found:
         self.unit = reader.unit
         self.facts: dict[str, str] = {}
         """Facts about the machine and the program, which describe all rows."""
+        self.options: dict[str, str] = {}
+        """Settings of the tool: they are factors where they differ between files."""
         self.named: tuple[str, ...] = ()
         """The factors that suffice to tell treatments apart; empty if all are needed."""
         self._rows: list[Row] = []
         self._notes: dict[str, Note] = {}
+        self._gathered: dict[str, dict[str, None]] = {}
+        self._few: dict[str, None] = {}
         self._not_finite = 0
 
     def add(
@@ -87,6 +95,16 @@ class Found:
         """Add a note by its code; a second one of the same code replaces the first."""
         self._notes[code] = Note(code, CODES[code].format(**words))
 
+    def gather(self, code: str, what: str) -> None:
+        """Add a note about several things, which it lists."""
+        listed = self._gathered.setdefault(code, {})
+        listed[what] = None
+        self.note(code, what=_listed(listed))
+
+    def note_few(self, percentile: str) -> None:
+        """Note that a percentile rests on few values."""
+        self._few[percentile] = None
+
     def remark(self, text: str) -> None:
         """Add a sentence that no code stands for."""
         self._notes[text] = Note("", text)
@@ -119,6 +137,7 @@ class Found:
             rows=tuple(self._rows),
             notes=tuple(self._notes.values()),
             facts=self.facts,
+            options=self.options,
             named=self.named,
         )
 
@@ -126,9 +145,18 @@ class Found:
         """Add the notes that follow from the rows."""
         if self._not_finite:
             self.note("not_finite", n=self._not_finite)
-        failed = {_unit_of(row) for row in self._rows if row.status == "failed"}
+        finished = {_unit_of(row) for row in self._rows if row.status == "finished"}
+        failed = {_unit_of(row) for row in self._rows if row.status == "failed"} - finished
         if failed and "failed_units" not in self._notes:
             self.note("failed_units", n=len(failed), of=len({_unit_of(row) for row in self._rows}))
+        missing = sum(
+            row.value is None and row.status != "aggregated" and _unit_of(row) not in failed
+            for row in self._rows
+        )
+        if missing > self._not_finite:
+            self.note("missing_values", n=missing - self._not_finite)
+        if self._few:
+            self.remark(f"fewer than ten values lie beyond {_listed(self._few)}")
         unclear = sorted({row.metric for row in self._rows if row.better is None})
         if unclear:
             self.note("direction_unknown", what=", ".join(unclear))
@@ -156,6 +184,11 @@ def _double(value: float | None) -> float | None:
 def _unit_of(row: Row) -> tuple[object, ...]:
     """Return what rows of one trial share: metrics of one trial have the same levels, or no levels and the same place."""
     return (tuple(row.treatment.items()), tuple(row.levels.items()) or row.where, row.order)
+
+
+def _listed(names: Mapping[str, None]) -> str:
+    first = ", ".join(islice(names, _MOST_LISTED))
+    return first if len(names) <= _MOST_LISTED else f"{first} and {len(names) - _MOST_LISTED} more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +232,10 @@ class Reader:
             It is damaged, or holds no result.
         """
         found = Found(content, self)
-        self.read(content, found)
+        try:
+            self.read(content, found)
+        except csv.Error as error:
+            raise found.wrong(f"cannot be read as CSV: {error}") from error
         return found.reading(self)
 
 

@@ -27,12 +27,14 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a tool kept of values that it did not: their number, standard deviation, and an interval of the mean with its level."""
+    """What a tool kept of values that it did not: number, standard deviation, standard error and interval of the mean, percentiles."""
 
     n: int | None = None
     deviation: float | None = None
+    error: float | None = None
     interval: tuple[float, float] | None = None
     level: float | None = None
+    percentiles: Mapping[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,8 @@ class Reading:
     """What was read from one file or folder.
 
     `replicated` is the level that was repeated under the same treatment and that the tool restarted, and `unit` says it in words.
-    `facts` are what the file tells about the machine and the program: they describe all rows. `named` are the factors that suffice to
+    `facts` are what the file tells about the machine and the program: they describe all rows. `options` are settings of the tool:
+    factors where they differ between files. `named` are the factors that suffice to
     tell treatments apart; empty if all are needed.
     """
 
@@ -100,4 +103,5 @@ class Reading:
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
     facts: Mapping[str, str]
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
     named: tuple[str, ...] = ()

@@ -55,18 +55,11 @@ _TEXTS = (
         "a log of packets",
     ),
     (re.compile(rb"^Running \S+ test @ ", re.MULTILINE), "what wrk printed"),
-    (re.compile(rb"^This is ApacheBench", re.MULTILINE), "what ApacheBench printed"),
-    (re.compile(rb"^sysbench \d", re.MULTILINE), "what sysbench printed"),
-    (
-        re.compile(rb"^#\[(?:Histogram log format|Logged with)", re.MULTILINE),
-        "a histogram log of HdrHistogram",
-    ),
     (
         re.compile(rb"^test .+ bench: +[\d,.]+ ns/iter|time: +\[[\d.]+ ", re.MULTILINE),
         "what criterion printed",
     ),
     (re.compile(r"^· Running \d+ total benchmarks".encode(), re.MULTILINE), "what asv printed"),
-    (re.compile(rb"^PING \S+ \(", re.MULTILINE), "what ping printed"),
     (re.compile(rb"^\[ *(?:ID|SUM|\d+)\] +(?:Interval|local )", re.MULTILINE), "what iperf printed"),
     (re.compile(rb"Performance counter stats for"), "what perf stat printed"),
     (re.compile(rb"^(?:Benchmark \d+: |Time \(mean)", re.MULTILINE), "what hyperfine printed"),
@@ -198,11 +191,8 @@ class Tool:
 
 
 TOOLS: tuple[Tool, ...] = (
-    Tool("iperf3", lambda found: "start" in found and "intervals" in found),
     Tool("flent", lambda found: "x_values" in found),
     Tool("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
-    Tool("fio", lambda found: "fio version" in found),
-    Tool("k6", lambda found: "metrics" in found and bool({"root_group", "state"} & set(found))),
     Tool("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
     Tool("github-action-benchmark", lambda found: {"name", "unit", "value"} <= set(found), is_list=True),
     Tool(

@@ -1,0 +1,131 @@
+"""iperf 2's `-y C`; a file is a trial, and the row from 0.0 that is longest is the run of its stream.
+
+Rows of nine fields tell what was sent; those of fourteen, for UDP, what the server received.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from trialwise.readers.content import Content
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.lines import COUNT, NUMBER, lines_of, matches
+from trialwise.readers.records import Inside
+from trialwise.readers.trial import Trial
+
+_ROW = re.compile(
+    rf"^(?P<time>\d{{14}})(?:\.\d{{1,6}})?,(?P<stream>[0-9A-Fa-f.:%\w-]{{0,60}},\d{{0,5}},[0-9A-Fa-f.:%\w-]{{0,60}},\d{{0,5}}),(?P<id>-?\d{{1,6}}),"
+    rf"(?P<begin>{NUMBER})-(?P<end>{NUMBER}),(?P<bytes>{COUNT}),(?P<rate>{NUMBER})"
+    rf"(?:,(?P<jitter>{NUMBER}),(?P<lost>-?{COUNT}),(?P<datagrams>-?{COUNT}),(?P<percent>-?{NUMBER}|-?nan),(?P<order>-?{COUNT}))?$"
+)
+_NO_TIME = "19700101"
+_SUM = "-1"
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row; `received` are jitter in ms, datagrams lost, and datagrams in all, where the server told them."""
+
+    stream: str
+    number: str
+    begin: float
+    end: float
+    rate: float
+    received: tuple[float, int, int] | None
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """What the rows of one stream and one side share."""
+        return (self.stream, self.number, self.received is not None)
+
+
+def _fits(content: Content) -> bool:
+    lines = [] if content.is_binary else [line for line in content.head.split("\n")[:_LOOKED_AT] if line]
+    return bool(lines) and _ROW.match(lines[0][:400]) is not None
+
+
+def _read(content: Content, found: Found) -> None:
+    told = list(matches(_ROW, lines_of(content)))
+    if len(told) < sum(bool(line.strip()) for line in content.lines):
+        found.note("partial", what="some lines are no whole rows")
+    if any(row["time"].startswith(_NO_TIME) for row in told):
+        found.note("time_unusable", what="they are those of 1970")
+    streams: dict[tuple[str, str, bool], list[_Row]] = {}
+    for row in map(_row, told):
+        streams.setdefault(row.key, []).append(row)
+    for has_received in (False, True):
+        sides = [rows for (_, _, received), rows in streams.items() if received is has_received]
+        _add_side(found, sides, has_received=has_received)
+
+
+def _row(told: re.Match[str]) -> _Row:
+    received = None
+    if told["jitter"] is not None:
+        received = (float(told["jitter"]), int(told["lost"]), int(told["datagrams"]))
+    return _Row(
+        told["stream"], told["id"], float(told["begin"]), float(told["end"]), float(told["rate"]), received
+    )
+
+
+def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool) -> None:
+    """Add the run of all streams together: the row of their sum where there is one, else the sum of their runs."""
+    sums = [rows for rows in streams if rows[0].number == _SUM]
+    totals = [total for rows in sums or streams if (total := _total(rows)) is not None]
+    if not streams:
+        return
+    trial = Trial(found=found, treatment={"protocol": "UDP"} if has_received else {})
+    only = (sums or streams)[0] if len(sums or streams) == 1 else []
+    reason = "" if totals else "no row of the whole run"
+    trial.add(
+        "goodput" if has_received else "sent_rate",
+        fsum(total.rate for total in totals),
+        "bit/s",
+        "higher",
+        reason=reason,
+        samples=_intervals(only),
+    )
+    if not has_received:
+        found.note("sender_side")
+        return
+    _add_received(
+        replace(trial, reason=reason), [total.received for total in totals if total.received is not None]
+    )
+
+
+def _add_received(trial: Trial, received: Sequence[tuple[float, int, int]]) -> None:
+    """Add loss and jitter; -1 datagrams mean that the server's report did not come."""
+    known = [(lost, datagrams) for _, lost, datagrams in received if datagrams > 0 and lost >= 0]
+    if known and len(known) == len(received):
+        lost = sum(each for each, _ in known) / sum(each for _, each in known)
+        trial.add("loss", lost, "1", "lower")
+        trial.add("jitter", fsum(jitter for jitter, _, _ in received) / len(received), "ms", "lower")
+    else:
+        trial.add("loss", None, "1", "lower")
+
+
+def _total(rows: Sequence[_Row]) -> _Row | None:
+    """Return the row from 0.0 that is longest."""
+    return max((row for row in rows if row.begin == 0), key=lambda row: row.end, default=None)
+
+
+def _intervals(rows: Sequence[_Row]) -> Inside | None:
+    total = _total(rows) if rows else None
+    kept = [row for row in rows if row is not total]
+    return Inside("interval", [row.rate for row in kept], [row.begin for row in kept]) if kept else None
+
+
+READERS = (
+    Reader(
+        name="iperf2-csv",
+        tool="iperf",
+        how="`iperf -y C`, printed into a file",
+        replicated="file",
+        unit="file",
+        fits=_fits,
+        read=_read,
+    ),
+)

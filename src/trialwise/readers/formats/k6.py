@@ -1,0 +1,176 @@
+"""k6's `--summary-export`, `handleSummary` and `--out json`; a file is a trial, and requests are its samples.
+
+In an exported summary, a threshold that is true was crossed; in `handleSummary`, `ok: true` means that it held. In both, the passes of
+`http_req_failed` are requests that failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from trialwise.readers.content import Content
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.parts import Part
+from trialwise.readers.records import Better, Inside
+from trialwise.readers.trial import Trial, mean, quantile
+
+_PERCENT = re.compile(r"^p\((\d{1,3}(?:\.\d{1,9})?)\)$")
+_TIMES = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_", "browser_")
+"""How the names of k6's own trends begin, which are times."""
+_OF_ITERATIONS = frozenset(("iteration_duration", "group_duration"))
+_COUNTERS: dict[str, tuple[str, str, Better]] = {
+    "http_reqs": ("requests", "1/s", "higher"),
+    "iterations": ("iterations", "1/s", "higher"),
+    "data_received": ("data_received", "byte/s", "higher"),
+    "data_sent": ("data_sent", "byte/s", "higher"),
+}
+_FAILED = "http_req_failed"
+
+
+def _is_export(content: Content) -> bool:
+    return "metrics" in content.keys and not _is_handled(content) and _has_requests(content)
+
+
+def _is_handled(content: Content) -> bool:
+    return any("values" in metric and "type" in metric for _, metric in _metrics(content))
+
+
+def _has_requests(content: Content) -> bool:
+    names = {name for name, _ in _metrics(content)}
+    return bool({"root_group", "state"} & set(content.keys)) or bool(
+        {"http_reqs", "iteration_duration", "vus_max"} & names
+    )
+
+
+def _metrics(content: Content) -> list[tuple[str, Part]]:
+    return list(Part(content.keys)["metrics"].members())
+
+
+def _read_export(content: Content, found: Found) -> None:
+    metrics = _metrics(content)
+    own = [name for name, metric in metrics if "avg" in metric and not name.startswith(_TIMES)]
+    _add_metrics(found, dict(metrics), dict.fromkeys((name for name, _ in metrics if name not in own), "ms"))
+    for name, metric in metrics:
+        for threshold, crossed in metric["thresholds"].members():
+            if crossed.value is True:
+                found.gather("threshold_crossed", f"{name} {threshold}")
+
+
+def _read_handled(content: Content, found: Found) -> None:
+    document = Part(content.keys)
+    unit = document["options"]["summaryTimeUnit"].text or "ms"
+    metrics = _metrics(content)
+    times = [name for name, metric in metrics if metric["contains"].text == "time"]
+    _add_metrics(found, {name: metric["values"] for name, metric in metrics}, dict.fromkeys(times, unit))
+    for name, metric in metrics:
+        for threshold, told in metric["thresholds"].members():
+            if told["ok"].value is False:
+                found.gather("threshold_crossed", f"{name} {threshold}")
+
+
+def _add_metrics(found: Found, metrics: dict[str, Part], units: dict[str, str]) -> None:
+    """Add each metric by the form of its values, trends in their units; submetrics such as `name{tag:x}` are parts of others."""
+    trial = Trial(found=found)
+    requests = metrics.get("http_reqs", Part(None))["count"].number
+    iterations = metrics.get("iterations", Part(None))["count"].number
+    for name, values in metrics.items():
+        if "{" in name:
+            continue
+        if "avg" in values:
+            count = iterations if name in _OF_ITERATIONS else requests
+            _add_trend(trial, name, values, units.get(name, ""), count if name.startswith(_TIMES) else None)
+        elif "rate" in values and "count" in values:
+            metric, own, better = _COUNTERS.get(name, (name, "1/s", None))
+            trial.add(metric, values["rate"].number, own, better)
+    failed = metrics.get(_FAILED, Part(None))
+    trial.add_errors(failed["passes"].number, requests)
+
+
+def _add_trend(trial: Trial, name: str, values: Part, unit: str, n: float | None) -> None:
+    if not unit:
+        trial.found.gather("unit_unknown", name)
+        trial.add(f"{name}_mean", values["avg"].number, "")
+        return
+    trial.add(f"{name}_mean", values["avg"].number, unit, "lower")
+    trial.add_known(f"{name}_max", values["max"].number, unit, "lower")
+    trial.add_quantile(name, 50, values["med"].number, unit, n)
+    for key, value in values.members():
+        if (told := _PERCENT.match(key)) is not None and 0 < float(told[1]) < 100:
+            trial.add_quantile(name, float(told[1]), value.number, unit, n)
+
+
+def _is_points(content: Content) -> bool:
+    return content.keys.get("type") in ("Metric", "Point") and "metric" in content.keys
+
+
+def _read_points(content: Content, found: Found) -> None:
+    """Read the points: each request gives one of each of nine metrics, and its failure is a metric of its own."""
+    points: dict[str, list[tuple[float | None, float]]] = {}
+    kinds: dict[str, Part] = {}
+    for line in map(Part, content.documents.whole):
+        name, data = line["metric"].text, line["data"]
+        if line["type"].text == "Metric":
+            kinds[name] = data
+        elif (value := data["value"].number) is not None:
+            points.setdefault(name, []).append((data["time"].moment, value))
+    if content.documents.rest:
+        found.note("partial", what="the last line has no end")
+    moments = [moment for each in points.values() for moment, _ in each if moment is not None]
+    trial = Trial(found=found, start=min(moments, default=None), end=max(moments, default=None))
+    for name, each in points.items():
+        kind = kinds.get(name, Part(None))
+        if kind["type"].text == "trend":
+            _add_samples(trial, name, each, "ms" if kind["contains"].text == "time" else "")
+    _add_rate(trial, points.get("http_reqs", []))
+    failures = [value for _, value in points.get(_FAILED, [])]
+    trial.add_errors(sum(value != 0 for value in failures) if failures else None, len(failures))
+
+
+def _add_samples(trial: Trial, name: str, points: Sequence[tuple[float | None, float]], unit: str) -> None:
+    scale, own = (1e-3, "s") if unit else (1.0, "")
+    values = [value * scale for _, value in points]
+    times = [moment for moment, _ in points if moment is not None]
+    what = "iteration" if name in _OF_ITERATIONS else "request"
+    samples = Inside(what, values, times if len(times) == len(values) else None)
+    trial.add(f"{name}_mean", mean(values), own, "lower" if unit else None, samples=samples)
+    ordered = sorted(values) if unit else []
+    for percent in (50, 95, 99) if unit else ():
+        trial.add_quantile(name, percent, quantile(ordered, percent), own, len(ordered))
+
+
+def _add_rate(trial: Trial, requests: Sequence[tuple[float | None, float]]) -> None:
+    if trial.start is not None and trial.end is not None and trial.end > trial.start and requests:
+        total = sum(value for _, value in requests)
+        trial.add("requests", total / (trial.end - trial.start), "1/s", "higher")
+
+
+READERS = (
+    Reader(
+        name="k6-summary-export",
+        tool="k6",
+        how="`k6 run --summary-export FILE`",
+        replicated="file",
+        unit="file",
+        fits=_is_export,
+        read=_read_export,
+    ),
+    Reader(
+        name="k6-handle-summary",
+        tool="k6",
+        how="`handleSummary` with `JSON.stringify(data)`",
+        replicated="file",
+        unit="file",
+        fits=_is_handled,
+        read=_read_handled,
+    ),
+    Reader(
+        name="k6-json-lines",
+        tool="k6",
+        how="`k6 run --out json=FILE`",
+        replicated="file",
+        unit="file",
+        fits=_is_points,
+        read=_read_points,
+    ),
+)

@@ -1,0 +1,111 @@
+"""What ping prints (iputils, BusyBox, BSD), and fping; a file is a trial, and replies are its samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from trialwise.readers.content import Content
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.lines import COUNT, NUMBER, first, lines_of, matches, runs
+from trialwise.readers.records import Inside
+from trialwise.readers.trial import Trial, mean, quantile
+
+_SIGNATURE = re.compile(r"^PING (\S+)[ :]", re.MULTILINE)
+_REPLY = re.compile(
+    rf"^(?:\[({NUMBER})\] )?{COUNT} bytes from .*?seq=({COUNT}) .*?time=({NUMBER}) ms( \(DUP!\))?"
+)
+_LOST = re.compile(rf"^({COUNT}) packets transmitted, ({COUNT}) (?:packets )?received\b")
+_SUMMARY = re.compile(
+    rf"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ({NUMBER})/({NUMBER})/({NUMBER})"
+)
+_FPING = re.compile(r"^(\S{1,300}) +: ((?:\d{1,9}\.\d{1,9}|-)(?: (?:\d{1,9}\.\d{1,9}|-))*) ?$")
+
+_LOOKED_AT = 20
+
+
+def _is_ping(content: Content) -> bool:
+    return not content.is_binary and _SIGNATURE.search(content.head) is not None
+
+
+def _read_ping(content: Content, found: Found) -> None:
+    for lines, levels in runs(content, _SIGNATURE):
+        _add_run(found, lines, levels)
+
+
+def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
+    named = _SIGNATURE.match(lines[0])
+    replies = list(matches(_REPLY, lines))
+    values = [float(reply[3]) / 1000 for reply in replies if not reply[4]]
+    times = [float(reply[1]) for reply in replies if reply[1] and not reply[4]]
+    trial = Trial(
+        found=found,
+        treatment={"destination": named[1].rstrip(":") if named else ""},
+        levels=levels,
+        start=times[0] if times else None,
+        end=times[-1] if times else None,
+    )
+    counts, summary = first(_LOST, lines), first(_SUMMARY, lines)
+    if values:
+        _add_delays(trial, values, times if len(times) == len(values) else None)
+    elif summary is not None:
+        for metric, told in zip(("rtt_min", "rtt_mean", "rtt_max"), summary.groups(), strict=True):
+            trial.add(metric, float(told), "ms", "lower")
+    else:
+        reason = "no reply" if counts is not None else "it ended before its summary"
+        trial.add("rtt_mean", None, "s", "lower", reason=reason)
+    if counts is not None:
+        sent, received = int(counts[1]), int(counts[2])
+        trial.add("loss", 1 - received / sent if sent else None, "1", "lower")
+    else:
+        found.note("partial", what="the summary is missing, and with it the loss")
+
+
+def _add_delays(trial: Trial, values: Sequence[float], times: Sequence[float] | None) -> None:
+    trial.add("rtt_mean", mean(values), "s", "lower", samples=Inside("reply", values, times))
+    ordered = sorted(values)
+    trial.add("rtt_min", ordered[0], "s", "lower")
+    trial.add("rtt_max", ordered[-1], "s", "lower")
+    for percent in (50, 95, 99):
+        trial.add_quantile("rtt", percent, quantile(ordered, percent), "s", len(ordered))
+
+
+def _is_fping(content: Content) -> bool:
+    lines = [] if content.is_binary else [line for line in content.head.split("\n")[:_LOOKED_AT] if line]
+    return bool(lines) and all(map(_FPING.match, lines))
+
+
+def _read_fping(content: Content, found: Found) -> None:
+    for number, line in enumerate(lines_of(content), 1):
+        if (told := _FPING.match(line)) is None:
+            continue
+        replies = told[2].split()
+        values = [float(reply) / 1000 for reply in replies if reply != "-"]
+        trial = Trial(found=found, treatment={"destination": told[1]}, where=f"line {number}")
+        if values:
+            _add_delays(trial, values, None)
+        else:
+            trial.add("rtt_mean", None, "s", "lower", reason="no reply")
+        trial.add("loss", 1 - len(values) / len(replies), "1", "lower")
+
+
+READERS = (
+    Reader(
+        name="ping-text",
+        tool="ping",
+        how="`ping -D HOST`, printed into a file",
+        replicated="file",
+        unit="file",
+        fits=_is_ping,
+        read=_read_ping,
+    ),
+    Reader(
+        name="fping-text",
+        tool="fping",
+        how="`fping -C 10 -q HOST`, printed into a file",
+        replicated="file",
+        unit="file",
+        fits=_is_fping,
+        read=_read_fping,
+    ),
+)

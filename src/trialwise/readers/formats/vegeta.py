@@ -1,0 +1,142 @@
+"""vegeta's `report -type json` and `encode` (JSON lines, CSV; `lib/results.go`); an attack of a file is a trial."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from trialwise.errors import AnalysisError
+from trialwise.readers.content import Content
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.lines import number
+from trialwise.readers.parts import Part
+from trialwise.readers.trial import Trial, add_requests
+
+_PERCENTS = {"50th": 50, "90th": 90, "95th": 95, "99th": 99}
+_CSV = re.compile(r"\A\d{18,19},\d{1,4},\d{1,18},\d{1,18},\d{1,18},")
+_CSV_FIELDS = 9
+_GOB = 64
+_SUCCESSES = range(200, 400)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request: Unix seconds when it was sent, its latency in seconds, and whether it failed."""
+
+    attack: str
+    sent: float
+    latency: float
+    failed: bool
+
+
+def _is_report(content: Content) -> bool:
+    return "status_codes" in content.keys and "99th" in Part(content.keys)["latencies"]
+
+
+def _read_report(content: Content, found: Found) -> None:
+    report = Part(content.keys)
+    requests, latencies = report["requests"].number, report["latencies"]
+    trial = Trial(found=found, start=report["earliest"].moment, end=report["end"].moment)
+    trial.add("latency_mean", latencies["mean"].number, "ns", "lower")
+    trial.add_known("latency_max", latencies["max"].number, "ns", "lower")
+    for name, percent in _PERCENTS.items():
+        trial.add_quantile("latency", percent, latencies[name].number, "ns", requests)
+    trial.add("throughput", report["throughput"].number, "1/s", "higher")
+    if (rate := report["rate"].level) != "":
+        found.options["rate"] = rate
+    codes = [(code, count.number or 0) for code, count in report["status_codes"].members()]
+    failed = sum(count for code, count in codes if not _succeeded(number(code)))
+    trial.add_errors(failed if codes else requests, requests)
+
+
+def _succeeded(code: float | None) -> bool:
+    return code is not None and code in _SUCCESSES
+
+
+def _is_lines(content: Content) -> bool:
+    return {"attack", "seq", "code", "latency"} <= set(content.keys)
+
+
+def _read_lines(content: Content, found: Found) -> None:
+    if content.documents.rest:
+        found.note("partial", what="the last line has no end")
+    _add_all(found, _from_json(content))
+
+
+def _from_json(content: Content) -> Iterator[_Request]:
+    for line in map(Part, content.documents.whole):
+        sent, latency = line["timestamp"].moment, line["latency"].number
+        if sent is not None and latency is not None:
+            failed = not _succeeded(line["code"].number) or bool(line["error"].text)
+            yield _Request(line["attack"].text, sent, latency / 1e9, failed)
+
+
+def _is_csv(content: Content) -> bool:
+    return not content.is_binary and _CSV.match(content.head) is not None
+
+
+def _read_csv(content: Content, found: Found) -> None:
+    _add_all(found, _from_csv(content, found))
+
+
+def _from_csv(content: Content, found: Found) -> Iterator[_Request]:
+    """Read the lines without header: Unix ns, code, latency in ns, bytes out and in, error, body, attack and more."""
+    rows = csv.reader(content.lines)
+    for line in range(1, len(content.lines) + 1):
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error:
+            found.note("partial", what=f"line {line} cannot be read")
+            return
+        sent, code, latency = (number(row[place]) if len(row) >= _CSV_FIELDS else None for place in range(3))
+        if sent is None or latency is None:
+            found.note("partial", what=f"line {line} has too few columns")
+            continue
+        yield _Request(row[7], sent / 1e9, latency / 1e9, not _succeeded(code) or bool(row[5]))
+
+
+def _add_all(found: Found, requests: Iterable[_Request]) -> None:
+    """Add each attack; lines are in order of completion, so samples are put in the order of sending."""
+    attacks: dict[str, list[_Request]] = {}
+    for request in requests:
+        attacks.setdefault(request.attack, []).append(request)
+    for attack, sent in attacks.items():
+        sent.sort(key=lambda request: request.sent)
+        first, last = sent[0].sent, max(request.sent + request.latency for request in sent)
+        trial = Trial(found=found, treatment={"attack": attack} if attack else {}, start=first, end=last)
+        add_requests(
+            trial, "latency", [request.latency for request in sent], [request.sent for request in sent]
+        )
+        failed = sum(request.failed for request in sent)
+        if last > first:
+            trial.add("throughput", (len(sent) - failed) / (last - first), "1/s", "higher")
+        trial.add_errors(failed, len(sent))
+
+
+def _is_gob(content: Content) -> bool:
+    return b"Result" in content.data[:_GOB] and b"Attack" in content.data[:_GOB] and content.is_binary
+
+
+def _refuse_gob(content: Content, found: Found) -> None:  # noqa: ARG001  a reader has both
+    raise AnalysisError(
+        f"{content.path}: is vegeta's binary format, which only vegeta reads",
+        hint="convert it with `vegeta encode -to json`",
+    )
+
+
+def _reader(
+    name: str, how: str, fits: Callable[[Content], bool], read: Callable[[Content, Found], None]
+) -> Reader:
+    return Reader(name=name, tool="vegeta", how=how, replicated="file", unit="file", fits=fits, read=read)
+
+
+READERS = (
+    _reader("vegeta-report-json", "`vegeta report -type json`", _is_report, _read_report),
+    _reader("vegeta-json-lines", "`vegeta encode -to json`", _is_lines, _read_lines),
+    _reader("vegeta-csv", "`vegeta encode -to csv`", _is_csv, _read_csv),
+    _reader("vegeta-gob", "`vegeta attack`, which only vegeta reads: convert it", _is_gob, _refuse_gob),
+)
