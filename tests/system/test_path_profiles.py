@@ -196,3 +196,24 @@ def write_experiment(folder):
         runtime="2s", quiet="1s", more="", trial='scheme = "udp-copa"', folder=folder / "home", rounds=1
     )
     (folder / "real.toml").write_text(text)
+
+
+def test_ssh_may_be_gone_and_what_ends_kept_meanwhile_is_fetched(real):
+    file = real.folder / "real.toml"
+    file.write_text(file.read_text().replace('heartbeat = "1s"', 'heartbeat = "1s"\nreconnect = "2s"'))
+    real.length = "45s"
+    with real.start() as run:
+        wait_for(lambda: real.machine.processes("agent.execution"))
+        time.sleep(8)
+        real.machine.stop()
+        gone = time.time()
+        time.sleep(12)
+        real.machine.start()
+        output, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, output + errors
+    assert "going on" in errors
+    times = np.array([row.time for row in real.rows()])
+    # Rows from before the cut were still at both ends when it came.
+    assert (times < gone).sum() >= 2
+    assert (times > gone + 12).sum() >= 2
+    assert not real.left()

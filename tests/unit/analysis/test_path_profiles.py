@@ -15,7 +15,7 @@ from trialwise.cli.schema import json_schema
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.exchange.condition_json import condition_document
 from trialwise.experiment.model import Extent
-from trialwise.measurement.condition_files import ConditionFile, read_conditions_of_path
+from trialwise.measurement.condition_files import ConditionFile, profiled_rates, read_conditions_of_path
 from trialwise.measurement.condition_rows import COLUMNS, Condition
 from trialwise.report.document import plain
 from trialwise.report.documents.path_profile import document
@@ -158,6 +158,31 @@ def test_damaged_files_are_refused_and_left_alone(tmp_path, content, says):
         with pytest.raises(AnalysisError):
             ConditionFile(path, ABOUT)
         assert path.read_bytes() == content
+
+
+def test_a_quantity_that_no_number_of_rounds_will_do_for_decides(tmp_path):
+    found = profiled(tmp_path, day_of_path(1), {"delay": Extent(1e-3, relative=False)})
+    assert (found.rounds, found.spacing) == (None, None)
+    assert "No number of rounds will do" in plain(document(found).answer)
+
+
+@pytest.mark.parametrize("apart", [120.0, 1800.0])
+def test_rates_that_are_measured_now_and_then_ask_for_rounds_of_their_own(tmp_path, apart):
+    rng = np.random.default_rng(3)
+    rated = [
+        Condition(MIDNIGHT + 1 + apart * at, 11.0, up_mbps=20 + rng.normal(), down_mbps=50.0)
+        for at in range(100)
+    ]
+    found = profiled(tmp_path, [*day_of_path(0.2), *rated])
+    up, down = (
+        next(one for one in found.quantities if one.name == name) for name in ("up_rate", "down_rate")
+    )
+    assert up.margin == pytest.approx(1, abs=0.02)
+    assert up.rounds.deviation == pytest.approx(np.sqrt(2), rel=0.2)
+    assert up.rounds.rounds > 20 > down.rounds.rounds
+    assert found.decided_by == "up_rate"
+    assert found.rates == (pytest.approx(20, abs=0.3), 50.0)
+    assert profiled_rates(tmp_path / "x.conditions.csv") == (found.rates[0] * 1e6, 50e6)
 
 
 def test_a_record_without_rows_says_how_to_get_some(tmp_path):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -73,6 +73,13 @@ class Quantity:
     busiest_hour: int | None
     margin: float | None
     rounds: st.RoundsNeeded | None
+
+    @property
+    def demand(self) -> float:
+        """Rounds that it asks for: infinite if more than are considered, 0 if not known."""
+        if self.rounds is None or self.rounds.is_short:
+            return 0.0
+        return np.inf if self.rounds.rounds is None else float(self.rounds.rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +166,9 @@ def path_profile(
             f"{path}: no condition of the path was recorded yet", hint="measure it with --for 10m"
         )
     times, series = np.array([row.time for row in rows]), _series(rows)
-    rated = [row for row in record.rows if row.up_mbps is not None or row.down_mbps is not None]
+    rated = sorted(
+        (row for row in record.rows if row.up_mbps is not None or row.down_mbps is not None), key=_time
+    )
     quantities = tuple(
         _quantity(name, at, values, record.about.every, ahead, margins, series, confidence)
         for name, (at, values) in (
@@ -167,11 +176,7 @@ def path_profile(
         ).items()
         if np.isfinite(values).any()
     )
-    deciding = max(
-        (one for one in quantities if one.rounds and one.rounds.rounds),
-        key=lambda one: (one.rounds.rounds if one.rounds else None) or 0,
-        default=None,
-    )
+    deciding = max((one for one in quantities if one.demand), key=lambda one: one.demand, default=None)
     rounds = deciding.rounds.rounds if deciding and deciding.rounds else None
     watched = dict.fromkeys(
         ("round_trip", *((deciding.name,) if deciding and deciding.name in series else ()))
@@ -269,16 +274,34 @@ def _quantity(
         rounds=None
         if margin is None
         else st.rounds_needed(
-            times,
-            values,
-            margin,
-            every=every,
-            trial=ahead.trial,
-            slot=ahead.slot,
-            treatments=ahead.treatments,
-            confidence=confidence,
+            times, values, margin, confidence=confidence, **_lengths(kind, times, every, ahead)
         ),
     )
+
+
+class _Lengths(TypedDict):
+    every: float
+    trial: float
+    slot: float
+    treatments: int
+
+
+def _lengths(kind: Kind, times: Array, every: float, ahead: Round) -> _Lengths:
+    """Return the lengths by which trials of a round are looked up in rows.
+
+    Rates are far apart. The nearest that there are stand for trials of a round: they differ as much as those, or more.
+    """
+    if kind != "rate":
+        return {
+            "every": every,
+            "trial": ahead.trial,
+            "slot": ahead.slot,
+            "treatments": ahead.treatments,
+        }
+    apart = float(np.median(np.diff(times))) if times.size > 1 else ahead.seconds
+    apart = max(apart, ahead.slot)
+    treatments = ahead.treatments if apart < ahead.seconds else 2
+    return {"every": apart, "trial": apart, "slot": apart, "treatments": treatments}
 
 
 def _in_units(margin: Extent | None, of: float) -> float | None:
@@ -366,9 +389,13 @@ def _how(deciding: Quantity | None) -> str:
 
 
 def _notes(quantities: Sequence[Quantity], times: Array, moves: Sequence[Profile]) -> Iterator[str]:
+    without: dict[str, list[str]] = {}
     for one in quantities:
         if one.rounds is not None and one.rounds.rounds is None:
-            yield f"no number of rounds: {one.rounds.reason}"
+            without.setdefault(one.rounds.reason, []).append(one.words)
+    yield from (
+        f"no number of rounds for {' and '.join(words)}: {reason}" for reason, words in without.items()
+    )
     if not any(one.name.endswith("rate") for one in quantities):
         yield "rates were not measured, so nothing is said of margins of throughput: --rate 30min measures them"
     span = float(times[-1] - times[0])

@@ -66,16 +66,19 @@ def _answer(profile: PathProfile) -> Text:
 
 
 def _rounds(profile: PathProfile) -> Text:
-    if profile.rounds is None:
+    place = next((at for at, one in enumerate(profile.quantities) if one.name == profile.decided_by), None)
+    if place is None:
         return ("The record does not say yet how many rounds the margin asks for.",)
-    place = next(at for at, one in enumerate(profile.quantities) if one.name == profile.decided_by)
     one = profile.quantities[place]
+    if profile.rounds is None:
+        reason = one.rounds.reason if one.rounds else ""
+        return (f"No number of rounds will do for {one.words}: {reason}.",)
     margin = Number(one.margin, f"/quantities/{place}/margin", one.unit)
     spacing = Number(profile.spacing, "/spacing", kind="duration")
     span = Number(profile.span, "/span", kind="duration")
     rounds = Number(float(profile.rounds), "/rounds", kind="count")
     return (
-        "It asks for ", rounds, " rounds or more, one every ", spacing, " over ", span,
+        "The margin asks for ", rounds, " rounds or more, one every ", spacing, " over ", span,
         f": {one.words}, at a margin of ", margin, ", decides.",
     )  # fmt: skip
 

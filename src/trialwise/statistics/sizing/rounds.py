@@ -66,6 +66,11 @@ class RoundsNeeded:
     method: str
     reason: str = ""
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the record was too short for a number, rather than the number too large."""
+        return self.n < FEWEST
+
 
 def rounds_needed(
     times: ArrayLike,
