@@ -67,9 +67,14 @@ class RealPath:
     def words(self) -> list[str]:
         return [*TRIALWISE, "run", str(self.folder / "real.toml"), "--directory", str(self.results)]
 
-    def run(self) -> subprocess.CompletedProcess[str]:
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words, env=self.environment, capture_output=True, text=True, timeout=300, check=False
+            [*self.words, *options],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
 
     def run_inside(self, *path: str) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,25 @@ def test_a_cap_ends_what_sends_too_fast(real):
     assert real.run().returncode == 4
     assert "more than the cap of 100000 bytes" in real.reason()
     assert not real.left()
+
+
+def test_a_run_says_its_caps_and_ends_before_a_trial_that_could_exceed_that_of_the_experiment(real):
+    real.write(rounds=2, runtime="1s")
+    refused = real.run("--allow-rate", "3Mbit/s")
+    assert (refused.returncode, "above the cap of 3 Mbit/s" in refused.stderr) == (2, True)
+    done = real.run("--allow-bytes", "600kB")  # a trial may send 4 Mbit/s for a second
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "2 trials are to run; they send at most 1 MB in about" in done.stderr
+    assert "the cap of 600 kB for the experiment: 5" in done.stderr.replace("\n", " ")
+    with closing(Ledger.open(real.results / "ledger.sqlite", read_only=True)) as ledger:
+        assert ledger.counts() == {"finished": 1, "planned": 1}
+        ((_, _, _, sent, _, _),) = ledger.values(["ends:sent_bytes"])
+    packets = real.packets()
+    assert packets.size.sum() < sent < packets.size.sum() + 64 * 100 * 20, (
+        "its packets, and probes of both ends"
+    )
+    done = real.run("--allow-bytes", "2MB")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_it_says_in_which_direction_nothing_arrives(real):

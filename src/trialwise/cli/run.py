@@ -42,6 +42,8 @@ def run(
     workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     jobs: int | None = None,
     cluster: str | None = None,
+    allow_rate: str | None = None,
+    allow_bytes: str | None = None,
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -66,8 +68,8 @@ def run(
     Where the file says when to stop (`stop` of a metric, `stop = "verdict"` of the design), the run ends by itself and tells what is
     known of each claim.
 
-    Exit codes: 0 all trials finished, or everything asked for is known; 3 the run ended by itself and something is not; 4 some trials
-    failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
+    Exit codes: 0 all trials finished, or everything asked for is known; 3 the run ended by itself and something is not, or a cap on
+    what real paths carry ended it; 4 some trials failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
 
     Parameters
     ----------
@@ -93,6 +95,10 @@ def run(
     cluster
         Have simulated trials computed by a Dask cluster: tcp://host:port of its scheduler, slurm, or ssh:host,user@host:port. The
         results are the same bits as of one process.
+    allow_rate
+        What a trial over a real path may send at most, as 1Gbit/s; default the path's rate_cap.
+    allow_bytes
+        What all trials over real paths may send together, as 50GB, those of earlier runs included; default 10GB.
     json
         Print the outcome as JSON.
     quiet
@@ -100,6 +106,7 @@ def run(
     """
     from trialwise import study
     from trialwise.cli.progress import observer
+    from trialwise.execution.allowance import allowance
 
     console = stderr_console()
     observers: list[Observer] = []
@@ -118,6 +125,9 @@ def run(
             workers=split_names(workers),
             jobs=jobs,
             cluster=cluster,
+            allowed=None
+            if allow_rate is None and allow_bytes is None
+            else allowance(allow_rate, allow_bytes),
             observers=observers,
             watch=None if quiet else drawing,
         )
@@ -165,6 +175,8 @@ def _exit_code(result: RunResult) -> int:
         return 6
     if result.failed or result.ending.reason == "reset failed":
         return 4
+    if result.ending.reason == "cap reached":
+        return 3
     return 3 if result.stopping is not None and not result.stopping.decided else 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from trialwise.design.subset import Subset
+from trialwise.execution.allowance import Budget
 from trialwise.execution.clocks import Clocks, disturbance, read_clocks
 from trialwise.execution.events import (
     ClockDisturbed,
@@ -43,7 +44,7 @@ from trialwise.trials.marked import end_left, marker_of_resets
 class Ending:
     """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
 
-    reason: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
+    reason: Literal["complete", "interrupted", "stopped", "cap reached", "reset failed", "worker lost"]
     text: str
 
 
@@ -124,7 +125,8 @@ class LocalHost:
 class Runner:
     """Runs what is planned, or a subset of it, one trial at a time, on one machine.
 
-    `blocks` are the numbers of its trials (default all); `place` performs resets and reads clocks.
+    `blocks` are the numbers of its trials (default all); `place` performs resets and reads clocks; `budget` says what trials
+    may send over real paths.
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class Runner:
         only: Subset | None = None,
         blocks: Blocks | None = None,
         host: Host | None = None,
+        budget: Budget | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
@@ -152,6 +155,7 @@ class Runner:
         self._only = only
         self._blocks = blocks
         self._host = host or LocalHost([experiment.folder, directory.path, *_OWN])
+        self._budget = budget
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
@@ -199,6 +203,8 @@ class Runner:
             if interruption.requested:
                 return self._interrupted(interruption)
         self._ledger.check_in_place()
+        if self._budget is not None and (reason := self._budget.reason_to_stop(row)):
+            return Ending("cap reached", reason)
         began = self._now() if is_due(self._experiment.reset, self._last, row) else None
         if ending := self._reset(row, interruption):
             return ending

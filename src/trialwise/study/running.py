@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trialwise.errors import PlanError, StoreError, reason_of
+from trialwise.execution.allowance import Allowance
 from trialwise.execution.events import (
     Observer,
 )
@@ -40,6 +41,7 @@ def run(
     workers: Sequence[str] = (),
     jobs: int | None = None,
     cluster: str | None = None,
+    allowed: Allowance | None = None,
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
     watch: Watch | None = None,
@@ -65,6 +67,8 @@ def run(
     jobs, cluster
         For simulated trials: the number of processes that compute them (default: one per core), and the Dask cluster to use instead of
         this machine: ``tcp://host:port``, ``slurm`` (then `jobs` is the number of its jobs), ``ssh:host,host``.
+    allowed
+        What trials over real paths may send, other than by default.
     stopping, observers
         The rule that may end the run before the plan is used up (default: the file's), and who receives events.
     watch
@@ -102,6 +106,7 @@ def run(
             again=again,
             jobs=jobs,
             cluster=cluster,
+            allowed=allowed,
         ),
         directory,
     )

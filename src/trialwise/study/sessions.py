@@ -8,6 +8,8 @@ from pathlib import Path
 from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
+from trialwise.errors import PlanError
+from trialwise.execution.allowance import Allowance, Budget, Budgeted
 from trialwise.execution.create import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -75,11 +77,14 @@ def run_session(
     again: bool,
     jobs: int | None = None,
     cluster: str | None = None,
+    allowed: Allowance | None = None,
 ) -> RunResult:
     """Run one session of the runner: begin or continue, run what is wanted, report how it ended; raises as `run` does."""
     addresses(experiment.workers.use)
     kind = kind_of(experiment)
     refuse_executor(kind, experiment, jobs, cluster)
+    if allowed is not None:
+        _allow(kind, allowed)
     plan: Plan | None = None
     if not directory.is_begun:
         refuse_foreign(directory)
@@ -129,6 +134,15 @@ def _open_ledger(
         ledger.close()
         raise
     return ledger
+
+
+def _allow(kind: TrialKind, allowed: Allowance) -> None:
+    if not isinstance(kind, Budgeted):
+        raise PlanError(
+            "--allow-rate and --allow-bytes are about real paths, and this experiment has none",
+            hint="leave them out",
+        )
+    kind.allow(allowed)
 
 
 def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
@@ -196,7 +210,8 @@ class _Session:
         measures = not isinstance(self.kind, IndependentKind)
         watch = local_watch(self.experiment, self.kind, _factors(self.experiment, ledger), measures=measures)
         keeper = SessionKeeper(directory, ledger, watch, measures=measures)
-        runner = self._runner(keeper, executor)
+        budget = self.kind.budget(self.experiment, ledger) if isinstance(self.kind, Budgeted) else None
+        runner = self._runner(keeper, executor, budget)
         end_leftovers(keeper.marker)
         shutil.rmtree(directory.scratch, ignore_errors=True)
         reclaimed = ledger.abandon_running("the runner was killed during this trial")
@@ -204,11 +219,19 @@ class _Session:
         self._tell_beginning(keeper, reclaimed)
         if change:
             tell(self.observers, EnvironmentChanged(change))
+        if budget is not None and (text := budget.announcement(self._to_run())):
+            tell(self.observers, Remarked(text))
         ending = runner.run(self.interruption)
         keeper.close(ledger, ending.reason)
         return ending
 
-    def _runner(self, keeper: SessionKeeper, executor: Executor | None) -> Runner | TaskRunner:
+    def _to_run(self) -> list[TrialRow]:
+        planned = self.ledger.trials("planned")
+        return [row for row in planned if matches(row.factors, self.only)]
+
+    def _runner(
+        self, keeper: SessionKeeper, executor: Executor | None, budget: Budget | None
+    ) -> Runner | TaskRunner:
         """Choose the runner: trials of an executor are computed concurrently, others measured one by one."""
         if executor is not None and isinstance(self.kind, IndependentKind):
             return TaskRunner(
@@ -231,6 +254,7 @@ class _Session:
             stopping=self.stopping,
             observers=self.observers,
             only=self.only,
+            budget=budget,
         )
 
     def _on_workers(self) -> Ending:

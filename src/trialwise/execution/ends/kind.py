@@ -10,10 +10,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.errors import PlanError, TrialError, TrialwiseError, WorkerError
+from trialwise.execution.allowance import Allowance
+from trialwise.execution.ends.budget import NOTHING, PathBudget, refuse_rates, sent_samples, with_allowed
 from trialwise.execution.ends.connections import Connections, forget_all
 from trialwise.execution.ends.environment import environment_at, with_environments
 from trialwise.execution.ends.pair import run_both
+from trialwise.execution.ends.records import EndRecord
 from trialwise.execution.ends.results import outcome_of
 from trialwise.execution.ends.tasks import EndTasks, require_capture, require_usable
 from trialwise.experiment.model import Experiment, Level
@@ -22,9 +25,10 @@ from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.store.ledger import Ledger
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.path import PathKind, abandoned
-from trialwise.trials.path_plan import NOWHERE, check_load, flow_plans, settings_of, trial_of
+from trialwise.trials.path_plan import NOWHERE, FlowPlan, check_load, flow_plans, settings_of, trial_of
 from trialwise.trials.programs import readable
 
 ABSOLUTE = {
@@ -46,8 +50,19 @@ class EndsKind:
         self._connections: Connections | None = None
         self._token = secrets.token_bytes(16)
         self._never, self._never_writer = os.pipe()
+        self._allowed = Allowance()
+        self._budget: PathBudget | None = None
 
     # Before the run
+
+    def allow(self, allowed: Allowance) -> None:
+        """Take note of what this run may send."""
+        self._allowed = allowed
+
+    def budget(self, experiment: Experiment, ledger: Ledger) -> PathBudget:
+        """Return what trials may send, as the ledger has it."""
+        self._budget = PathBudget(experiment, ledger, self._allowed)
+        return self._budget
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError if a path or a scheme cannot be used, WorkerError if an end cannot be reached or lacks a program."""
@@ -70,6 +85,7 @@ class EndsKind:
         _refuse_quantities(experiment, ends)
         for plan in plans:
             check_load(plan, settings)
+        refuse_rates(plans, with_allowed(ends, self._allowed))
         tasks = self._tasks(experiment, ends, _NOBODY)
         require_capture(tasks)
         for plan in plans:
@@ -102,31 +118,45 @@ class EndsKind:
                 return self._emulated.execute(request)
             return self._execute(request, settings, settings.ends)
         except (TrialError, PlanError, WorkerError) as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            return TrialOutcome("failed", None, time.time(), reason=error.message + hint)
+            return _failed(error)
 
     def _execute(self, request: TrialRequest, settings: PathSettings, ends: RealEnds) -> TrialOutcome:
         request.scratch.mkdir(parents=True, exist_ok=True)
-        plans = flow_plans(request.experiment, dict(NOWHERE) | request.places)
-        tasks = self._tasks(request.experiment, ends, request.marker.partition(":")[0])
-        key = f"{request.number}.{request.attempt}"
-        secret = hmac.new(self._token, key.encode(), hashlib.sha256).digest()
-        orders = tasks.orders(request, settings, plans, key, secret)
-        environments = [
-            environment_at(remote, program, [plan.scheme for plan in plans])
-            for remote, program in zip(tasks.remotes, tasks.programs, strict=True)
-        ]
-        answers = run_both(tasks, key, orders, request)
+        try:
+            plans = flow_plans(request.experiment, dict(NOWHERE) | request.places)
+            tasks = self._tasks(
+                request.experiment, with_allowed(ends, self._allowed), request.marker.partition(":")[0]
+            )
+            environments = [
+                environment_at(remote, program, [plan.scheme for plan in plans])
+                for remote, program in zip(tasks.remotes, tasks.programs, strict=True)
+            ]
+        except (TrialError, PlanError, WorkerError) as error:
+            return dataclasses.replace(_failed(error), samples=NOTHING)
+        answers = self._run(request, settings, plans, tasks)
+        sent = sent_samples(answers)
         if readable(request.cancel, 0):
-            return abandoned()
-        outcome = outcome_of(request, settings, plans, ends, answers, path_name(request))
+            return dataclasses.replace(abandoned(), samples=sent)
+        try:
+            outcome = outcome_of(request, settings, plans, ends, answers, path_name(request))
+        except TrialError as error:
+            outcome = _failed(error)
         return with_environments(
-            outcome,
+            dataclasses.replace(outcome, samples={**outcome.samples, **sent}),
             [
                 each.with_interface(answer.head.get("interface"))
                 for each, answer in zip(environments, answers, strict=True)
             ],
         )
+
+    def _run(
+        self, request: TrialRequest, settings: PathSettings, plans: Sequence[FlowPlan], tasks: EndTasks
+    ) -> tuple[EndRecord, EndRecord]:
+        """Have both ends run the trial; return their records."""
+        key = f"{request.number}.{request.attempt}"
+        secret = hmac.new(self._token, key.encode(), hashlib.sha256).digest()
+        left = None if self._budget is None else self._budget.left
+        return run_both(tasks, key, tasks.orders(request, settings, plans, key, secret, left), request)
 
     # The ends
 
@@ -135,6 +165,11 @@ class EndsKind:
             # A trial that was not recorded runs again.
             self._connections = Connections(experiment.workers, self._never, forget_all)
         return self._connections.tasks(ends, whose)
+
+
+def _failed(error: TrialwiseError) -> TrialOutcome:
+    hint = f" ({error.hint})" if error.hint else ""
+    return TrialOutcome("failed", None, time.time(), reason=error.message + hint)
 
 
 def path_name(request: TrialRequest) -> str:

@@ -100,9 +100,11 @@ class EndTasks:
         plans: Sequence[FlowPlan],
         key: str,
         secret: bytes,
+        left: float | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the tasks of both ends for one trial."""
+        """Return the tasks of both ends for one trial; `left` are the bytes that the experiment may still send."""
         address = self.address
+        most = amount_of(self.ends.bytes_cap, "size", "bytes_cap")
         trial = trial_of(request.experiment)
         environment = {name: fill(text, request.places) for name, text in trial.environment}
         environment |= {"TRIALWISE_SEED": str(request.seed)}
@@ -128,7 +130,7 @@ class EndTasks:
                 "directory": directory,
                 "most": {
                     "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
-                    "bytes": amount_of(self.ends.bytes_cap, "size", "bytes_cap"),
+                    "bytes": min(most, most if left is None else left),
                 },
                 "flows": [self._flow(plan, place, directory, request, settings) for plan in plans],
             }

@@ -157,7 +157,9 @@ def _counts(run: RunDocument, trials: int) -> str:
 def _ended_outcome(run: RunDocument, failed: int) -> Outcome:
     if failed or run.ending in ("reset failed", "worker lost"):
         return "bad"
-    if run.ending == "interrupted" or (run.stopping is not None and not run.stopping.decided):
+    if run.ending in ("interrupted", "cap reached") or (
+        run.stopping is not None and not run.stopping.decided
+    ):
         return "open"
     return "good"
 

@@ -87,6 +87,8 @@ class Capture:
             return f"the capture did not end within {END_SECONDS:g} s"
         for line in (self.pending + output).decode(errors="replace").splitlines():
             words = line.split()
+            if line.isdigit():
+                self.sent_bytes = int(line)
             if words[:1] == ["seen"]:
                 self.counts = {"seen": int(words[1]), "dropped": int(words[3]), "steps": int(words[5])}
                 return None

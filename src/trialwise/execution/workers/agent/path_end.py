@@ -316,7 +316,7 @@ class PathEnd:
             side.wait()
         if self.capture is not None:
             problem = self.capture.stop()
-            self.capture_counts = dict(self.capture.counts, problem=problem)
+            self.capture_counts = dict(self.capture.counts, problem=problem, sent=self.capture.sent_bytes)
             with contextlib.suppress(OSError), open(self.capture.file, "rb") as file:
                 self.records = file.read()
         end_left(self.task["environment"][MARKER])
