@@ -299,6 +299,10 @@ class Series(RealPath):
     def words(self) -> list[str]:
         return [*super().words, "--extend"]
 
+    def counts(self) -> dict[str, int]:
+        with closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
+            return ledger.counts()
+
     def labels(self) -> list[str]:
         report = [*TRIALWISE, "analyze", str(self.results), "--json"]
         done = subprocess.run(report, env=self.environment, capture_output=True, check=True, timeout=120)
@@ -351,3 +355,45 @@ def test_another_ttl_or_setting_of_an_end_begins_another_series_and_the_record_h
     assert far[0]["interface"]["name"] == "eth0"
     assert f"qdisc {far[0]['interface']['qdisc']} " in growing.machine.run("ip", "link", "show", "eth0")
     assert len(far[0]["programs"]["program trialwise-end"]) == 64
+
+
+def test_of_two_paths_one_changes_and_a_killed_run_goes_on_where_it_was(tmp_path):
+    real = Series(tmp_path, machines=2)
+    real.rounds = 1
+
+    def write():
+        real.write(trial='scheme = "udp-copa"\nload = "rate:4Mbit/s"', runtime="1s", rounds=real.rounds)
+        file = tmp_path / "real.toml"
+        lines = file.read_text().splitlines()
+        lines = ['path = "{path}"' if line.startswith("path =") else line for line in lines]
+        ends = [
+            f'[paths.{name}]\nfrom = "local"\nto = "ssh://machine{number}"\nquiet = "1s"'
+            for number, name in enumerate(("one", "other"), 1)
+        ]
+        file.write_text("\n".join([*lines, '[factors]\npath = ["one", "other"]', *ends]))
+
+    try:
+        write()
+        assert real.run().returncode == 0
+        real.machine.run("sysctl", "-qw", "net.ipv4.ip_default_ttl=63")
+        real.rounds = 2
+        write()
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(real.words, env=real.environment, stdout=quiet, stderr=quiet) as run:
+            deadline = time.monotonic() + 60
+            while "running" not in real.counts() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            time.sleep(2)
+            run.kill()
+        done = real.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        with closing(Ledger.open(real.results / "ledger.sqlite", read_only=True)) as ledger:
+            epochs = {
+                path: [row.epoch for row in ledger.trials("finished") if row.factors["path"] == path]
+                for path in ("one", "other")
+            }
+        assert epochs == {"one": [1, 2], "other": [1, 1]}
+        assert len(real.told()) == 1
+        assert not real.left()
+    finally:
+        real.machines.close()

@@ -23,7 +23,7 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.range import OTHER_UNIT, beyond_range
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Event, TrialRow
 
 PRINTED = "printed"
 """Column of tables that hold printed summaries instead of trials: n, deviation and rounding; `value` is the mean (`summary_of`)."""
@@ -48,6 +48,10 @@ SCHEMA = {
     "started": pl.Float64,
     "seconds": pl.Float64,
 }
+
+
+_CHANGES_NAMED = 4
+"""Changes of machines or paths that a note names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ def read_trial_set(
     notes = list(_lost(experiment, store.rows))
     compared, apart = _compared(store)
     notes += apart
+    notes += _mixed(store.rows, compared, ledger.events())
     for metric in metrics:
         missing = 0
         for found in trial_metrics(metric, store.of(metric), "default"):
@@ -201,6 +206,24 @@ def _compared(store: StoreObservations) -> tuple[set[int], list[str]]:
             f"{_trials(apart)} of {which} ran beside other treatments, under other conditions, and are not compared with those since"
         )
     return now, notes
+
+
+def _mixed(rows: Iterable[TrialRow], compared: set[int], events: Iterable[Event]) -> Iterator[str]:
+    """Say whose trials ran before and after a change of their machine or path; workers are other machines, and known as such."""
+    epochs: dict[tuple[str, str | None], set[int]] = {}
+    for row in rows:
+        if row.status == "finished" and not row.warmup and row.series in compared and row.epoch is not None:
+            epochs.setdefault((row.treatment, row.worker), set()).add(row.epoch)
+    mixed = list(dict.fromkeys(name for (name, _), every in epochs.items() if len(every) > 1))
+    if not mixed:
+        return
+    changes = [f"{event.kind}: {event.text}" for event in events if event.begins_series]
+    more = len(changes) - _CHANGES_NAMED
+    yield (
+        f"{', '.join(mixed)}: trials before and after a change count together, so it is in the means and widens the intervals ("
+        + "; ".join(changes[:_CHANGES_NAMED])
+        + (f"; and {more} more)" if more > 0 else ")")
+    )
 
 
 def _environments(sessions: Iterable[SessionFacts], rows: Iterable[TrialRow]) -> Iterator[Facts]:

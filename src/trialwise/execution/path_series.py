@@ -15,13 +15,13 @@ from trialwise.measurement.identity import told
 from trialwise.measurement.path_condition import PathCondition
 from trialwise.store.connection import RESTORE
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, TrialRow
+from trialwise.store.records import PATH_CHANGED, Event, TrialRow
 from trialwise.trials.base import TrialOutcome
 
 _KEY = "path "
 """What begins the keys of `meta` that hold the epoch of a path, and the condition that it began with."""
-CHANGED = "path changed"
-"""Kind of the events that say why a series begins, or that a path changed within a trial."""
+WITHIN = "path changed within a trial"
+"""Kind of the events that begin no series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialR
     if found is None or row.epoch is None:
         return row, None
     if found.changed_within:
-        _tell(ledger, f"{found.path}: {found.changed_within} within trial {row.number}")
+        _tell(ledger, WITHIN, f"{found.path}: {found.changed_within}, trial {row.number}")
     epoch = _epoch_of(ledger, found.path)
     if (
         epoch is None or epoch.number < row.epoch
@@ -63,7 +63,7 @@ def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialR
     number = ledger.last_epoch() + 1
     _keep(ledger, number, found)
     change = f"{found.path}: {change}; its trials from {row.number} on are another series"
-    _tell(ledger, change)
+    _tell(ledger, PATH_CHANGED, change)
     return _moved(ledger, row, number), change
 
 
@@ -84,8 +84,8 @@ def _keep(ledger: Ledger, epoch: int, condition: PathCondition) -> None:
     ledger.set_meta(_KEY + condition.path, json.dumps({"epoch": epoch, **condition.to_json()}))
 
 
-def _tell(ledger: Ledger, text: str) -> None:
-    ledger.add_event(Event(time.time(), CHANGED, text))
+def _tell(ledger: Ledger, kind: str, text: str) -> None:
+    ledger.add_event(Event(time.time(), kind, text))
 
 
 def _moved(ledger: Ledger, row: TrialRow, epoch: int) -> TrialRow:

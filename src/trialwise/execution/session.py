@@ -27,7 +27,7 @@ from trialwise.measurement.known_files import KnownFiles
 from trialwise.measurement.tree import Tree
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, Session, TrialRow
+from trialwise.store.records import ENVIRONMENT_CHANGED, Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 
 _MAX_ENVIRONMENT = 4 << 20
@@ -339,7 +339,7 @@ class SessionKeeper:
             )
             ledger.start_session(self.session)
         if change:
-            ledger.add_event(Event(time.time(), "environment changed", change))
+            ledger.add_event(Event(time.time(), ENVIRONMENT_CHANGED, change))
         wait_a_tick()
         return change
 

@@ -90,6 +90,10 @@ class NodeDocument:
     done: int
 
 
+ENVIRONMENT_CHANGED, PATH_CHANGED = "environment changed", "path changed"
+"""Kinds of the events after which trials form another series."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event outside the trials: a reset, a change of environment, an interruption."""
@@ -102,6 +106,11 @@ class Event:
     def is_routine(self) -> bool:
         """Whether it happens so often that users want a count of such events, not a list."""
         return self.kind == "reset"
+
+    @property
+    def begins_series(self) -> bool:
+        """Whether trials after it form another series than those before, on the machine or the path that it names."""
+        return self.kind in (ENVIRONMENT_CHANGED, PATH_CHANGED)
 
     @property
     def is_caveat(self) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from fake_time import FakeRun
 from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.trial_set import read_trial_set
 from trialwise.errors import StoreError
 from trialwise.execution.ends.condition import condition_of, lowest_round_trip
 from trialwise.execution.ends.environment import EndEnvironment
@@ -20,6 +21,7 @@ from trialwise.execution.workers.agent.meeting import MET, RUNNING
 from trialwise.experiment.reading import read_experiment
 from trialwise.measurement.packets import DELIVERED, DROPPED, Packets
 from trialwise.measurement.path_condition import PathCondition, is_another_round_trip
+from trialwise.measurement.samples import Samples
 from trialwise.store.ledger import Ledger
 
 ENDS = ("local", "ssh://far")
@@ -211,9 +213,11 @@ def test_a_change_within_a_trial_is_told_and_the_next_trial_decides(tmp_path):
 
     found = Course(tmp_path, 3, course)
     assert found.labels()["one"] == ["1a", "1a", "1b"]
+    within = [text for kind, text in found.run.events() if kind == "path changed within a trial"]
+    assert within[0].rpartition(" ")[0].endswith(": the lowest round trip changed (20 ms → 25 ms), trial")
+    assert len(within) == 2
     told = [text for text in found.changes() if text.startswith("one")]
-    assert told[0].startswith("one: the lowest round trip changed (20 ms → 25 ms) within trial ")
-    assert told[1].startswith("one: lowest round trip: 20 ms → 25 ms; its trials from ")
+    assert told[0].startswith("one: lowest round trip: 20 ms → 25 ms; its trials from ")
 
 
 def test_trials_that_do_not_count_begin_no_series(tmp_path):
@@ -317,3 +321,22 @@ def test_the_kernel_names_the_queue_of_an_interface_as_ip_does():
         facts = interface_facts(each["ifname"])
         assert facts == {"name": each["ifname"], "mtu": each["mtu"], "qdisc": each["qdisc"]}
     assert interface_facts("no such one") == {"name": "no such one"}
+
+
+def test_comparisons_say_whose_trials_ran_before_and_after_a_change(tmp_path):
+    """Values of both are compared together; nobody is to take that for one condition."""
+
+    def course(path, number):
+        after = path == "one" and number > 2
+        value = Samples(np.array([float(number)]))
+        return {"condition": condition(63 if after else 64, path=path), "samples": {"resource:wall": value}}
+
+    found = Course(tmp_path, 4, course)
+    ledger = found.run.directory.ledger()
+    asked = read_experiment(tmp_path / "experiment.toml")
+    assert asked.metrics[0].source.key == "resource:wall"
+    trials = read_trial_set(asked, found.run.directory, ledger)
+    ledger.close()
+    (note,) = [each for each in trials.notes if "count together" in each]
+    assert note.startswith("path=one: trials before and after a change count together")
+    assert "path changed: one: TTL at local: 64 → 63" in note
