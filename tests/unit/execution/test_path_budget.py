@@ -1,6 +1,7 @@
 """What trials over real paths may send: what is said, what is counted, when a run ends."""
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from trialwise.execution.allowance import Allowance, allowance
 from trialwise.execution.create import begin
 from trialwise.execution.ends import budget
 from trialwise.execution.ends.budget import NOTHING, PathBudget, most_of, refuse_rates, sent_samples
+from trialwise.execution.ends.kind import EndsKind
 from trialwise.execution.ends.records import EndRecord
 from trialwise.experiment.reading import read_experiment
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import Session
+from trialwise.trials.base import TrialRequest
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
 FILE = """[experiment]
@@ -200,3 +203,37 @@ def test_only_numbers_that_can_be_are_counted(told, sent):
     found = sent_samples(records)
     assert found == {} if sent is None else found[budget.SENT].values.tolist() == [sent]
     assert NOTHING[budget.SENT].values.tolist() == [0.0]
+
+
+def test_a_trial_whose_end_is_not_reached_has_sent_nothing(tmp_path):
+    """A night without ssh uses up no budget."""
+    text = (
+        FILE.replace("FLOWS", 'scheme = "cubic"')
+        .replace("CAPS", "")
+        .replace("ssh://far", "ssh://127.0.0.1:1")
+    )
+    workers = f'[workers]\nreconnect = "0s"\nfolder = "{tmp_path / "home"}"\n'
+    (tmp_path / "experiment.toml").write_text(text + workers)
+    never, writer = os.pipe()
+    request = TrialRequest(
+        experiment=read_experiment(tmp_path / "experiment.toml"),
+        factors={"path": "far"},
+        number=1,
+        attempt=1,
+        series=1,
+        round=1,
+        position=1,
+        seed=1,
+        scratch=tmp_path / "scratch",
+        marker="m:1:1",
+        cancel=never,
+    )
+    kind = EndsKind()
+    try:
+        outcome = kind.execute(request)
+    finally:
+        kind.close()
+        os.close(never)
+        os.close(writer)
+    assert (outcome.status, "nothing listens there" in str(outcome.reason)) == ("failed", True)
+    assert outcome.samples == NOTHING
