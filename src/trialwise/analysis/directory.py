@@ -21,7 +21,7 @@ from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import PATH_CHANGED, TrialRow
 
 
 def analyse_directory(
@@ -161,8 +161,21 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
     )
 
 
+def _beginnings(store: StoreObservations) -> Iterator[str]:
+    """Say with which trial each part of a series began that was divided, so that its label can be found from what changed."""
+    firsts: dict[str, TrialRow] = {}
+    for row in store.rows:
+        if row.status == "finished" and not row.warmup:
+            firsts.setdefault(store.series_of(row), row)
+    parts = [f"{label} with trial {row.number}" for label, row in firsts.items() if label != str(row.series)]
+    if parts:
+        yield f"series begin: {', '.join(parts)}"
+
+
 def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
     notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
+    if any(event.kind == PATH_CHANGED for event in ledger.events()):
+        notes += _beginnings(store)
     notes += [text for text in (store.dropped,) if text]
     boots = {row.boot for row in store.rows if row.boot}
     if len(boots) > 1 and not experiment.trial.traits.computed:

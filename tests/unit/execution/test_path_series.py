@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fake_time import FakeRun
+from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.trial_set import read_trial_set
 from trialwise.errors import StoreError
@@ -336,7 +337,10 @@ def test_comparisons_say_whose_trials_ran_before_and_after_a_change(tmp_path):
     asked = read_experiment(tmp_path / "experiment.toml")
     assert asked.metrics[0].source.key == "resource:wall"
     trials = read_trial_set(asked, found.run.directory, ledger)
+    analysis = analyse_directory(asked, found.run.directory, ledger, overview=True)
     ledger.close()
     (note,) = [each for each in trials.notes if "count together" in each]
     assert note.startswith("path=one: trials before and after a change count together")
     assert "path changed: one: TTL at local: 64 → 63" in note
+    first = next(row.number for row in found.run.rows() if row.factors["path"] == "one" and row.round == 3)
+    assert f"series begin: 1a with trial 1, 1b with trial {first}" in analysis.notes
