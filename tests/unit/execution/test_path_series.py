@@ -11,6 +11,7 @@ import pytest
 
 from fake_time import FakeRun
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.environments import differences, facts_of
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.trial_set import read_trial_set
 from trialwise.errors import StoreError
@@ -344,3 +345,16 @@ def test_comparisons_say_whose_trials_ran_before_and_after_a_change(tmp_path):
     assert "path changed: one: TTL at local: 64 → 63" in note
     first = next(row.number for row in found.run.rows() if row.factors["path"] == "one" and row.round == 3)
     assert f"series begin: 1a with trial 1, 1b with trial {first}" in analysis.notes
+
+
+def test_what_differs_between_ends_of_two_directories_is_named_and_what_passes_is_not():
+    def record(release, load):
+        end = {"kernel": {"release": release}, "machine": {"load": load, "boot_id": str(load), "memory": 1}}
+        return facts_of({"ends": {"ssh://far.example.org": end}})
+
+    (found,) = differences([record("6.1", [0.1, 0.2, 0.3])], [record("6.5", [3.0, 2.0, 1.0])])
+    assert (found.name, found.a, found.b) == (
+        "ends.ssh://far.example.org.kernel.release",
+        ("6.1",),
+        ("6.5",),
+    )
