@@ -1,5 +1,7 @@
 """A real path for tests: this machine and others with sshd, an experiment over the path between them, and what is left of it."""
 
+# pyright: basic
+
 import contextlib
 import os
 import subprocess
@@ -157,9 +159,8 @@ class RealPath:
     def told(self, name: str, trial: int = 1) -> float:
         """What the ends told of themselves beside the metrics."""
         with contextlib.closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
-            return next(
-                value for number, _, _, value, *_ in ledger.values([f"ends:{name}"]) if number == trial
-            )
+            values = ledger.values([f"ends:{name}"])
+        return next(value for number, _, _, value, *_ in values if number == trial and value is not None)
 
     def samples(self, quantity: str, trial: int = 1):
         """The values of a quantity of a trial."""

@@ -1,5 +1,7 @@
 """Real paths: two ends in namespaces of their own, with ssh between them and an emulated path, whose own log says what is true."""
 
+# pyright: basic
+
 import json
 import os
 import random
@@ -46,9 +48,9 @@ def assert_same(found, log, way, port, flow):
     begins = np.diff(theirs.arrival, prepend=-1.0) > 1e-6
     groups, group = np.flatnonzero(begins), np.cumsum(begins)
     sizes = [each.size[np.lexsort((each.size, group))] for each in (ours, theirs)]
-    assert np.array_equal(*sizes)
+    assert np.array_equal(sizes[0], sizes[1])
     kept = [np.add.reduceat(each.delivered.astype(int), groups) for each in (ours, theirs)]
-    assert np.array_equal(*kept)
+    assert np.array_equal(kept[0], kept[1])
     return ours, theirs, groups
 
 
@@ -311,7 +313,7 @@ class Series(RealPath):
         ]
         return [trial["series"] for trial in throughput["trials"]]
 
-    def told(self) -> list[str]:
+    def changes(self) -> list[str]:
         ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)
         try:
             return [event.text for event in ledger.events() if event.kind == "path changed"]
@@ -330,7 +332,7 @@ def test_another_delay_begins_another_series_and_so_does_the_way_back(growing):
     for delay in ("10ms", "10ms", "14ms", "10ms"):
         growing.next_round("--rate", "10Mbit/s", "--delay", delay)
     assert growing.labels() == ["1a", "1a", "1b", "1c"]
-    first, second = growing.told()
+    first, second = growing.changes()
     assert first.startswith("local → ssh://machine1: lowest round trip: 2")
     assert first.endswith("its trials from 3 on are another series")
     assert second.endswith("its trials from 4 on are another series")
@@ -342,7 +344,7 @@ def test_another_ttl_or_setting_of_an_end_begins_another_series_and_the_record_h
         growing.machine.run("sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 16384 {size * 1024}")
         growing.next_round()
     assert growing.labels() == ["1a", "1b", "1c"]
-    route, setting = growing.told()
+    route, setting = growing.changes()
     assert route == "local → ssh://machine1: TTL at local: 64 → 63; its trials from 2 on are another series"
     assert "net.ipv4.tcp_wmem at ssh://machine1: 4096 16384 4194304 → 4096 16384 8388608" in setting
     files = sorted((growing.results / "environments").iterdir())
@@ -393,7 +395,7 @@ def test_of_two_paths_one_changes_and_a_killed_run_goes_on_where_it_was(tmp_path
                 for path in ("one", "other")
             }
         assert epochs == {"one": [1, 2], "other": [1, 1]}
-        assert len(real.told()) == 1
+        assert len(real.changes()) == 1
         assert not real.left()
     finally:
         real.machines.close()

@@ -1,9 +1,12 @@
 """What trials over real paths may send: what is said, what is counted, when a run ends."""
 
+# pyright: basic
+
 import dataclasses
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from trialwise.design.plan import make_plan
@@ -13,10 +16,10 @@ from trialwise.execution.create import begin
 from trialwise.execution.ends import budget
 from trialwise.execution.ends.budget import NOTHING, PathBudget, most_of, refuse_rates, sent_samples
 from trialwise.execution.ends.kind import EndsKind
-from trialwise.execution.ends.records import EndRecord
+from trialwise.execution.ends.records import PROBE, EndRecord
 from trialwise.experiment.reading import read_experiment
 from trialwise.store.directory import ExperimentDirectory
-from trialwise.store.records import Session
+from trialwise.store.records import Session, Status
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
@@ -70,6 +73,7 @@ def experiment(folder: Path, flows='scheme = "cubic"', caps=""):
 def test_a_trial_may_send_what_its_flows_and_caps_let_it(tmp_path, flows, caps, rate, megabytes):
     asked = experiment(tmp_path, flows, caps)
     most = most_of(asked, {"path": "far"}, Allowance(rate))
+    assert most is not None
     assert most.sent == pytest.approx(megabytes * 1e6)
     assert most.seconds == 30 + 1 + 2 * 5 + 5
     assert most_of(asked, {"path": "emulated"}, Allowance(rate)) is None
@@ -91,7 +95,7 @@ class Begun:
     def rows(self, path="far"):
         return [row for row in self.ledger.trials("planned") if row.factors["path"] == path]
 
-    def run(self, sent: float | None, status="finished"):
+    def run(self, sent: float | None, status: Status = "finished"):
         row = self.rows()[0]
         self.ledger.claim(row, SESSION, 2.0)
         values = [] if sent is None else [(budget.SENT, sent, 1, None)]
@@ -152,7 +156,9 @@ def test_attempts_that_failed_count_with_what_they_sent_and_killed_ones_with_the
 def plans_of(folder, load, **more):
     asked = experiment(folder, f'scheme = "udp-cubic"\nload = "{load}"', **more)
     values = dict(NOWHERE) | {"path": "far"}
-    return flow_plans(asked, values), settings_of(asked, values).ends
+    ends = settings_of(asked, values).ends
+    assert ends is not None
+    return flow_plans(asked, values), ends
 
 
 def test_a_fixed_rate_above_the_cap_or_twice_the_profile_is_refused(tmp_path, monkeypatch):
@@ -199,7 +205,7 @@ def test_allowances_have_the_defaults_that_are_documented():
     + [([None, {"sent": 7}], None), ([["sent"], {"sent": 7}], None)],
 )
 def test_only_numbers_that_can_be_are_counted(told, sent):
-    records = [EndRecord({"capture": each}, None, b"", {}) for each in told]
+    records = [EndRecord({"capture": each}, np.zeros(0, PROBE), b"", {}) for each in told]
     found = sent_samples(records)
     assert found == {} if sent is None else found[budget.SENT].values.tolist() == [sent]
     assert NOTHING[budget.SENT].values.tolist() == [0.0]

@@ -1,5 +1,7 @@
 """When a real path has changed, and which series its trials belong to then."""
 
+# pyright: basic
+
 import json
 import os
 import shutil
@@ -279,7 +281,7 @@ class Ends(Course):
         files = sorted((self.run.directory.path / "environments").iterdir())
         return [json.loads(file.read_text())["ends"]["ssh://far"]["programs"] for file in files]
 
-    def sessions(self) -> dict[str, list[int]]:
+    def sessions(self) -> dict[str, list[int | None]]:
         rows = sorted(self.run.rows(), key=lambda row: row.round)
         return {
             path: [row.session for row in rows if row.factors["path"] == path] for path in ("one", "other")
