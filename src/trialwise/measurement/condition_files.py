@@ -22,6 +22,8 @@ from trialwise.foreign_files import read_foreign
 from trialwise.measurement.condition_rows import COLUMNS, Condition
 
 MAGIC = "# trialwise.conditions/1 "
+UNNAMED = "path"
+"""Name of a path that stands in the trial of an experiment without one."""
 MOST_BYTES = 256 << 20
 """A row a second for two weeks."""
 _WHOLE = tuple(field.name for field in fields(Condition) if str(field.type).startswith("int"))

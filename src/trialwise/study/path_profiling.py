@@ -16,7 +16,7 @@ from trialwise.experiment.problems import nearest
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, PathTrial, RealEnds
-from trialwise.measurement.condition_files import ConditionFile, read_conditions_of_path, record_file
+from trialwise.measurement.condition_files import UNNAMED, ConditionFile, read_conditions_of_path, record_file
 from trialwise.trials.path_plan import NOWHERE, settings_of
 
 LONGEST_ROW = 60.0
@@ -25,7 +25,6 @@ BESIDE = 4.0
 """Seconds in which a trial between two machines begins and is collected."""
 USUAL = Extent(5.0, relative=True)
 """The margin of delays and rates where neither the command nor the experiment has one."""
-UNNAMED = "path"
 _KINDS: Mapping[str, Kind] = {
     "throughput": "rate",
     "delivery_rate": "rate",

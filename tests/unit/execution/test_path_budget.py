@@ -14,10 +14,20 @@ from trialwise.errors import PlanError
 from trialwise.execution.allowance import Allowance, allowance
 from trialwise.execution.create import begin
 from trialwise.execution.ends import budget
-from trialwise.execution.ends.budget import NOTHING, PathBudget, most_of, refuse_rates, sent_samples
+from trialwise.execution.ends.budget import (
+    NOTHING,
+    PathBudget,
+    known_rates,
+    most_of,
+    refuse_rates,
+    sent_samples,
+)
 from trialwise.execution.ends.kind import EndsKind
+from trialwise.execution.ends.probing import about
 from trialwise.execution.ends.records import PROBE, EndRecord
 from trialwise.experiment.reading import read_experiment
+from trialwise.measurement.condition_files import ConditionFile
+from trialwise.measurement.condition_rows import Condition
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import Session, Status
 from trialwise.trials.base import TrialRequest
@@ -161,18 +171,32 @@ def plans_of(folder, load, **more):
     return flow_plans(asked, values), ends
 
 
-def test_a_fixed_rate_above_the_cap_or_twice_the_profile_is_refused(tmp_path, monkeypatch):
+def test_a_fixed_rate_above_the_cap_or_twice_the_profile_is_refused(tmp_path):
     plans, ends = plans_of(tmp_path, "rate:100Mbit/s")
     refuse_rates(plans, ends)
     with pytest.raises(PlanError, match="above the cap of 99 Mbit/s"):
         refuse_rates(plans, dataclasses.replace(ends, rate_cap="99Mbit/s"))
-    monkeypatch.setattr(budget, "profiled_rate", lambda ends, way: {"uplink": 50e6}[way])
-    refuse_rates(plans, ends)
-    monkeypatch.setattr(budget, "profiled_rate", lambda ends, way: 49.9e6)
+    refuse_rates(plans, ends, (50e6, 1e6))
     with pytest.raises(PlanError, match=r"above twice the 49.9 Mbit/s that the path carries"):
-        refuse_rates(plans, ends)
+        refuse_rates(plans, ends, (49.9e6, 1e9))
     bulk, ends = plans_of(tmp_path, "bulk")
-    refuse_rates(bulk, ends)
+    refuse_rates(bulk, ends, (1e6, 1e6))
+
+
+def test_the_profile_of_a_path_is_known_while_its_ends_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = experiment(tmp_path)
+    ends = settings_of(asked, dict(NOWHERE) | {"path": "far"}).ends
+    assert ends is not None
+    assert known_rates(asked, "far", ends) == (None, None)
+    with ConditionFile(tmp_path / "real.far.conditions.csv", about("far", ends, 60.0)) as file:
+        rows = [
+            Condition(1.8e9 + 60 * at, 60.0, up_mbps=rate, down_mbps=20.0)
+            for at, rate in enumerate((7, 8, 30))
+        ]
+        file.add(rows)
+    assert known_rates(asked, "far", ends) == (8e6, 20e6)
+    assert known_rates(asked, "far", dataclasses.replace(ends, receiving="ssh://moved")) == (None, None)
 
 
 @pytest.mark.parametrize(

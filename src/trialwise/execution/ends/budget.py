@@ -11,12 +11,15 @@ import numpy as np
 
 from trialwise.errors import PlanError
 from trialwise.execution.allowance import Allowance
+from trialwise.execution.ends.probing import about
 from trialwise.execution.ends.records import EndRecord
 from trialwise.execution.ends.tasks import amount_of
 from trialwise.execution.workers.agent.path_programs import LINGER
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.trials import RealEnds
+from trialwise.measurement.condition_files import profiled_rates, read_conditions_of_path, record_file
+from trialwise.measurement.packets import DIRECTIONS
 from trialwise.measurement.samples import Samples
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -30,6 +33,8 @@ MOST_TOLD = 1 << 60
 """Bytes of which nobody believes that an end has sent them."""
 NOTHING = {SENT: Samples(np.array([0.0]))}
 """The sample of a trial that ended before it began to send."""
+Rates = tuple[float | None, float | None]
+"""Bit/s of the uplink and the downlink."""
 TWICE = 2.0
 """Times the profiled rate that a scheme of a fixed rate may send at."""
 
@@ -158,13 +163,22 @@ def with_allowed(ends: RealEnds, allowed: Allowance) -> RealEnds:
     return ends if allowed.rate is None else dataclasses.replace(ends, rate_cap=f"{allowed.rate:.12g}bit/s")
 
 
-def profiled_rate(ends: RealEnds, way: str) -> float | None:  # noqa: ARG001 what a profile will be looked up by
-    """Return the rate that a profile of the path measured in a direction, bit/s; None if there is none."""
-    return None
+def known_rates(experiment: Experiment, path: str, ends: RealEnds) -> Rates:
+    """Return the rates that `trialwise profile` has measured between these ends; None where it has not.
+
+    Raises
+    ------
+    AnalysisError
+        The file of the profile is damaged.
+    """
+    file = record_file(experiment.name, path)
+    if not file.is_file() or read_conditions_of_path(file).about.ends != about(path, ends, 0.0).ends:
+        return None, None
+    return profiled_rates(file)
 
 
-def refuse_rates(plans: Sequence[FlowPlan], ends: RealEnds) -> None:
-    """Refuse flows that send at a fixed rate above the cap, or above twice what the path was seen to carry.
+def refuse_rates(plans: Sequence[FlowPlan], ends: RealEnds, known: Rates = (None, None)) -> None:
+    """Refuse flows that send at a fixed rate above the cap, or above twice what the path is known to carry.
 
     Raises
     ------
@@ -181,11 +195,11 @@ def refuse_rates(plans: Sequence[FlowPlan], ends: RealEnds) -> None:
                 f"load {plan.load.text!r} of flow {plan.number} is above the cap of {rate_text(cap)}",
                 hint="raise rate_cap of the path, or --allow-rate for this run, if the path is yours",
             )
-        known = profiled_rate(ends, plan.flow.direction)
-        if known is not None and rate > TWICE * known:
+        carried = known[DIRECTIONS.index(plan.flow.direction)]
+        if carried is not None and rate > TWICE * carried:
             raise PlanError(
-                f"load {plan.load.text!r} of flow {plan.number} is above twice the {rate_text(known)} that the path carries",
-                hint="send at most twice what the profile of the path says",
+                f"load {plan.load.text!r} of flow {plan.number} is above twice the {rate_text(carried)} that the path carries",
+                hint="send at most twice what the profile of the path says, or profile it again",
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import os
@@ -12,7 +13,14 @@ from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError, TrialwiseError, WorkerError
 from trialwise.execution.allowance import Allowance
-from trialwise.execution.ends.budget import NOTHING, PathBudget, refuse_rates, sent_samples, with_allowed
+from trialwise.execution.ends.budget import (
+    NOTHING,
+    PathBudget,
+    known_rates,
+    refuse_rates,
+    sent_samples,
+    with_allowed,
+)
 from trialwise.execution.ends.connections import Connections, forget_all
 from trialwise.execution.ends.environment import environment_at, with_environments
 from trialwise.execution.ends.pair import run_both
@@ -24,6 +32,7 @@ from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathSettings, RealEnds
+from trialwise.measurement.condition_files import UNNAMED
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.store.ledger import Ledger
 from trialwise.trials.base import TrialOutcome, TrialRequest
@@ -85,7 +94,8 @@ class EndsKind:
         _refuse_quantities(experiment, ends)
         for plan in plans:
             check_load(plan, settings)
-        refuse_rates(plans, with_allowed(ends, self._allowed))
+        path = path_name(experiment, filled) or UNNAMED
+        refuse_rates(plans, with_allowed(ends, self._allowed), known_rates(experiment, path, ends))
         tasks = self._tasks(experiment, ends, _NOBODY)
         require_capture(tasks)
         for plan in plans:
@@ -138,7 +148,9 @@ class EndsKind:
         if readable(request.cancel, 0):
             return dataclasses.replace(abandoned(), samples=sent)
         try:
-            outcome = outcome_of(request, settings, plans, ends, answers, path_name(request))
+            name = path_name(request.experiment, dict(NOWHERE) | request.places)
+            path = name or f"{ends.sending} → {ends.receiving}"
+            outcome = outcome_of(request, settings, plans, ends, answers, path)
         except TrialError as error:
             outcome = _failed(error)
         return with_environments(
@@ -172,12 +184,10 @@ def _failed(error: TrialwiseError) -> TrialOutcome:
     return TrialOutcome("failed", None, time.time(), reason=error.message + hint)
 
 
-def path_name(request: TrialRequest) -> str:
-    """Return the name of a trial's path in the experiment, or its two ends if it stands there without one."""
-    path = trial_of(request.experiment).path
-    if isinstance(path, str):
-        return fill(path, dict(NOWHERE) | request.places)
-    return f"{path.ends.sending} → {path.ends.receiving}" if path.ends else ""
+def path_name(experiment: Experiment, values: Mapping[str, Level]) -> str | None:
+    """Return the name of a trial's path in the experiment; None if it stands in the trial without one."""
+    path = trial_of(experiment).path
+    return fill(path, values) if isinstance(path, str) else None
 
 
 def _refuse_quantities(experiment: Experiment, ends: RealEnds) -> None:
