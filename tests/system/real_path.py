@@ -1,7 +1,5 @@
 """A real path for tests: this machine and others with sshd, an experiment over the path between them, and what is left of it."""
 
-# pyright: basic
-
 import contextlib
 import os
 import subprocess

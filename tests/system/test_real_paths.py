@@ -1,7 +1,5 @@
 """Real paths: two ends in namespaces of their own, with ssh between them and an emulated path, whose own log says what is true."""
 
-# pyright: basic
-
 import json
 import os
 import random

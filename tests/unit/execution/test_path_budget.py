@@ -1,7 +1,5 @@
 """What trials over real paths may send: what is said, what is counted, when a run ends."""
 
-# pyright: basic
-
 import dataclasses
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When a real path has changed, and which series its trials belong to then."""
 
-# pyright: basic
-
 import json
 import os
 import shutil
