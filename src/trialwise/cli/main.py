@@ -54,6 +54,7 @@ SUMMARIES = {
         "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
     },
     "Conclude": {
+        "look": "Look at result files of other tools: which is best, by how much, what they cannot say.",
         "analyze": "Analyse an experiment directory or a table of measurements.",
         "report": "Write the report of an experiment as one HTML file.",
         "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",

@@ -139,6 +139,7 @@ class Found:
             facts=self.facts,
             options=self.options,
             named=self.named,
+            subjects=reader.subjects,
         )
 
     def _note_rows(self) -> None:
@@ -212,6 +213,8 @@ class Reader:
     parts
         Returns the files of a folder that is one result, sorted; none if it is no folder of this format. The parts of the content
         are theirs.
+    subjects
+        Factors that say what was measured, as the name of a benchmark is.
     """
 
     name: str
@@ -222,6 +225,7 @@ class Reader:
     fits: Callable[[Content], bool]
     read: Callable[[Content, Found], None]
     parts: Callable[[Path], Sequence[Path]] | None = None
+    subjects: tuple[str, ...] = ()
 
     def reading(self, content: Content) -> Reading:
         """Read content that fits.

@@ -89,8 +89,9 @@ class Reading:
 
     `replicated` is the level that was repeated under the same treatment and that the tool restarted, and `unit` says it in words.
     `facts` are what the file tells about the machine and the program: they describe all rows. `options` are settings of the tool:
-    factors where they differ between files. `named` are the factors that suffice to
-    tell treatments apart; empty if all are needed.
+    factors where they differ between files. `named` are the factors that suffice to tell treatments apart; empty if all are needed.
+    `subjects` are factors that say what was measured, as the name of a benchmark is: treatments are compared with each other where
+    these are equal.
     """
 
     path: str
@@ -105,3 +106,4 @@ class Reading:
     facts: Mapping[str, str]
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     named: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()

@@ -105,6 +105,7 @@ READERS = (
         how="`-o FILE`",
         replicated="process",
         unit="process (run)",
+        subjects=("benchmark",),
         fits=_fits,
         read=_read,
     ),

@@ -1,0 +1,345 @@
+"""What results of another tool say at first sight: which treatment is best, by how much, and what they cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import comb, isfinite
+
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
+from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.errors import StatisticsError
+from trialwise.experiment.model import Better, Extent
+from trialwise.experiment.model import Level as FactorLevel
+from trialwise.readers.codes import CODES
+from trialwise.readers.gathering import Group
+
+CONFIDENCE = 95.0
+"""Of the intervals of one metric together, in percent."""
+MARGIN = Extent(5, relative=True)
+"""The difference for which a bill is given."""
+PERCENTILE = 99
+"""The percentile whose bill is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One treatment in one metric: n counts units of replication that have a value (None if unknown), `failed` those without."""
+
+    treatment: str
+    n: int | None
+    failed: int
+    mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The best treatment against the next, among those of one subject.
+
+    `change` is that of the means in percent, with its bounds, None where there is none. `confidence` (percent) holds for all pairs of
+    treatments together, so that choosing the best does not spoil it. `decided`: the interval leaves zero out. `n` are the units of
+    `level` on both sides. `more` is the number of further units of each that would decide whether the difference is within 5 %, None
+    if it is decided, or unknown.
+    """
+
+    subject: str
+    best: str
+    other: str
+    change: float
+    low: float | None
+    high: float | None
+    confidence: float
+    n: tuple[int, int]
+    level: Level
+    method: str
+    decided: bool
+    more: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSeen:
+    """One metric of a group; `refusal` says why nothing is concluded from it, and is empty if something is."""
+
+    metric: str
+    unit: str
+    better: Better | None
+    treatments: tuple[Measured, ...]
+    answers: tuple[Answer, ...]
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was understood of the files of one tool.
+
+    `factors` are those with several levels, `constants` the others; `pattern` is how names of files were read. `cannot` is what the
+    data cannot say, with what would lift it; `left_out` is what failed or is no trial.
+    """
+
+    tool: str
+    format: str
+    versions: tuple[str, ...]
+    files: int
+    unit: str
+    factors: Mapping[str, tuple[str, ...]]
+    constants: Mapping[str, str]
+    pattern: str
+    order: str
+    metrics: tuple[MetricSeen, ...]
+    left_out: tuple[str, ...]
+    cannot: tuple[str, ...]
+
+
+_LEFT_OUT = frozenset(
+    {
+        "failed_units",
+        "calibration_dropped",
+        "warmup_dropped",
+        "aggregates_skipped",
+        "partial",
+        "missing_values",
+        "not_finite",
+        "errors_in_load",
+    }
+)
+_LIMITS = frozenset({"one_unit", "order_blocked", "order_unknown"})
+"""Notes of single files that a group says for itself."""
+
+
+def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
+    """Look at the trials of one group."""
+    subjects = group.readings[0].subjects
+    levels = _levels(trials)
+    factors = {name: found for name, found in levels.items() if len(found) > 1}
+    names = {
+        treatment: treatment_name({name: own for name, own in given.items() if name in factors})
+        for treatment, given in trials.treatments.items()
+    }
+    metrics = tuple(
+        _metric(facts, trials, group, subjects, factors, names) for facts in trials.metrics.values()
+    )
+    order, blocked = _order(group)
+    return Seen(
+        tool=group.tool,
+        format=group.format,
+        versions=tuple(dict.fromkeys(reading.version for reading in group.readings if reading.version)),
+        files=len(group.readings),
+        unit=group.readings[0].unit,
+        factors=factors,
+        constants={name: found[0] for name, found in levels.items() if len(found) == 1},
+        pattern=pattern,
+        order=order,
+        metrics=metrics,
+        left_out=tuple(_notes(group, _LEFT_OUT)),
+        cannot=tuple(dict.fromkeys([*blocked, *_bills(metrics), *_others(group)])),
+    )
+
+
+def see_summaries(group: Group, pattern: str = "") -> Seen:
+    """Look at a group that holds no values of trials, only what its tool made of them."""
+    rows = [row for reading in group.readings for row in reading.rows]
+    metrics = [
+        MetricSeen(
+            name,
+            own[0].unit,
+            own[0].better,
+            tuple(
+                Measured(
+                    treatment_name(row.treatment),
+                    row.summary.n if row.summary else None,
+                    int(row.status == "failed"),
+                    row.value,
+                )
+                for row in own
+            ),
+            (),
+            "no value of a single trial is in the files",
+        )
+        for name in dict.fromkeys(row.metric for row in rows)
+        for own in [[row for row in rows if row.metric == name]]
+    ]
+    return Seen(
+        tool=group.tool,
+        format=group.format,
+        versions=tuple(dict.fromkeys(reading.version for reading in group.readings if reading.version)),
+        files=len(group.readings),
+        unit=group.readings[0].unit,
+        factors={},
+        constants={},
+        pattern=pattern,
+        order="unknown",
+        metrics=tuple(metrics),
+        left_out=tuple(_notes(group, _LEFT_OUT)),
+        cannot=tuple(dict.fromkeys(_others(group))),
+    )
+
+
+def _levels(trials: TrialSet) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for given in trials.treatments.values():
+        for name, level in given.items():
+            found.setdefault(name, {})[str(level)] = None
+    return {name: tuple(levels) for name, levels in found.items()}
+
+
+def _metric(
+    facts: MetricFacts,
+    trials: TrialSet,
+    group: Group,
+    subjects: Sequence[str],
+    factors: Mapping[str, Sequence[str]],
+    names: Mapping[str, str],
+) -> MetricSeen:
+    failed = _failed(group, facts.name, trials)
+    own = {treatment: trials.of(facts.name, treatment) for treatment in trials.treatments}
+    measured = tuple(
+        Measured(names[treatment], _units(table), failed.get(treatment, 0), _mean(table))
+        for treatment, table in own.items()
+        if not table.is_empty() or treatment in failed
+    )
+    alike = [name for name in subjects if name in factors]
+    short = {
+        treatment: treatment_name(
+            {name: level for name, level in levels.items() if name in factors and name not in alike}
+        )
+        for treatment, levels in trials.treatments.items()
+    }
+    sets = _by_subject(trials.treatments, alike)
+    pairs = sum(comb(len(treatments), 2) for treatments in sets.values())
+    answers: list[Answer] = []
+    refusals: list[str] = []
+    for subject, treatments in sets.items():
+        there = {treatment: own[treatment] for treatment in treatments if not own[treatment].is_empty()}
+        found = _answer(subject, facts, there, short, pairs)
+        if isinstance(found, str):
+            refusals.append(found)
+        else:
+            answers.append(found)
+    refusal = "" if answers else next(iter(refusals), "no value")
+    return MetricSeen(facts.name, facts.unit, facts.better, measured, tuple(answers), refusal)
+
+
+def _by_subject(
+    treatments: Mapping[str, Mapping[str, FactorLevel]], subjects: Sequence[str]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, levels in treatments.items():
+        subject = (
+            treatment_name({each: levels[each] for each in subjects if each in levels}) if subjects else ""
+        )
+        found.setdefault(subject, []).append(name)
+    return found
+
+
+def _answer(
+    subject: str, facts: MetricFacts, tables: Mapping[str, pl.DataFrame], names: Mapping[str, str], pairs: int
+) -> Answer | str:
+    """Compare the best treatment with the next, at a level for so many `pairs` together; return why not, if not."""
+    if len(tables) < 2:
+        return "there is one treatment only: name the files of another, too"
+    if facts.better is None:
+        return "the files do not say whether more or less is better"
+    lone = sorted(names[treatment] for treatment, table in tables.items() if _units(table) < 2)
+    if lone:
+        what = (
+            "each treatment"
+            if len(lone) == len(tables)
+            else ", ".join(lone[:3]) + (", …" if len(lone) > 3 else "")
+        )
+        return f"{what} ran once only; run each at least twice, better ten times"
+    ordered = sorted(tables, key=lambda name: _mean(tables[name]) or 0.0, reverse=facts.better == "higher")
+    best, other = ordered[:2]
+    options = CompareOptions(confidence=100 - (100 - CONFIDENCE) / pairs, margin=MARGIN)
+    try:
+        pair = pair_of(best, (facts, facts), (tables[other], tables[best]), options)
+    except StatisticsError as error:
+        return error.message
+    if pair.difference is None:
+        return pair.reason
+    percent = pair.difference.percent
+    low, high = (bound if isfinite(bound) else None for bound in (percent.low, percent.high))
+    decided = low is not None and high is not None and (low > 0 or high < 0)
+    return Answer(
+        subject, names[best], names[other], percent.estimate, low, high, CONFIDENCE, pair.units.n, pair.units.level,
+        _method(pair.difference.method, pairs), decided, None if decided else pair.difference.trials_needed,
+    )  # fmt: skip
+
+
+def _method(method: str, pairs: int) -> str:
+    return f"{method.split(';', maxsplit=1)[0]}; ratio by Fieller" + (
+        f"; Bonferroni over {pairs} pairs" if pairs > 1 else ""
+    )
+
+
+def _units(table: pl.DataFrame) -> int:
+    """Count processes: values of one process say nothing about the next."""
+    return table["process"].n_unique()
+
+
+def _mean(table: pl.DataFrame) -> float | None:
+    found = table["value"].mean()
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _failed(group: Group, metric: str, trials: TrialSet) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reading in group.readings:
+        for row in reading.rows:
+            if row.status == "failed" and row.metric == metric:
+                levels = {
+                    name: level
+                    for name, level in row.treatment.items()
+                    if not reading.named or name in reading.named
+                }
+                name = treatment_name(levels)
+                if name in trials.treatments:
+                    found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _order(group: Group) -> tuple[str, list[str]]:
+    """Say what is known of the order of execution, and what follows if it is not random."""
+    rows = [row for reading in group.readings for row in reading.rows]
+    own = [row for row in rows if row.metric == rows[0].metric and row.status == "finished"]
+    several = len({tuple(row.treatment.items()) for row in own}) > 1
+    if any(note.code == "order_blocked" for reading in group.readings for note in reading.notes):
+        return "one treatment after the other", [CODES["order_blocked"]]
+    if len(group.readings) > 1 and any(row.start is None for row in own):
+        return "unknown", [CODES["order_unknown"]] if several else []
+    if any(row.start is None and row.order is None for row in own):
+        return "unknown", [CODES["order_unknown"]] if several else []
+    ran = sorted(own, key=lambda row: (row.start or 0.0, row.order or 0))
+    turns = [treatment for treatment, _ in groupby(tuple(row.treatment.items()) for row in ran)]
+    if several and len(turns) == len(set(turns)) < len(own):
+        return "one treatment after the other", [CODES["order_blocked"]]
+    return "known", []
+
+
+def _bills(metrics: Sequence[MetricSeen]) -> Iterator[str]:
+    """Yield what a bound of a high percentile would take."""
+    lowest = [each.n for metric in metrics[:1] for each in metric.treatments if each.n]
+    if not lowest:
+        return
+    needed = st.samples_needed(PERCENTILE, CONFIDENCE)
+    if min(lowest) < needed:
+        yield f"a bound of the {PERCENTILE}th percentile needs {needed} independent runs of each treatment; there are {min(lowest)}"
+
+
+def _notes(group: Group, codes: frozenset[str]) -> Iterator[str]:
+    for reading in group.readings:
+        several = len(group.readings) > 1
+        yield from (
+            f"{reading.path}: {note.text}" if several else note.text
+            for note in reading.notes
+            if note.code in codes
+        )
+
+
+def _others(group: Group) -> Iterator[str]:
+    for reading in group.readings:
+        yield from (note.text for note in reading.notes if note.code not in _LEFT_OUT | _LIMITS)

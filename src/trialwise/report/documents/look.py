@@ -1,0 +1,182 @@
+"""What `trialwise look` says: for each tool what was understood, the answer, and what the data cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.analysis.looking import Answer, MetricSeen, Seen
+from trialwise.analysis.nesting import plural
+from trialwise.readers.gathering import Unread
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Document,
+    Heading,
+    Items,
+    Name,
+    Note,
+    Table,
+    Text,
+    Verdict,
+)
+from trialwise.report.numbers import Estimate, Number, counted
+from trialwise.report.units import Scale, scale
+
+_MOST = 8
+"""Rows of a table: a look is one screen."""
+_METRICS = 3
+_LEVELS = 4
+
+
+def document(
+    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], source: str
+) -> Document:
+    """Return the first answer, each group with its values and its limits, what was not read, and what to type next."""
+    blocks = [
+        block
+        for place, group in enumerate(seen)
+        for block in _group(group, f"/groups/{place}", several=len(seen) > 1)
+    ]
+    return Document(
+        "look",
+        Verdict(
+            "plain",
+            _sentence(seen[0], "/groups/0") if len(seen) == 1 else (f"{len(seen)} kinds of results.",),
+        ),
+        (*blocks, *_unread(unread, copies), *_next(source)),
+        (Note((_method(seen),)),),
+    )
+
+
+def _sentence(seen: Seen, at: str) -> Text:
+    for place, metric in enumerate(seen.metrics):
+        if metric.answers:
+            text = _answer(metric, metric.answers[0], f"{at}/metrics/{place}/answers/0")
+            more = len(metric.answers) - 1
+            return (*text, f" ({counted(more, 'further comparison')} below).") if more else (*text, ".")
+    refusal = seen.metrics[0].refusal if seen.metrics else "no value"
+    return (f"No comparison: {refusal}.",)
+
+
+def _answer(metric: MetricSeen, answer: Answer, at: str) -> Text:
+    """Return "NAME has the lowest time: -12 % (-18 to -6) against OTHER"."""
+    word = "highest" if metric.better == "higher" else "lowest"
+    about: Text = (Name(answer.subject), ": ") if answer.subject else ()
+    change = Estimate(
+        Number(answer.change, f"{at}/change", "%", sign=True, digits=2),
+        Number(answer.low, f"{at}/low", "%", "down", sign=True, digits=2),
+        Number(answer.high, f"{at}/high", "%", "up", sign=True, digits=2),
+    )
+    n = str(answer.n[0]) if answer.n[0] == answer.n[1] else f"{answer.n[1]} and {answer.n[0]}"
+    best: Text = (
+        Name(answer.best),
+        f" has the {word} ",
+        Name(metric.metric),
+        ": ",
+        change,
+        " against ",
+        Name(answer.other),
+    )
+    if answer.decided:
+        return (*about, *best, f", n = {n}")
+    bill = (
+        f"; {counted(answer.more, f'more {answer.level}', f'more {plural(answer.level)}')} of each would decide 5 %"
+        if answer.more
+        else ""
+    )
+    return (*about, "undecided: ", *best, f", n = {n}{bill}")
+
+
+def _group(seen: Seen, at: str, *, several: bool) -> Iterator[Block]:
+    version = f" {', '.join(seen.versions)}" if seen.versions else ""
+    yield Heading((Name(f"{seen.tool}{version}"), f", {counted(seen.files, 'file')}"))
+    yield Note(_understood(seen), is_aside=True)
+    if several:
+        decided = any(answer.decided for metric in seen.metrics for answer in metric.answers[:1])
+        yield Note(_sentence(seen, at), "claim" if decided else "refusal")
+    for place, metric in enumerate(seen.metrics[:_METRICS]):
+        yield _table(metric, f"{at}/metrics/{place}")
+        if len(metric.answers) > 1:
+            yield Items(
+                tuple(
+                    _answer(metric, answer, f"{at}/metrics/{place}/answers/{number}")
+                    for number, answer in enumerate(metric.answers)
+                ),
+                most=_MOST,
+            )
+    if len(seen.metrics) > _METRICS:
+        names = ", ".join(metric.metric for metric in seen.metrics[_METRICS:])
+        yield Note(("and ", Name(names)), is_aside=True)
+    if seen.left_out:
+        yield Heading(("Left out",))
+        yield Items(tuple((Name(text),) for text in seen.left_out), most=4)
+    if seen.cannot:
+        yield Heading(("What these data cannot say",))
+        yield Items(tuple((Name(text),) for text in seen.cannot), most=6)
+
+
+def _understood(seen: Seen) -> Text:
+    factors = "; ".join(f"{name} ({_levels(levels)})" for name, levels in seen.factors.items())
+    told = (f"factors from names: {seen.pattern}",) if seen.pattern else ()
+    parts = [
+        f"unit of replication: {seen.unit}",
+        *((f"factors: {factors}",) if factors else ()),
+        *told,
+        f"order {seen.order}",
+    ]
+    return (Name("; ".join(parts)),)
+
+
+def _levels(levels: Sequence[str]) -> str:
+    shown = ", ".join(levels[:_LEVELS])
+    return f"{shown}, … {len(levels)}" if len(levels) > _LEVELS else shown
+
+
+def _table(metric: MetricSeen, at: str) -> Table:
+    size = scale((each.mean for each in metric.treatments), metric.unit)
+    better = f", {metric.better} is better" if metric.better else ""
+    has_failed = any(each.failed for each in metric.treatments)
+    columns = (
+        Column("treatment"),
+        Column("n", is_numeric=True),
+        *((Column("failed", is_numeric=True),) if has_failed else ()),
+        Column(f"mean{size.heading}", is_numeric=True),
+    )
+    rows = tuple(
+        _row(metric, place, at, size, has_failed=has_failed) for place in range(len(metric.treatments))
+    )
+    return Table(metric.metric, (Name(metric.metric), better), columns, rows, most=_MOST)
+
+
+def _row(metric: MetricSeen, place: int, at: str, size: Scale, *, has_failed: bool) -> tuple[Cell, ...]:
+    each, own = metric.treatments[place], f"{at}/treatments/{place}"
+    failed = (Number(each.failed, f"{own}/failed", kind="count"),) if has_failed else ()
+    return (
+        Name(each.treatment if each.treatment != "-" else "all"),
+        Number(each.n, f"{own}/n", kind="count"),
+        *failed,
+        size.number(each.mean, f"{own}/mean"),
+    )
+
+
+def _unread(unread: Sequence[Unread], copies: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    lines: list[Text] = [(Name(each.path), ": ", Name(each.why)) for each in unread]
+    lines += [(Name(path), " is a copy of ", Name(first), ", and counts once") for path, first in copies]
+    if lines:
+        yield Heading(("Not read",))
+        yield Items(tuple(lines), most=4)
+
+
+def _next(source: str) -> Iterator[Block]:
+    yield Note(("next: ", Code(f"trialwise compare {source} --rank")), is_aside=True)
+
+
+def _method(seen: Sequence[Seen]) -> str:
+    methods = dict.fromkeys(
+        answer.method for group in seen for metric in group.metrics for answer in metric.answers
+    )
+    if not methods:
+        return "Means of trials; no test."
+    return f"Intervals: 95 % for all pairs of a metric together; {'; '.join(methods)}. n counts units of replication."

@@ -1,0 +1,67 @@
+"""`trialwise look` on somebody else's files."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
+
+
+def hyperfine(path, **times):
+    results = [
+        {"command": name, "times": own, "exit_codes": [0] * len(own), "mean": sum(own) / len(own)}
+        for name, own in times.items()
+    ]
+    path.write_text(json.dumps({"results": results}))
+
+
+@pytest.fixture
+def trialwise(capfd):
+    from trialwise.cli.main import app
+
+    def run(*words):
+        code = app([*map(str, words)], exit_on_error=False, result_action="return_value")
+        return code, *capfd.readouterr()
+
+    return run
+
+
+def test_the_answer_comes_first(tmp_path, trialwise):
+    hyperfine(tmp_path / "a.json", fast=[1.0, 1.1, 1.2, 1.05], slow=[2.0, 2.1, 2.2, 2.05])
+    code, out, _ = trialwise("look", tmp_path / "a.json")
+    assert code == 0
+    assert out.splitlines()[0].startswith("command=fast has the lowest time: -47.9 % (-54.1 to -41.7)")
+    assert "n = 4" in out
+    assert "299 independent runs" in out
+
+
+def test_a_folder_with_copies_broken_and_strange_files(tmp_path, trialwise):
+    hyperfine(tmp_path / "old.json", run=[1.0, 1.1, 1.2])
+    hyperfine(tmp_path / "new.json", run=[2.0, 2.1, 2.2])
+    (tmp_path / "copy.json").write_bytes((tmp_path / "old.json").read_bytes())
+    (tmp_path / "cut.json").write_text('{"results": [{"command": "x", "ti')
+    (tmp_path / "\x1b[31mred.dat").write_bytes(b"\0\1\2")
+    (tmp_path / "link.json").symlink_to("/etc/passwd")
+    code, out, _ = trialwise("look", tmp_path)
+    assert code == 0
+    assert "is a copy of" in out
+    assert "cut.json: no format that is known" in out
+    assert "\x1b" not in out
+    assert "link.json" not in out
+    _, out, _ = trialwise("look", tmp_path, "--json")
+    document = json.loads(out)
+    assert document["format"] == "trialwise.look/1"
+    (group,) = document["groups"]
+    assert {row["value"] for row in group["rows"]} == {1.0, 1.1, 1.2, 2.0, 2.1, 2.2}
+    assert all(len(row["origin"]["sha256"]) == 64 for row in group["rows"])
+
+
+def test_what_is_no_result_is_said(tmp_path):
+    (tmp_path / "a.txt").write_text("hello\n")
+    for words in ([str(tmp_path / "a.txt")], [str(tmp_path / "none")], []):
+        done = subprocess.run([*TRIALWISE, "look", *words], capture_output=True, text=True, check=False)
+        assert done.returncode in (2, 7)
+        assert "try:" in done.stderr
+        assert "Traceback" not in done.stderr
