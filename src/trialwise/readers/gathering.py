@@ -11,7 +11,7 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_files import absent
 from trialwise.readers.content import read_content
 from trialwise.readers.records import Reading
-from trialwise.readers.register import recognised
+from trialwise.readers.register import is_one_result, recognised, recognised_folder
 
 MOST_FILES = 100_000
 """Files of a folder; of one with more, none is read."""
@@ -78,6 +78,11 @@ def gather(paths: Sequence[Path], told: Callable[[int], None] | None = None) -> 
 
 
 def _reading(path: Path, within: Path | None) -> Reading:
+    if path.is_dir():
+        found = recognised_folder(path)
+        if found is None:
+            raise AnalysisError(f"{path}: no format that is known")
+        return found[0].reading(found[1])
     content = read_content(path, within=within)
     reader = recognised(content)
     if reader is None:
@@ -99,6 +104,10 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
 def _below(folder: Path) -> list[Path]:
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
+        if is_one_result(Path(place)):
+            found.append(Path(place))
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += (
             Path(place, name)

@@ -55,6 +55,11 @@ def recognised(content: Content) -> Reader | None:
     return next((reader for reader in readers() if reader.fits(content)), None)
 
 
+def is_one_result(folder: Path) -> bool:
+    """Return True if a folder is one result as a whole."""
+    return any(reader.parts is not None and bool(reader.parts(folder)) for reader in readers())
+
+
 def recognised_folder(folder: Path) -> tuple[Reader, Content] | None:
     """Return the reader of a folder that is one result, and its content; None if it is none.
 

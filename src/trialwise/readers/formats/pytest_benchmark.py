@@ -144,6 +144,7 @@ READERS = (
         how="`pytest --benchmark-json FILE`",
         replicated="process",
         unit="process: 1",
+        subjects=("benchmark",),
         fits=_fits,
         read=_read,
     ),
