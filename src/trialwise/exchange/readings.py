@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.boots import with_joined_boots
@@ -25,16 +26,27 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
         There is no value.
     """
     cells, notes = Cells(name), list[str]()
+    names = _metric_names(readings)
     seen: dict[str, str] = {}
     for reading in readings:
         if (first := seen.setdefault(reading.digest, reading.path)) != reading.path:
             notes.append(f"{reading.path} is a copy of {first}, and counts once")
             continue
-        notes += _add(cells, reading)
+        notes += _add(cells, reading, names)
     return with_joined_boots(cells.trial_set(tuple(dict.fromkeys(notes))))[0]
 
 
-def _add(cells: Cells, reading: Reading) -> Iterator[str]:
+def _metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:
+    """Return the name of each metric by its name, unit and direction in the files: what differs in these is another metric."""
+    kinds = dict.fromkeys((row.metric, row.unit, row.better) for reading in readings for row in reading.rows)
+    several = Counter(metric for metric, _, _ in kinds)
+    return {
+        (metric, unit, better): f"{metric} ({unit or better or 'unknown'})" if several[metric] > 1 else metric
+        for metric, unit, better in kinds
+    }
+
+
+def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | None], str]) -> Iterator[str]:
     unknown = {"order_unknown", "direction_unknown"}
     yield from (note.text for note in reading.notes if note.code not in unknown)
     for number, row in enumerate(reading.rows):
@@ -48,20 +60,19 @@ def _add(cells: Cells, reading: Reading) -> Iterator[str]:
         if row.value is None:
             continue
         cells.treatments[treatment] = levels
-        cells.metrics.setdefault(
-            row.metric, MetricFacts(row.metric, _SHORT.get(row.unit, row.unit), row.better)
-        )
-        _add_trials(cells, row, treatment, _place(cells, reading, row, number))
+        metric = names[row.metric, row.unit, row.better]
+        cells.metrics.setdefault(metric, MetricFacts(metric, _SHORT.get(row.unit, row.unit), row.better))
+        _add_trials(cells, row, metric, treatment, _place(cells, reading, row, number))
 
 
-def _add_trials(cells: Cells, row: Row, treatment: str, place: Place) -> None:
+def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Place) -> None:
     inside = row.samples
     values = inside.values if inside is not None and inside.repeated else [row.value]
     seconds = None if row.start is None or row.end is None else (row.end - row.start) / len(values)
     for number, value in enumerate(values):
         trial = place.trial if len(values) == 1 else f"{place.trial}/{number}"
         own = Place(trial, place.process, place.host, place.boot, place.build)
-        cells.add(row.metric, treatment, value, own, seconds, row.start)
+        cells.add(metric, treatment, value, own, seconds, row.start)
 
 
 def _place(cells: Cells, reading: Reading, row: Row, number: int) -> Place:

@@ -1,5 +1,7 @@
 """What a look at foreign results concludes: intervals that stay right although the best is chosen, and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -111,3 +113,32 @@ def test_a_note_of_a_file_is_said_once():
     values = {("a",): [1.0, 1.1], ("b",): [2.0, 2.1]}
     found = seen(reading(values, notes=notes), reading(values, path="b", notes=notes))
     assert found.cannot.count("times are in steps of 10 ms") == 1
+
+
+def test_values_of_other_units_or_directions_are_other_metrics():
+    rates = [
+        Row(
+            treatment={"mode": "rate"},
+            metric="score",
+            value=value,
+            unit="1/s",
+            better="higher",
+            levels={"process": str(value)},
+        )
+        for value in (90.0, 100.0)
+    ]
+    times = [
+        Row(
+            treatment={"mode": "time"},
+            metric="score",
+            value=value,
+            unit="s",
+            better="lower",
+            levels={"process": str(value)},
+        )
+        for value in (0.01, 0.02)
+    ]
+    base = reading({("a",): [1.0]})
+    found = seen(replace(base, rows=(*rates, *times)))
+    assert [metric.metric for metric in found.metrics] == ["score (1/s)", "score (s)"]
+    assert not any(metric.answers for metric in found.metrics)
