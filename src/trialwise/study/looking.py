@@ -41,7 +41,7 @@ def look(
     seen: list[Seen] = []
     groups: list[Group] = []
     for group in gathered.groups:
-        named, shown = with_names(group, pattern)
+        named, shown = with_names(with_options(group), pattern)
         groups.append(named)
         has_values = any(
             row.value is not None and row.status != "aggregated"
@@ -74,6 +74,17 @@ def nothing_read(paths: Sequence[Path], gathered: Gathered) -> AnalysisError:
         or "a table is read with --value COLUMN --group COLUMN by `trialwise compare` and `trialwise analyze`"
     )
     return AnalysisError(f"{first.path}: {first.why}{more}", hint=hint)
+
+
+def with_options(group: Group) -> Group:
+    """Add those settings of the tool as factors that differ between files."""
+    names = dict.fromkeys(name for reading in group.readings for name in reading.options)
+    differing = [name for name in names if len({reading.options.get(name) for reading in group.readings}) > 1]
+    readings = tuple(
+        _with(reading, {name: reading.options[name] for name in differing if name in reading.options})
+        for reading in group.readings
+    )
+    return replace(group, readings=readings) if differing else group
 
 
 def with_names(group: Group, pattern: str | None = None) -> tuple[Group, str]:
