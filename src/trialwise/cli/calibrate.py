@@ -82,7 +82,8 @@ def calibrate(
         FACTOR=LEVEL[,LEVEL…]: use these trials alone, as those over one of several paths; repeatable.
     judge
         Judge the path of this experiment directory by its trials, instead of fitting one: a path that somebody else fitted, or one
-        fitted here, with real packets. REAL may then be anything that `trialwise compare` reads, as a table of printed means.
+        fitted here, with real packets. REAL may then be anything that `trialwise compare` reads, as a table of printed means. With
+        --hold-out, the path is chosen from all that the experiment has: the one whose means are nearest in the other treatments.
     from_b
         FACTOR=LEVEL that chooses the trials over one path of --judge; repeatable.
     budget
@@ -132,9 +133,7 @@ def calibrate(
                     "--real is for a fit: --judge takes trials as they ran",
                     hint="run that experiment without engine",
                 )
-            if hold_out:
-                raise TrialwiseError("--hold-out is for a fit: with --judge every treatment is held out")
-            found = _judged(real, judge, only, from_b, margin, (confidence, level))
+            found = _judged(real, judge, (only, from_b, hold_out), margin, (confidence, level))
     _write(found, places)
     _say(found, places, json=json)
     if not gate:
@@ -147,11 +146,11 @@ def calibrate(
 def _judged(
     real: Path,
     judge: Path,
-    only: tuple[str, ...],
-    from_b: tuple[str, ...],
+    chosen: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     margin: tuple[str, ...],
     judging: tuple[float, Level | None],
 ) -> FittedPath:
+    """Judge a path by its trials; `chosen` has what --only, --b and --hold-out say."""
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.comparison.sides import selected
     from trialwise.cli.comparison_options import (
@@ -166,14 +165,15 @@ def _judged(
 
     common, own = margins(margin)
     sides = [read_side(path, (), TrialColumns()) for path in (real, judge)]
-    chosen = [selection(only, "--only"), selection(from_b, "--b")]
+    only, from_b, hold_out = chosen
     sides = [
         selected(side, wanted, side.name) if wanted else side
-        for side, wanted in zip(sides, chosen, strict=True)
+        for side, wanted in zip(sides, (selection(only, "--only"), selection(from_b, "--b")), strict=True)
     ]
     check_named(own, sides, "--margin")
     first, second = with_pantheon_names(sides)
-    return judge_path(first, second, judge, from_b, CompareOptions(judging[0], common, own, judging[1]))
+    options = CompareOptions(judging[0], common, own, judging[1])
+    return judge_path(first, second, judge, from_b, options, hold_out)
 
 
 @contextmanager

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise import __version__
 from trialwise.analysis.comparison.comparing import CompareOptions
-from trialwise.analysis.likeness.judging import betrayed_by, outcome_of, rows_of
+from trialwise.analysis.comparison.sides import selected
+from trialwise.analysis.likeness.judging import betrayed_by, farness, only, outcome_of, rows_of
 from trialwise.analysis.likeness.results import Certificate, JudgedRow, Search
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.design.subset import matches, subset
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.path_files import PathCertificate, digest_in, judged_as, path_file
+from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.trials import PathEngine, PathSettings, PathTrial, way_text
 from trialwise.study.load import opened
 from trialwise.study.path_fitting import FittedPath
@@ -22,9 +26,17 @@ _NOT_SEARCHED = Search(0, 0, float("nan"), float("nan"), 0.0, "given")
 
 
 def judge_path(
-    real: TrialSet, emulated: TrialSet, over: Path, of: tuple[str, ...], options: CompareOptions
+    real: TrialSet,
+    emulated: TrialSet,
+    over: Path,
+    of: tuple[str, ...],
+    options: CompareOptions,
+    hold_out: tuple[str, ...] = (),
 ) -> FittedPath:
-    """Certify the path of an experiment directory by its trials; all treatments count as held out.
+    """Certify the path of an experiment directory by its trials.
+
+    All treatments count as held out, unless some are: then, of all paths of the experiment, the one is judged on them whose means are
+    nearest in the others.
 
     Parameters
     ----------
@@ -32,14 +44,20 @@ def judge_path(
         The two sides, with the metrics of the experiments.
     over, of
         The directory of the emulated trials, and texts as `path=hand` that choose those over one path.
+    hold_out
+        Texts as `scheme=bbr,copa`, of the real side.
 
     Raises
     ------
     PlanError
-        The trials are over several paths.
+        The trials are over several paths and nothing is held out, or everything is.
     AnalysisError
         They are over none, or the sides have nothing in common.
     """
+    search, fit = _NOT_SEARCHED, ()
+    if hold_out:
+        real, emulated, choice = _chosen(real, emulated, options, hold_out)
+        of, search, fit = (*of, *choice.of), choice.search, choice.fitted
     settings, engine, seed = _path(over, of)
     rows, correction = rows_of(real, emulated, options)
     passed, undecided, failed = outcome_of(rows)
@@ -61,10 +79,10 @@ def judge_path(
         digest=digest_in(text),
         parameters=(),
         doubts=(),
-        fitted=(),
+        fitted=fit,
         held_out=held,
         not_simulated=(),
-        search=_NOT_SEARCHED,
+        search=search,
         confidence=options.confidence,
         correction=correction,
         judged=rows,
@@ -77,6 +95,53 @@ def judge_path(
         notes=(*real.notes, *emulated.notes),
     )
     return FittedPath(certificate, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A path of an experiment by texts as `rate=10Mbit/s`, how it was found, and the treatments by which."""
+
+    of: tuple[str, ...]
+    search: Search
+    fitted: tuple[str, ...]
+
+
+def _chosen(
+    real: TrialSet, emulated: TrialSet, options: CompareOptions, hold_out: tuple[str, ...]
+) -> tuple[TrialSet, TrialSet, _Choice]:
+    """Return the real trials held out, the emulated ones over the path that is nearest in the others, and how it was chosen."""
+    held = subset(hold_out, [dict(levels) for levels in real.treatments.values()], "--hold-out")
+    names = [name for name, levels in real.treatments.items() if matches(levels, held)]
+    others = [name for name in real.treatments if name not in names]
+    if not others:
+        raise PlanError(
+            "every treatment is held out, and no path can be chosen by the others",
+            hint="hold out fewer with --hold-out",
+        )
+    paths = _paths(real, emulated)
+    judged = [rows_of(only(real, others), _over(emulated, path), options)[0] for path in paths]
+    far = [farness(rows) for rows in judged]
+    best = far.index(min(far))
+    trials = max((row.n[1] for row in judged[best]), default=0)
+    search = Search(len(paths), trials, far[0], far[best], 0.0, "chosen")
+    of = tuple(f"{factor}={level}" for factor, (level,) in paths[best].items())
+    fitted = tuple(dict.fromkeys(row.treatment for row in judged[best]))
+    return only(real, names), _over(emulated, paths[best]), _Choice(of, search, fitted)
+
+
+def _paths(real: TrialSet, emulated: TrialSet) -> list[dict[str, list[str]]]:
+    """Return the levels of the factors that the emulated trials alone have, as they stand in their treatments."""
+    known = {factor for levels in real.treatments.values() for factor in levels}
+    found: list[dict[str, list[str]]] = []
+    for levels in emulated.treatments.values():
+        own = {factor: [level_text(level)] for factor, level in levels.items() if factor not in known}
+        if own not in found:
+            found.append(own)
+    return found
+
+
+def _over(emulated: TrialSet, path: Mapping[str, Sequence[str]]) -> TrialSet:
+    return selected(emulated, {name: list(levels) for name, levels in path.items()}, emulated.name)
 
 
 def _path(over: Path, of: tuple[str, ...]) -> tuple[PathSettings, PathEngine, int]:

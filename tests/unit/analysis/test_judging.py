@@ -9,7 +9,7 @@ import pytest
 
 from trialwise.analysis.comparison.comparing import CompareOptions
 from trialwise.analysis.likeness.distances import Yardstick, collected
-from trialwise.analysis.likeness.judging import emulated_set, judged_rows, outcome_of, rows_of
+from trialwise.analysis.likeness.judging import emulated_set, farness, judged_rows, outcome_of, rows_of
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 
@@ -83,6 +83,15 @@ def test_trials_of_one_distribution_are_seldom_different_however_skewed(trials: 
         rows, _ = judged_rows(emulated_set("real", like, own), other, yardstick, CompareOptions(), "emulated")
         wrong += any(row.verdict == "different" for row in rows)
     assert wrong <= 14  # 5 % of 150, and more in one of 100 runs of the test
+
+
+def test_farness_is_the_mean_of_differences_in_margins_that_count_for_less_than_one():
+    row = JudgedRow(
+        "x", "loss", "%", (2, 2), (1, 1), 0, 0, 0, 1, "equivalent", 0, "", None, None, 0, 1.0, "means"
+    )
+    rows = [row, dataclasses.replace(row, means=(1, 2)), dataclasses.replace(row, means=(1, -2))]
+    assert farness(rows) == pytest.approx((0 + 1 / 2 + 3 / 4) / 3)
+    assert farness([dataclasses.replace(row, margin=None)]) == 1
 
 
 def test_simulated_trials_are_judged_against_measured_ones():

@@ -309,7 +309,6 @@ def test_printed_means_are_judged_as_trials_are(over, tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--judge", "over.results", "--hold-out", "scheme=udp-copa"], "every treatment is held out"),
         (["--judge", "over.results", "--b", "scheme=none"], "no level"),
         (["--b", "scheme=udp-copa"], "--judge, which is not given"),
         (["--judge", "over.results", "--real"], "--real is for a fit"),
@@ -319,3 +318,50 @@ def test_wrong_options_of_a_judgement(over, tmp_path: Path, words: list[str], sa
     done = calibrate(over[0], "real.results", "-o", tmp_path / "x.path", *words)
     assert done.returncode in {2, 7}
     assert said in done.stderr
+
+
+@pytest.fixture(scope="module")
+def several(fitted) -> tuple[Path, str]:
+    """Trials over four paths of which one is the planted one."""
+    folder, _ = fitted
+    file = write(
+        folder,
+        "several",
+        path='{ delay = "{delay}", rate = "{rate}", uplink = { queue = "droptail:packets=25", loss = "0.5%" } }',
+        rounds=3,
+    )
+    factors = '[factors]\nrate = ["14Mbit/s", "12Mbit/s"]\ndelay = ["30ms", "10ms"]\n'
+    file.write_text(file.read_text().replace("[factors]\n", factors))
+    assert in_process.trialwise("run", file, "--quiet", cwd=folder).returncode == 0
+    return folder, "several.results"
+
+
+def test_of_several_paths_the_nearest_is_judged_on_what_was_held_out(several, tmp_path: Path):
+    folder, results = several
+    words = ["--judge", results, "--hold-out", "scheme=udp-copa", "-o", tmp_path / "near.path", "--json"]
+    done = calibrate(folder, "real.results", *words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    jsonschema.validate(found, json.loads((ROOT / "schemas/certificate.json").read_text()))
+    assert all(word in found["uplink"] for word in ("rate 12Mbit/s", "delay 10ms"))
+    assert (found["held_out"], set(found["fitted"])) == (
+        ["scheme=udp-copa"],
+        {"scheme=udp-cubic", "scheme=udp-newreno"},
+    )
+    assert {row["treatment"] for row in found["judged"]} == {"scheme=udp-copa"}
+    search = found["search"]
+    assert (search["ended"], search["evaluations"], search["trials"]) == ("chosen", 4, 3)
+    assert 0 <= search["chosen"] < search["identified"] < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "its trials are of 4 paths"),
+        (["--hold-out", "scheme=udp-copa,udp-cubic,udp-newreno"], "every treatment is held out"),
+        (["--hold-out", "scheme=none"], "no such level"),
+    ],
+)
+def test_wrong_choices_among_paths(several, tmp_path: Path, words: list[str], said: str):
+    done = calibrate(several[0], "real.results", "--judge", several[1], "-o", tmp_path / "x.path", *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr

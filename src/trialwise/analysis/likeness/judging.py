@@ -190,6 +190,15 @@ def outcome_of(rows: Sequence[JudgedRow]) -> tuple[tuple[str, ...], tuple[str, .
     return passed, tuple(metric for metric in metrics if metric not in (*failed, *passed)), failed
 
 
+def farness(rows: Sequence[JudgedRow]) -> float:
+    """Return how far apart the means of rows are on average, from 0 to 1: a / (1 + a), where a is their difference in margins.
+
+    A row that no path can bring near counts for no more than 1; with no row that has a margin, it is 1.
+    """
+    apart = [abs(row.means[1] - row.means[0]) / row.margin for row in rows if row.margin]
+    return sum(each / (1 + each) for each in apart) / len(apart) if apart else 1.0
+
+
 def betrayed_by(rows: Sequence[JudgedRow]) -> str | None:
     """Return the treatment in which the path is farthest from the real one; None if there is none.
 

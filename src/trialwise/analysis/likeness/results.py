@@ -9,7 +9,7 @@ from typing import Literal
 from trialwise.analysis.comparison.results import Word
 
 Family = Literal["constant", "poisson", "varying", "unknown"]
-Ending = Literal["done", "nothing open", "budget", "not simulated", "given"]
+Ending = Literal["done", "nothing open", "budget", "not simulated", "given", "chosen"]
 Basis = Literal["means", "spread", "permutations"]
 Origin = Literal["identified", "searched", "assumed", "given"]
 
@@ -104,7 +104,9 @@ class Search:
     """What a search did: evaluations of the objective, and its value at the path as identified and at the path chosen.
 
     An evaluation simulates every treatment that is fitted `trials` times. 1 is what the noise of the real path gives. `seconds` is
-    what the evaluations took; `ended` says why there are no more, "given" that the path was fitted by somebody else.
+    what the evaluations took; `ended` says why there are no more, "given" that the path was fitted by somebody else, "chosen" that it
+    was taken from those of an experiment: then `evaluations` counts these, and their values, from 0 to 1, are `farness` of the first
+    one and of that chosen.
     """
 
     evaluations: int

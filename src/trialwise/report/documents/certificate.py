@@ -37,6 +37,7 @@ _ENDINGS: dict[str, str] = {
     "nothing open": "; what was identified left nothing to search",
     "budget": "; the budget ended it",
     "given": "",
+    "chosen": "",
     "not simulated": "no search: none of the schemes to fit can be simulated",
 }
 
@@ -55,7 +56,7 @@ def _answer(found: Certificate) -> Verdict:
     )
     said = [(words, *joined([Name(one) for one in metrics])) for words, metrics in of_each if metrics]
     text: Text = (
-        "The path " + ("judged against " if found.search.ended == "given" else "fitted to "),
+        "The path " + ("judged against " if _is_given(found) else "fitted to "),
         Name(found.real),
         " ",
         *(joined(said, "; ") if said else ("was not judged",)),
@@ -159,7 +160,7 @@ def _row(row: JudgedRow, at: str) -> tuple[Cell, ...]:
 
 
 def _method(found: Certificate) -> Iterator[Block]:
-    given_path = found.search.ended == "given"
+    given_path = _is_given(found)
     fit: Text = (
         "Fitted to ",
         *joined([Name(name) for name in found.fitted]),
@@ -167,7 +168,7 @@ def _method(found: Certificate) -> Iterator[Block]:
     )
     yield Note(
         (
-            *(("The path was given. ",) if given_path else fit),
+            *(_chosen(found) if given_path else fit),
             "Verdicts hold together in each table at ",
             given(found.confidence),
             f" ({found.correction}); emulated packets are {'real' if found.engine == 'emulated' else 'simulated'}. ",
@@ -186,6 +187,23 @@ def _method(found: Certificate) -> Iterator[Block]:
     yield Note(
         (f"Made {found.made} by Trialwise {found.version}{span}; seed {found.seed}; {found.digest}.",),
         is_aside=True,
+    )
+
+
+def _is_given(found: Certificate) -> bool:
+    """Return whether the path was not fitted here, but is that of an experiment."""
+    return found.search.ended in {"given", "chosen"}
+
+
+def _chosen(found: Certificate) -> Text:
+    search = found.search
+    if search.ended == "given":
+        return ("The path was given. ",)
+    chosen, first = (Number(value, digits=2).text for value in (search.chosen, search.identified))
+    return (
+        f"Of {counted(search.evaluations, 'path')}, it is the one whose means are nearest in ",
+        *joined([Name(name) for name in found.fitted]),
+        f": their farness (0: the same means, 0.5: a margin apart, below 1) is {chosen}, that of the first path {first}. ",
     )
 
 
