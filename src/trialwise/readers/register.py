@@ -35,6 +35,8 @@ MODULES = (
     "netperf",
     "iperf2",
     "flent",
+    "owping",
+    "fct",
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 

@@ -23,7 +23,9 @@ _RATE = re.compile(rf"^Requests per second: +({NUMBER}) \[#/sec\]")
 _TIME = re.compile(rf"^Time per request: +({NUMBER}) \[ms\] \(mean\)$")
 _TRANSFER = re.compile(rf"^Transfer rate: +({NUMBER}) \[Kbytes/sec\] received")
 _PERCENT = re.compile(rf"^ +({COUNT})% +({NUMBER})$")
-_ENDED = re.compile(r"^(apr_\w{1,60}: .{1,200}|Total of \d{1,18} requests completed|Test aborted.{0,200})")
+_ENDED = re.compile(
+    r"^(?:.{0,300}\.\.\.)?(apr_\w{1,60}: .{1,200}|Total of \d{1,18} requests completed|Test aborted.{0,200})"
+)
 _HEADER = ["starttime", "seconds", "ctime", "dtime", "ttime", "wait"]
 _CURVE = "Percentage served,Time in ms"
 _TTIME = 4

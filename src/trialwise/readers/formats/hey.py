@@ -29,8 +29,8 @@ def _read_text(content: Content, found: Found) -> None:
     statuses = [(match[1], int(match[2])) for match in matches(_STATUS, lines)]
     answered = sum(count for _, count in statuses)
     broken = sum(int(match[1]) for match in matches(_ERROR, lines))
-    trial.add("requests", _number(_RATE, lines), "1/s", "higher")
     reason = "" if answered else "no request was answered"
+    trial.add("requests", _number(_RATE, lines), "1/s", "higher", reason=reason)
     trial.add("latency_mean", _number(_MEAN, lines), "s", "lower", reason=reason)
     if answered:
         trial.add("latency_max", _number(_SLOWEST, lines), "s", "lower")

@@ -28,7 +28,7 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row; `received` are jitter in ms, datagrams lost, and datagrams in all, where the server told them."""
+    """One row; `received` are jitter in ms, datagrams lost and all datagrams: -1 of these mean that no report came."""
 
     stream: str
     number: str
@@ -36,6 +36,7 @@ class _Row:
     end: float
     rate: float
     received: tuple[float, int, int] | None
+    is_udp: bool
 
     @property
     def key(self) -> tuple[str, str, bool]:
@@ -64,10 +65,16 @@ def _read(content: Content, found: Found) -> None:
 
 def _row(told: re.Match[str]) -> _Row:
     received = None
-    if told["jitter"] is not None:
+    if told["jitter"] is not None and int(told["datagrams"]) >= 0:
         received = (float(told["jitter"]), int(told["lost"]), int(told["datagrams"]))
     return _Row(
-        told["stream"], told["id"], float(told["begin"]), float(told["end"]), float(told["rate"]), received
+        told["stream"],
+        told["id"],
+        float(told["begin"]),
+        float(told["end"]),
+        float(told["rate"]),
+        received,
+        told["jitter"] is not None,
     )
 
 
@@ -77,7 +84,8 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
     totals = [total for rows in sums or streams if (total := _total(rows)) is not None]
     if not streams:
         return
-    trial = Trial(found=found, treatment={"protocol": "UDP"} if has_received else {})
+    is_udp = any(row.is_udp for rows in streams for row in rows)
+    trial = Trial(found=found, treatment={"protocol": "UDP"} if is_udp else {})
     only = (sums or streams)[0] if len(sums or streams) == 1 else []
     reason = "" if totals else "no row of the whole run"
     trial.add(
@@ -90,6 +98,8 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
     )
     if not has_received:
         found.note("sender_side")
+        if is_udp:
+            trial.add("loss", None, "1", "lower")
         return
     _add_received(
         replace(trial, reason=reason), [total.received for total in totals if total.received is not None]
@@ -97,7 +107,7 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
 
 
 def _add_received(trial: Trial, received: Sequence[tuple[float, int, int]]) -> None:
-    """Add loss and jitter; -1 datagrams mean that the server's report did not come."""
+    """Add loss and jitter of all streams together."""
     known = [(lost, datagrams) for _, lost, datagrams in received if datagrams > 0 and lost >= 0]
     if known and len(known) == len(received):
         lost = sum(each for each, _ in known) / sum(each for _, each in known)

@@ -25,12 +25,12 @@ _TEXT_KINDS = {
     "send delay": "send_delay",
     "receive delay": "receive_delay",
     "IPDV (jitter)": "ipdv",
-    "server processing time": "server_time",
+    "server proc. time": "server_time",
 }
 _SIGNATURE = re.compile(r"^ *Min +Mean +Median +Max +Stddev *$", re.MULTILINE)
 _DURATION = rf"{NUMBER}(?:ns|µs|us|μs|ms|s)"
 _LINE = re.compile(
-    rf"^ *([A-Za-z][A-Za-z ()]{{1,40}}?) +({_DURATION}) +({_DURATION}) +(?:({_DURATION}) +)?({_DURATION}) +{_DURATION} *$"
+    rf"^ *([A-Za-z][A-Za-z. ()]{{1,40}}?) +({_DURATION}) +({_DURATION}) +(?:({_DURATION}) +)?({_DURATION}) +{_DURATION} *$"
 )
 _PACKETS = re.compile(rf"^ *packets (?:sent/received|received/sent): ({COUNT})/({COUNT}) ")
 _TARGET = re.compile(r"^\[(\S{1,200})\] \(connect(?:ed|ing)")

@@ -51,6 +51,7 @@ _RATES: tuple[tuple[str, re.Pattern[str], str, Better], ...] = (
     ("reconnects", re.compile(rf"^ *reconnects: +{COUNT} +\( *({NUMBER}) per sec\.\)"), "1/s", "lower"),
 )
 _TOTAL = re.compile(rf"^ *total number of events: +({COUNT})")
+_SECONDS = re.compile(rf"^ *total time: +({NUMBER})s")
 _ERRORS = re.compile(rf"^ *ignored errors: +({COUNT})")
 _MEAN = re.compile(rf"^ *avg: +({NUMBER})(?:ms)?$")
 _MAX = re.compile(rf"^ *max: +({NUMBER})(?:ms)?$")
@@ -92,23 +93,31 @@ def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
     if reason:
         trial.add("events", None, "1/s", "higher", samples=_intervals(lines))
         return
-    samples = _intervals(lines)
-    for metric, pattern, unit, better in _RATES:
-        if (rate := first(pattern, lines)) is not None:
-            trial.add(metric, float(rate[1]), unit, better, samples=samples)
-            samples = None
-    _add_latencies(trial, lines, 0 if total is None else int(total[1]))
+    count = 0 if total is None else int(total[1])
+    _add_rates(trial, lines, count)
+    _add_latencies(trial, lines, count)
     errors = first(_ERRORS, lines)
-    trial.add_errors(None if errors is None else int(errors[1]), None if total is None else int(total[1]))
+    trial.add_errors(None if errors is None else int(errors[1]), count)
+
+
+def _add_rates(trial: Trial, lines: list[str], total: int) -> None:
+    """Add the rates, the first with its intervals; some tests print none, so that theirs is that of all events over the time."""
+    samples = _intervals(lines)
+    told = [(each, rate) for each in _RATES if (rate := first(each[1], lines)) is not None]
+    for (metric, _, unit, better), rate in told:
+        trial.add(metric, float(rate[1]), unit, better, samples=samples)
+        samples = None
+    if not told:
+        seconds = first(_SECONDS, lines)
+        elapsed = 0.0 if seconds is None else float(seconds[1])
+        trial.add("events", total / elapsed if elapsed else None, "1/s", "higher", samples=samples)
 
 
 def _add_latencies(trial: Trial, lines: list[str], total: int) -> None:
     told = [
-        *(
-            (metric, float(found[1]))
-            for metric, pattern in (("latency_mean", _MEAN), ("latency_max", _MAX))
-            if (found := first(pattern, lines))
-        ),
+        (metric, float(found[1]))
+        for metric, pattern in (("latency_mean", _MEAN), ("latency_max", _MAX))
+        if (found := first(pattern, lines))
     ]
     if any(value == 0 for _, value in told):
         trial.found.note("rounded", what="0.01 ms: a latency of 0.00 ms is left out")

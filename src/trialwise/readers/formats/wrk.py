@@ -11,7 +11,6 @@ from trialwise.readers.lines import COUNT, NUMBER, first, runs
 from trialwise.readers.trial import Trial
 
 _SIGNATURE = re.compile(r"^Running \S+ test @ (\S+)", re.MULTILINE)
-_CONNECTIONS = " threads and "
 _HISTOGRAM = "Latency Distribution (HdrHistogram"
 _THREADS = re.compile(rf"^ *({COUNT}) threads and ({COUNT}) connections")
 _LATENCY = re.compile(
@@ -42,8 +41,7 @@ def _is_wrk2(content: Content) -> bool:
 
 def _is_either(content: Content) -> bool:
     return not content.is_binary and (
-        (_SIGNATURE.search(content.head) is not None and _CONNECTIONS in content.head)
-        or _REFUSED.search(content.head) is not None
+        _SIGNATURE.search(content.head) is not None or _REFUSED.search(content.head) is not None
     )
 
 

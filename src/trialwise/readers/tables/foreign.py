@@ -54,7 +54,6 @@ _TEXTS = (
         re.compile(rb"\A(?:# mahimahi |# init timestamp: |#[^\n]* (?:in|e)gress: \d|TWPACKET)"),
         "a log of packets",
     ),
-    (re.compile(rb"^Running \S+ test @ ", re.MULTILINE), "what wrk printed"),
     (
         re.compile(rb"^test .+ bench: +[\d,.]+ ns/iter|time: +\[[\d.]+ ", re.MULTILINE),
         "what criterion printed",
@@ -191,7 +190,6 @@ class Tool:
 
 
 TOOLS: tuple[Tool, ...] = (
-    Tool("flent", lambda found: "x_values" in found),
     Tool("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
     Tool("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
     Tool("github-action-benchmark", lambda found: {"name", "unit", "value"} <= set(found), is_list=True),

@@ -306,14 +306,14 @@ def test_parquet_that_claims_billions_of_cells_is_refused(tmp_path):
     [
         (b'{"results": [{"command": "true"}]}', "what hyperfine writes"),
         (b'[{"jmhVersion": "1.37", "benchmark": "b", "primaryMetric": {}}]', "what JMH writes"),
-        (b'{"x_values": []}', "JSON of flent"),
+        (b'{"format": "trialwise.x"}', "JSON of Trialwise"),
         (b"[" * 100_000, "cut off or no whole JSON"),
         (b'<?xml version="1.0"?><testsuites/>', "JUnit's XML"),
         (b"<!DOCTYPE html><html>", "a page of HTML"),
         (b"\x93NUMPY\x01\x00", "an array of NumPy"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"PK\x03\x04...", "a zip archive or a spreadsheet"),
-        (b"Running 2s test @ http://h/\n  1 threads", "what wrk printed"),
+        (b"Running 2s test @ http://h/\n  1 threads", "what wrk writes"),
         (b"goos: linux\nBenchmarkFib-8  \t 100\t 3.5 ns/op\n", "what go test -bench writes"),
     ],
 )
