@@ -65,7 +65,7 @@ SUMMARIES = {
         "doctor": "Name what will disturb a measurement on this machine.",
         "aa": "Calibrate the bench: every treatment against itself.",
         "observe": "Say whether measuring changes what is measured.",
-        "profile": "Find the daily, weekly and other cycles in condition data.",
+        "profile": "Find the daily, weekly and other cycles in condition data, or how far a real path moves by itself.",
         "runtime": "Say how long a trial must be for its metrics to be steady.",
     },
     "Networks": {

@@ -46,6 +46,7 @@ def test_a_planted_day_is_told_and_rounds_are_spread_over_it(tmp_path):
     assert found.rounds == max(one.rounds.rounds for one in found.quantities if one.rounds)
     assert found.span % 86_400 == 0
     assert found.spacing == found.span / found.rounds
+    assert found.design_lines == (f"rounds = {found.rounds}", 'span = "7d"')
     assert len(found.hours) == 24
     assert found.hours[18].medians["round_trip"] == pytest.approx(32, abs=0.1)
     assert (found.probes_sent, found.skew_ppm) == ((4320 * 1200,) * 2, 12.5)

@@ -12,7 +12,7 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.conditions.profile import Profile, length_words, profile_of
+from trialwise.analysis.conditions.profile import Profile, length_words, profile_of, span_line
 from trialwise.analysis.conditions.table import ConditionTable
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
@@ -96,10 +96,11 @@ class PathProfile:
     """The condition of a path, as `trialwise profile FILE.toml --json` prints it.
 
     Times are in seconds, `start` and `end` in UTC. `measured` is what the rows cover between them, `longest_gap` the longest time
-    between two rows; `every` is the length of a row. `rounds` are the most that a quantity asks for, `decided_by` its name;
-    `spacing` is from the beginning of one to that of the next, and `span` what they should cover. `moves` are the level shifts, drift
-    and periods of `round_trip` and `decided_by`, of means over longer rows where there are many. `rates` are medians in Mbit/s, there
-    and back, None where not measured. Skews are in millionths.
+    between two rows; `every` is the length of a row. `rounds` are the most that a quantity asks for, `decided_by` its name; None if
+    those are more than are considered. `spacing` is from the beginning of one to that of the next, `span` what they should cover;
+    `design_lines` say both in `[design]`. `moves` are the level shifts, drift and periods of `round_trip` and `decided_by`, of means
+    over longer rows where there are many. `rates` are medians in Mbit/s, there and back, None where not measured. Skews are in
+    millionths.
     """
 
     format: Literal["trialwise.path-profile/1"]
@@ -116,6 +117,7 @@ class PathProfile:
     spacing: float | None
     spacing_words: str | None
     span: float | None
+    design_lines: tuple[str, ...]
     treatments: int
     round_seconds: float
     quantities: tuple[Quantity, ...]
@@ -198,6 +200,7 @@ def path_profile(
         spacing=spacing,
         spacing_words=None if spacing is None else length_words(spacing),
         span=span,
+        design_lines=() if rounds is None or span is None else (f"rounds = {rounds}", span_line(span)),
         treatments=ahead.treatments,
         round_seconds=ahead.seconds,
         quantities=quantities,

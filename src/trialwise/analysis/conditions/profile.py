@@ -165,7 +165,7 @@ def profile_of(table: ConditionTable, *, method: Method = "default", confidence:
         untested=_untested(found, float(unique[-1] - unique[0])),
         span=found.span,
         span_words=None if found.span is None else length_words(found.span),
-        span_line=None if found.span is None else f'span = "{_span_text(found.span)}"',
+        span_line=None if found.span is None else span_line(found.span),
         confidence=confidence,
         method=method,
         how=_how(method),
@@ -220,9 +220,11 @@ def _counted(number: str, unit: str) -> str:
     return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
-def _span_text(seconds: float) -> str:
+def span_line(seconds: float) -> str:
+    """Return the line of a span for the section `[design]`."""
     days = seconds / 86_400
-    return f"{round(days)}d" if days >= 1 and abs(days - round(days)) < 1e-3 else duration_text(seconds)
+    whole = days >= 1 and abs(days - round(days)) < 1e-3
+    return f'span = "{f"{round(days)}d" if whole else duration_text(seconds)}"'
 
 
 def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:

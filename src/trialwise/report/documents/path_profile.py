@@ -13,6 +13,7 @@ from trialwise.report.document import (
     Document,
     Heading,
     Items,
+    Listing,
     Name,
     Note,
     Table,
@@ -34,7 +35,14 @@ def document(profile: PathProfile) -> Document:
     return Document(
         "path-profile",
         Verdict("plain", _answer(profile)),
-        (*_data(profile), _quantities(profile), *_hours(profile), *_moves(profile), *_notes(profile)),
+        (
+            *_data(profile),
+            _quantities(profile),
+            *_hours(profile),
+            *_moves(profile),
+            *_notes(profile),
+            *_design(profile),
+        ),
         (Note(_method(profile)),),
     )
 
@@ -167,6 +175,11 @@ def _moves(profile: PathProfile) -> Iterator[Block]:
 
 def _notes(profile: PathProfile) -> Iterator[Block]:
     yield from (Note((note,), is_aside=True) for note in profile.notes)
+
+
+def _design(profile: PathProfile) -> Iterator[Block]:
+    if profile.design_lines:
+        yield Listing(("[design]", *profile.design_lines), ("In the experiment file",))
 
 
 def _method(profile: PathProfile) -> Text:
