@@ -68,7 +68,7 @@ from trialwise.study.documents import (
     StoppingDocument,
     WorkerDocument,
 )
-from trialwise.trials.path_documents import LinkDocument, PathDocument
+from trialwise.trials.path_documents import EcnDocument, LinkDocument, PathDocument
 from trialwise.trials.simulated_document import ClassDocument, QuantileDocument, SimulateDocument
 
 Made = tuple[Document, dict[str, Any]]
@@ -265,7 +265,10 @@ def simulate(folder: Path) -> Made:
 
 
 def path(folder: Path) -> Made:
-    way = LinkDocument(1000, 990, 8, 2, 1_485_000, 0, 0.00012, 0.0004)
+    way = LinkDocument(
+        arrived=1000, delivered=990, dropped=8, held=2, copied=0, changed=0, arrived_ecn=EcnDocument(1000, 0, 0, 0),
+        delivered_ecn=EcnDocument(990, 0, 0, 0), delivered_bytes=1_485_000, unlogged=0, lateness_p99=0.00012, lateness_max=0.0004,
+    )  # fmt: skip
     found = PathDocument(0, 10.0, 0.1, True, None, way, way)
     return path_words.document(found), asdict(found)
 
