@@ -397,3 +397,19 @@ def test_of_two_paths_one_changes_and_a_killed_run_goes_on_where_it_was(tmp_path
         assert not real.left()
     finally:
         real.machines.close()
+
+
+def test_a_change_within_a_trial_is_told_and_the_trial_counts(growing):
+    growing.write(runtime="3s")
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(growing.words, env=growing.environment, stdout=quiet, stderr=quiet) as run:
+        deadline = time.monotonic() + 60
+        while not growing.machine.processes("5201") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2)  # the flow waits for the quiet before it
+        growing.machine.run("sysctl", "-qw", "net.ipv4.ip_default_ttl=63")
+        assert run.wait(120) == 0
+    assert growing.changes() == []
+    with closing(Ledger.open(growing.results / "ledger.sqlite", read_only=True)) as ledger:
+        (event,) = [each for each in ledger.events() if each.kind == "path changed within a trial"]
+    assert event.text == "local → ssh://machine1: TTL at local changed (64 → 63), trial 1"
