@@ -1,11 +1,11 @@
 """Calibrations of planted paths: are the parameters in their intervals, and do schemes that were held out tell paths of another kind?
 
 Run with `.venv/bin/python benches/calibrating.py FOLDER [SEEDS [OUTSIDE]]`; default 50 planted paths inside of the family that is
-fitted, and 10 of each kind outside of it. A path is drawn from its number; its ten rounds of five schemes, simulated for 8 s each, are
-the real trials. CUBIC, NewReno and a saturator are fitted, Copa and BBRv3 held out; the search has 6 s of the processor. Wanted:
-each parameter in its 95 % interval in 90 % of the paths; no held-out verdict "different" in 95 % of those inside of the family; at
-least one in 90 % of those outside of it. The table is printed and kept in `benches/results/calibrating.json`. What is in FOLDER is not
-run again.
+fitted, and 10 of each kind outside of it, or with the schemes swapped. A path is drawn from its number; its ten rounds of five
+schemes, simulated for 8 s each, are the real trials. CUBIC, NewReno and a saturator are fitted, Copa and BBRv3 held out; the search
+has 6 s of the processor. Wanted: each parameter in its 95 % interval in 90 % of the paths; no held-out verdict "different" in 95 % of
+those inside of the family; at least one in 90 % of those outside of it. The table is printed and kept in
+`benches/results/calibrating.json`. What is in FOLDER is not run again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from trialwise.trials.simulated_path import packets_over
 
 FITTED, HELD_OUT = ("udp-cubic", "udp-newreno", "udp-saturator"), ("udp-copa", "udp-bbr3")
 ROUNDS, BUDGET = 10, 6.0
+INSIDE = ("inside", "swapped")
+"""Paths of the family that is fitted; in those called swapped, the schemes to fit and those held out change places."""
 
 FILE = """[experiment]
 name = "planted"
@@ -98,13 +100,13 @@ def words(folder: Path, number: int, kind: str) -> dict[str, str]:
     found = planted(number) | {"folder": str(folder), "number": number}
     constant = (
         "{rate:.3f}Mbit/s"
-        if found["family"] == "constant" or kind != "inside"
+        if found["family"] == "constant" or kind not in INSIDE
         else "poisson:rate={rate:.3f}Mbit/s"
     )
     texts = {"rate": constant, "delay": "{delay:.3f}ms", "queue": "droptail:packets={queue}"} | OUTSIDE.get(
         kind, {}
     )
-    loss = f'loss = "{found["loss"]:.4f}%"' if found["loss"] and kind == "inside" else ""
+    loss = f'loss = "{found["loss"]:.4f}%"' if found["loss"] and kind in INSIDE else ""
     return {name: text.format(**found) for name, text in texts.items()} | {"loss": loss}
 
 
@@ -116,7 +118,7 @@ def real_trials(folder: Path, kind: str, number: int) -> RealTrials:
     seeds = np.random.SeedSequence([21, number]).generate_state(ROUNDS * (len(FITTED) + len(HELD_OUT)))
     treatments: list[RealTreatment] = []
     for place, scheme in enumerate((*FITTED, *HELD_OUT)):
-        one = RealTreatment(scheme, scheme in HELD_OUT)
+        one = RealTreatment(scheme, (scheme in HELD_OUT) != (kind == "swapped"))
         for turn in range(ROUNDS):
             plans = flow_plans(experiment, dict(NOWHERE) | {"scheme": scheme})
             packets = packets_over(settings, plans, int(seeds[place * ROUNDS + turn]))
@@ -167,7 +169,7 @@ def judged(folder: Path, kind: str, number: int) -> dict[str, object]:
 
 def shares(folder: Path, seeds: int, outside: int) -> Iterator[dict[str, object]]:
     """Yield a row for each kind of path."""
-    for kind in ("inside", *OUTSIDE):
+    for kind in (*INSIDE, *OUTSIDE):
         number = seeds if kind == "inside" else outside
         found = []
         for place in range(number):
@@ -187,7 +189,7 @@ def shares(folder: Path, seeds: int, outside: int) -> Iterator[dict[str, object]
             "paths": kind,
             "number": number,
             "covered": {name: [sum(each), len(each)] for name, each in covered.items()}
-            if kind == "inside"
+            if kind in INSIDE
             else {},
             "different": sum(any("different" in verdict for verdict in one["verdicts"]) for one in found),
             "doubted": sum(bool(one["doubts"]) for one in found),

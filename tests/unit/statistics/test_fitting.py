@@ -65,6 +65,14 @@ def test_the_probability_of_values_beyond_others_is_that_of_all_orders(n: int, m
         assert exceedance_p(beyond, n, m) == pytest.approx(share, abs=1e-12)
 
 
+def test_many_values_beyond_take_no_time_and_no_large_numbers():
+    assert exceedance_p(0, 20_000, 30_000) == 1
+    # In the limit, each value beyond has the probability of its side's extreme: (r + 1) p^r (1 - p)^2 with p = n / (n + m).
+    p = 0.4
+    limit = sum((r + 1) * p**r * (1 - p) ** 2 for r in range(5, 200))
+    assert exceedance_p(5, 20_000, 30_000) == pytest.approx(limit, rel=1e-3)
+
+
 def test_values_within_the_margin_are_not_beyond():
     assert values_beyond([0.0, 1.0, 5.0, 9.5, 10.1], [1.0, 9.0], margin=1.0) == 1
     with pytest.raises(StatisticsError, match="none such"):

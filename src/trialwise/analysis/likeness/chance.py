@@ -17,6 +17,8 @@ from trialwise.statistics.fitting.exceedance import exceedance_p, values_beyond
 OF_SPREAD = 0.2
 """Share of the error of all verdicts of a table that goes to real values beyond the emulated ones; the rest goes to means."""
 _PERMUTATIONS = 9_999
+_AT_ONCE = 1_000_000
+"""Values that are permuted at once: memory does not grow with the trials."""
 _POWER = 1.2816
 """Standard normal quantile of a chance of 90 %."""
 
@@ -73,7 +75,8 @@ def _permutation_p(a: Array, b: Array) -> float:
     def apart(first: Array, second: Array, axis: int = -1) -> Array:
         return np.mean(first, axis=axis) - np.mean(second, axis=axis)
 
-    return float(permutation_test((a, b), apart, n_resamples=_PERMUTATIONS, rng=1).pvalue)
+    batch = max(_AT_ONCE // (a.size + b.size), 1)
+    return float(permutation_test((a, b), apart, n_resamples=_PERMUTATIONS, batch=batch, rng=1).pvalue)
 
 
 def _by_means(row: JudgedRow, p: float, alpha: float) -> JudgedRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,8 @@ from trialwise.statistics.checks import as_values
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from trialwise.statistics.checks import Array
 
 
 def values_beyond(a: ArrayLike, b: ArrayLike, margin: float = 0.0) -> int:
@@ -41,5 +42,15 @@ def exceedance_p(beyond: int, n: int, m: int) -> float:
         raise StatisticsError(
             f"{beyond} of {n} values beyond {m} others: there are none such", hint="give m >= 2"
         )
-    orders = sum((r + 1) * comb(n + m - r - 2, m - 2) for r in range(beyond, n + 1))
-    return orders / comb(n + m, m)
+    if not beyond:
+        return 1.0
+    r = np.arange(beyond, n + 1)
+    logs = np.log(r + 1) + _log_comb(n + m - r - 2, m - 2) - _log_comb(n + m, m)
+    return min(float(np.exp(logs).sum()), 1.0)
+
+
+def _log_comb(n: ArrayLike, k: int) -> Array:
+    from scipy.special import gammaln
+
+    whole = np.asarray(n, dtype=np.float64)
+    return gammaln(whole + 1) - gammaln(k + 1) - gammaln(whole - k + 1)
