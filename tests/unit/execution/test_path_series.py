@@ -16,7 +16,7 @@ from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.trial_set import read_trial_set
 from trialwise.errors import StoreError
 from trialwise.execution.ends.condition import condition_of, lowest_round_trip
-from trialwise.execution.ends.environment import EndEnvironment
+from trialwise.execution.ends.environment import EndEnvironment, network_settings
 from trialwise.execution.ends.records import PROBE
 from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import MET, RUNNING
@@ -358,3 +358,18 @@ def test_what_differs_between_ends_of_two_directories_is_named_and_what_passes_i
         ("6.1",),
         ("6.5",),
     )
+
+
+def test_settings_that_trials_change_themselves_are_not_compared():
+    """A root's first flow with bbr loads its module, and the kernel then lists it among the allowed laws."""
+    told = {
+        "net.ipv4.tcp_wmem": "4096\t16384\t4194304",
+        "net.ipv4.tcp_congestion_control": "cubic",
+        "net.ipv4.tcp_allowed_congestion_control": "reno cubic bbr",
+        "net.ipv4.tcp_mem": "1 2 3",
+        "vm.swappiness": "60",
+    }
+    assert network_settings(told) == {
+        "net.ipv4.tcp_wmem": "4096 16384 4194304",
+        "net.ipv4.tcp_congestion_control": "cubic",
+    }

@@ -13,8 +13,8 @@ from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.base import TrialOutcome
 
-LEFT_OUT = {"net.ipv4.tcp_mem"}
-"""Settings of the network that follow from the memory that was free at boot."""
+LEFT_OUT = {"net.ipv4.tcp_mem", "net.ipv4.tcp_allowed_congestion_control"}
+"""Settings of the network that follow from something else: the memory that was free at boot, the laws that trials have loaded."""
 OWN = "trialwise-end"
 """Name of Trialwise's own program at an end."""
 _DIGITS = 12
@@ -65,17 +65,25 @@ def environment_at(remote: Remote, program: str, schemes: Sequence[Scheme]) -> E
         raise WorkerError(
             f"{remote.address.name}: what it tells of itself cannot be read: {error}"
         ) from error
-    settings = {
-        name: " ".join(text.split())
-        for name, text in found.kernel.sysctls.items()
-        if name.startswith("net.") and name not in LEFT_OUT
-    }
     machine = {
         name.replace("_", " "): str(value) for name, value in found.machine_identity().items() if value
     }
-    identity = {**machine, **settings, **{name: digest[:_DIGITS] for name, digest in programs.items()}}
+    identity = {
+        **machine,
+        **network_settings(found.kernel.sysctls),
+        **{name: digest[:_DIGITS] for name, digest in programs.items()},
+    }
     record = {name: value for name, value in asdict(found).items() if name not in ("executables", "git")}
     return EndEnvironment({**record, "programs": programs}, identity)
+
+
+def network_settings(sysctls: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the network among sysctls by name, without those that follow from something else."""
+    return {
+        name: " ".join(text.split())
+        for name, text in sysctls.items()
+        if name.startswith("net.") and name not in LEFT_OUT
+    }
 
 
 def _programs(remote: Remote, program: str, schemes: Sequence[Scheme]) -> Iterator[tuple[str, str]]:
