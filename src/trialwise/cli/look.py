@@ -55,6 +55,6 @@ def look(
     else:
         from trialwise.report.documents.look import document
 
-        source = " ".join(shlex.quote(str(path)) for path in paths[:2])
+        source = [shlex.quote(str(path)) for path in paths]
         say_document(document(found.seen, found.unread, found.copies, source))
     return 0

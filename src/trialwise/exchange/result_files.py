@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -12,17 +13,18 @@ from trialwise.exchange.pantheon_archive import is_packed, packed_trials
 from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials
 from trialwise.exchange.readings import trial_set
 from trialwise.exchange.trials_table import TrialColumns, table_trials
-from trialwise.experiment.problems import either
 from trialwise.foreign_files import absent
 from trialwise.readers.content import Content
-from trialwise.readers.register import readers, recognised
+from trialwise.readers.distinguishing import with_names, with_options
+from trialwise.readers.gathering import gather
+from trialwise.readers.register import recognised
 from trialwise.readers.tables.content import content_of
-from trialwise.readers.tables.foreign import TOOLS, tool_of
+from trialwise.readers.tables.foreign import tool_of
 
-_READ = either(
-    dict.fromkeys([*(reader.tool for reader in readers()), *(tool.name for tool in TOOLS if tool.reader)])
+KNOWN = (
+    "an experiment directory, a Pantheon folder (also packed), files of a tool that `trialwise look` knows, "
+    "or a table (CSV or Parquet)"
 )
-KNOWN = f"an experiment directory, a Pantheon folder (also packed), what {_READ} write, or a table (CSV or Parquet)"
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -64,8 +66,32 @@ def _folder(path: Path, name: str) -> TrialSet:
         raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
     if pantheon:
         return pantheon_trials(path, name)
-    said = "the folder is empty" if empty else "is neither an experiment directory nor a Pantheon folder"
-    raise AnalysisError(f"{path}: {said}", hint=f"name {KNOWN}")
+    if empty:
+        raise AnalysisError(f"{path}: the folder is empty", hint=f"name {KNOWN}")
+    return _of_one_tool(path, name)
+
+
+def _of_one_tool(path: Path, name: str) -> TrialSet:
+    """Read a folder with the files of one tool; what they do not tell apart, their names do."""
+    gathered = gather([path])
+    if not gathered.groups:
+        said = "is neither an experiment directory nor a Pantheon folder, and holds no file of a known tool"
+        raise AnalysisError(f"{path}: {said}", hint=f"name {KNOWN}")
+    first, *others = gathered.groups
+    if others:
+        tools = ", ".join(
+            f"{group.tool} ({group.format}, {len(group.readings)} files)" for group in gathered.groups
+        )
+        raise AnalysisError(
+            f"{path}: holds results of several tools: {tools}",
+            hint="name a folder, or a file, of one of them",
+        )
+    group, pattern = with_names(with_options(first))
+    found = trial_set(group.readings, name)
+    notes = [f"{one.path}: {one.why}, not read" for one in gathered.unread]
+    notes += [f"{copy} is a copy of {first}, and counts once" for copy, first in gathered.copies]
+    notes += [f"factors come from names of files: {pattern}"] if pattern else []
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def _json(path: Path, content: bytes) -> object | None:

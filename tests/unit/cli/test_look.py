@@ -65,3 +65,26 @@ def test_what_is_no_result_is_said(tmp_path):
         assert done.returncode in (2, 7)
         assert "try:" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_what_it_says_to_type_next_works(tmp_path, trialwise):
+    for name, base in (("old", 1.0), ("new", 2.0)):
+        hyperfine(tmp_path / f"{name}.json", run=[base, base + 0.1, base + 0.2, base + 0.05])
+    for words in (["look", tmp_path], ["look", tmp_path / "old.json", tmp_path / "new.json"]):
+        _, out, _ = trialwise(*words)
+        command = next(line for line in out.splitlines() if "next: trialwise " in line).partition(
+            "next: trialwise "
+        )[2]
+        code, out, _ = trialwise(*command.split())
+        assert code == 0
+        assert "part1=new" in out or "different" in out
+
+
+def test_a_folder_of_two_tools_is_no_side_of_a_comparison(tmp_path):
+    hyperfine(tmp_path / "a.json", run=[1.0, 1.1])
+    (tmp_path / "b.txt").write_text("goos: linux\nBenchmarkFib-8  \t 100\t 3.5 ns/op\n")
+    done = subprocess.run(
+        [*TRIALWISE, "compare", tmp_path, "--rank"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7
+    assert "holds results of several tools" in done.stderr

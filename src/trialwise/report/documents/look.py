@@ -31,7 +31,7 @@ _LEVELS = 4
 
 
 def document(
-    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], source: str
+    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], source: Sequence[str]
 ) -> Document:
     """Return the first answer, each group with its values and its limits, what was not read, and what to type next."""
     blocks = [
@@ -45,7 +45,7 @@ def document(
             "plain",
             _sentence(seen[0], "/groups/0") if len(seen) == 1 else (f"{len(seen)} kinds of results.",),
         ),
-        (*blocks, *_unread(unread, copies), *_next(source)),
+        (*blocks, *_unread(unread, copies), *(_next(source) if len(seen) == 1 else ())),
         (Note((_method(seen),)),),
     )
 
@@ -169,8 +169,11 @@ def _unread(unread: Sequence[Unread], copies: Sequence[tuple[str, str]]) -> Iter
         yield Items(tuple(lines), most=4)
 
 
-def _next(source: str) -> Iterator[Block]:
-    yield Note(("next: ", Code(f"trialwise compare {source} --rank")), is_aside=True)
+def _next(source: Sequence[str]) -> Iterator[Block]:
+    """Say what to type next, where one command takes the same files."""
+    if len(source) <= 2:
+        rest = "--rank" if len(source) == 1 else "--margin 3%"
+        yield Note(("next: ", Code(f"trialwise compare {' '.join(source)} {rest}")), is_aside=True)
 
 
 def _method(seen: Sequence[Seen]) -> str:

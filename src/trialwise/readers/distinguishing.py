@@ -1,0 +1,70 @@
+"""Tells the files of one tool apart: by settings that differ, and by what their names say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from trialwise.readers.file_names import Named, by_pattern, guessed
+from trialwise.readers.gathering import Group
+from trialwise.readers.records import Reading
+
+
+def with_options(group: Group) -> Group:
+    """Add those settings of the tool as factors that differ between files."""
+    names = dict.fromkeys(name for reading in group.readings for name in reading.options)
+    differing = [name for name in names if len({reading.options.get(name) for reading in group.readings}) > 1]
+    readings = tuple(
+        _with(reading, {name: reading.options[name] for name in differing if name in reading.options})
+        for reading in group.readings
+    )
+    return replace(group, readings=readings) if differing else group
+
+
+def with_names(group: Group, pattern: str | None = None) -> tuple[Group, str]:
+    """Add the factors that names of files give, and say which part of a name is which; empty if none is used.
+
+    A factor that repeats one of the content, one to one, is left out.
+
+    Raises
+    ------
+    AnalysisError
+        The pattern does not fit a name.
+    """
+    paths = [reading.path for reading in group.readings]
+    named = by_pattern(paths, pattern) if pattern is not None else guessed(paths)
+    if named is None:
+        return group, ""
+    kept = [name for name in named.factors[0] if not _is_repeated(name, named, group.readings)]
+    if not kept:
+        return group, ""
+    readings = tuple(
+        _with(reading, {name: own[name] for name in kept})
+        for reading, own in zip(group.readings, named.factors, strict=True)
+    )
+    return replace(group, readings=readings), named.pattern
+
+
+def _is_repeated(name: str, named: Named, readings: Sequence[Reading]) -> bool:
+    """Return True if a factor of names maps one to one to a factor in the files."""
+    levels = [own[name] for own in named.factors]
+    inside = [
+        {factor: {row.treatment.get(factor) for row in reading.rows} for factor in _factors(reading)}
+        for reading in readings
+    ]
+    for factor in dict.fromkeys(factor for each in inside for factor in each):
+        told = [each.get(factor, set[str | None]()) for each in inside]
+        if all(len(each) == 1 for each in told):
+            pairs = {(level, next(iter(each))) for level, each in zip(levels, told, strict=True)}
+            if len(pairs) == len({first for first, _ in pairs}) == len({second for _, second in pairs}):
+                return True
+    return False
+
+
+def _factors(reading: Reading) -> list[str]:
+    return list(dict.fromkeys(factor for row in reading.rows for factor in row.treatment))
+
+
+def _with(reading: Reading, factors: Mapping[str, str]) -> Reading:
+    rows = tuple(replace(row, treatment={**row.treatment, **factors}) for row in reading.rows)
+    return replace(reading, rows=rows, named=(*reading.named, *factors) if reading.named else ())
