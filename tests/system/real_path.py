@@ -188,3 +188,27 @@ class RealPath:
                 if str(self.folder).encode() in words and b"sshd" not in words:
                     found.append(int(entry.name))
         return found
+
+
+def assert_same(found, log, way, port, flow):
+    """Every packet of a flow that one log has the other has too, with its size, its fate, and its delay.
+
+    The last value is where groups of packets begin that the other log has arrived at one instant: there they stand in the order in
+    which they left, so that single packets of a group cannot be compared.
+    """
+    ours = found.of(("uplink", "downlink")[way], flow)
+    theirs = log.of(("uplink", "downlink")[way], port)
+    ours, theirs = (
+        type(each)(
+            *(getattr(each, name)[np.argsort(each.arrival, kind="stable")] for name in type(each).__slots__)
+        )
+        for each in (ours, theirs)
+    )
+    assert len(ours) == len(theirs) > 100
+    begins = np.diff(theirs.arrival, prepend=-1.0) > 1e-6
+    groups, group = np.flatnonzero(begins), np.cumsum(begins)
+    sizes = [each.size[np.lexsort((each.size, group))] for each in (ours, theirs)]
+    assert np.array_equal(sizes[0], sizes[1])
+    kept = [np.add.reduceat(each.delivered.astype(int), groups) for each in (ours, theirs)]
+    assert np.array_equal(kept[0], kept[1])
+    return ours, theirs, groups

@@ -23,6 +23,28 @@ const OF_OTHERS: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Key(pub u64, pub u64);
 
+impl Key {
+    /// What a datagram of UDP is known by, from its payload.
+    pub fn of_datagram(self, payload: &[u8]) -> u64 {
+        let mut hash = self.hash(libc::IPPROTO_UDP as u8, payload.len());
+        hash.write(first(payload, OF_OTHERS));
+        hash.finish()
+    }
+
+    /// Of 32 hexadecimal digits.
+    pub fn read(digits: &str) -> Option<Self> {
+        let half = |range| u64::from_str_radix(digits.get(range)?, 16).ok();
+        (digits.len() == 32).then(|| Some(Self(half(0..16)?, half(16..32)?)))?
+    }
+
+    fn hash(self, protocol: u8, length: usize) -> SipHasher {
+        let mut hash = SipHasher::new_with_keys(self.0, self.1);
+        hash.write(&[protocol]);
+        hash.write(&(length as u32).to_be_bytes());
+        hash
+    }
+}
+
 /// A packet, as the wire has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -84,9 +106,7 @@ impl<'a> Whole<'a> {
 
     /// What the packet is known by that has `length` bytes of the payload from `start` on.
     fn identity(&self, start: usize, length: usize, key: Key) -> u64 {
-        let mut hash = SipHasher::new_with_keys(key.0, key.1);
-        hash.write(&[self.ip.protocol]);
-        hash.write(&(length as u32).to_be_bytes());
+        let mut hash = key.hash(self.ip.protocol, length);
         let payload = self.payload.get(start..).unwrap_or_default();
         let payload = &payload[..payload.len().min(length)];
         match self.transport {

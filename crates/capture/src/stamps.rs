@@ -17,11 +17,11 @@ pub(crate) struct Pair {
 
 /// Where both clocks were, when they were last read.
 #[derive(Debug)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     before: Pair,
     after: Pair,
     /// How often the clock was set.
-    pub(crate) steps: u32,
+    steps: u32,
     planted: Planted,
     first: i64,
 }
@@ -69,8 +69,15 @@ fn time(text: &str) -> Option<i64> {
     Some((digits.parse::<f64>().ok()? * unit).round() as i64)
 }
 
+impl Default for Stamps {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Stamps {
-    pub(crate) fn new() -> Self {
+    /// Reads both clocks for the first time.
+    pub fn new() -> Self {
         let planted =
             std::env::var("TRIALWISE_CLOCK").ok().and_then(|text| Planted::read(&text)).unwrap_or_default();
         let pair = Pair::read();
@@ -80,7 +87,7 @@ impl Stamps {
     }
 
     /// Reads both clocks; stamps between this reading and the last are on the line between both.
-    pub(crate) fn renew(&mut self) {
+    pub fn renew(&mut self) {
         let pair = Pair::read();
         let passed = pair.realtime + pair.more - self.first;
         self.follow(Pair { more: pair.more + self.planted.after(passed), ..pair });
@@ -96,14 +103,19 @@ impl Stamps {
         }
     }
 
+    /// How often the clock was set.
+    pub const fn steps(&self) -> u32 {
+        self.steps
+    }
+
     /// Both clocks when they were last read, nanoseconds: the kernel's, and the one that runs by itself.
-    pub(crate) fn latest(&self) -> [u64; 2] {
+    pub fn latest(&self) -> [u64; 2] {
         let Pair { realtime, more } = self.after;
         [realtime, realtime + more].map(|time| u64::try_from(time).unwrap_or(0))
     }
 
     /// The clock that runs by itself, at a stamp.
-    pub(crate) fn of(&self, stamp: Duration) -> u64 {
+    pub fn of(&self, stamp: Duration) -> u64 {
         let stamp = i64::try_from(stamp.as_nanos()).unwrap_or(i64::MAX);
         let span = self.after.realtime - self.before.realtime;
         let passed = stamp.saturating_sub(self.before.realtime).clamp(0, span.max(0));

@@ -1,34 +1,43 @@
-//! What runs at an end of a real path, in one program that is sent there: `flow …`, as `python -m trialwise.schemes.flow` takes it, and
-//! `capture INTERFACE FILE KEY PORT=FLOW…`, which writes packets down until its standard input ends.
+//! What runs at an end of a real path, in one program that is sent there: `flow …`, as `python -m trialwise.schemes.flow` takes it;
+//! `capture INTERFACE FILE KEY PORT=FLOW…`, which writes packets down until its standard input ends;
+//! `tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW…`, which carries packets of programs and writes them down until then; and
+//! `enter PROCESS WORDS…`, which becomes a program in the network of a tunnel.
 //!
-//! A capture prints `ready` when it hears, then the bytes that have left so far, twenty times a second, and at its end
-//! `seen PACKETS dropped DROPPED steps STEPS`. KEY has 32 hexadecimal digits.
+//! Both print `ready` when they hear, a tunnel with the process to enter, then the bytes that have left so far, twenty times a
+//! second, and at their end `seen PACKETS dropped DROPPED steps STEPS`, a tunnel `strangers COUNT` too. KEY has 32 hexadecimal digits. SIDE is `first` or
+//! `second`, MTU that of packets inside, SOCKET and CONTROL are descriptors, FRAMES the flow of the meeting's frames; the key of a
+//! tunnel, which lets packets in, is the variable TRIALWISE_TUNNEL_KEY, because arguments are shown to everybody.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use trialwise_capture::{Key, Sightings, Wanted};
+use trialwise_tunnel::{Settings, Side, Tunnel, enter};
 
-const USAGE: &str = "flow … | capture INTERFACE FILE KEY PORT=FLOW…";
-/// Between two lines with bytes.
-const TURN: Duration = Duration::from_millis(50);
+mod record;
+
+use record::record;
+
+const USAGE: &str = "flow … | capture INTERFACE FILE KEY PORT=FLOW… | tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW… | \
+                     enter PROCESS WORDS…";
+const TUNNEL_KEY: &str = "TRIALWISE_TUNNEL_KEY";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.split_first() {
-        Some((what, rest)) if what == "flow" => {
-            u8::try_from(trialwise_transport::program::main(rest)).map_or(ExitCode::FAILURE, ExitCode::from)
+    let Some((what, rest)) = arguments.split_first() else { return said(USAGE) };
+    let done = match what.as_str() {
+        "flow" => {
+            return u8::try_from(trialwise_transport::program::main(rest))
+                .map_or(ExitCode::FAILURE, ExitCode::from);
         }
-        Some((what, rest)) if what == "capture" => match capture(rest) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(text) => said(&text),
-        },
-        _ => said(USAGE),
-    }
+        "capture" => capture(rest),
+        "tunnel" => tunnel(rest),
+        "enter" => become_program(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    done.map_or_else(|text| said(&text), |()| ExitCode::SUCCESS)
 }
 
 fn said(text: &str) -> ExitCode {
@@ -40,40 +49,44 @@ fn said(text: &str) -> ExitCode {
 fn capture(arguments: &[String]) -> Result<(), String> {
     let [interface, file, key, flows @ ..] = arguments else { return Err(USAGE.to_owned()) };
     let wanted = Wanted { interface: interface.clone(), key: key_of(key)?, flows: flows_of(flows)? };
-    let mut sightings = Sightings::new(Path::new(file), &wanted).map_err(|error| error.to_string())?;
-    print("ready")?;
-    let is_over = until_input_ends();
-    while !is_over.load(Ordering::Relaxed) {
-        sightings.run(TURN).map_err(|error| error.to_string())?;
-        print(&sightings.sent_bytes().to_string())?;
-    }
-    let seen = sightings.finish().map_err(|error| error.to_string())?;
-    print(&format!("seen {} dropped {} steps {}", seen.packets, seen.kernel_dropped, seen.steps))
+    record(Sightings::new(Path::new(file), &wanted).map_err(|error| error.to_string())?)
 }
 
-fn print(line: &str) -> Result<(), String> {
-    let mut output = io::stdout();
-    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(|error| error.to_string())
+fn tunnel(arguments: &[String]) -> Result<(), String> {
+    let [file, side, mtu, socket, control, frames, flows @ ..] = arguments else {
+        return Err(USAGE.to_owned());
+    };
+    let number = |text: &String| text.parse::<u16>().map_err(|_| format!("{text} is no number"));
+    let side = match side.as_str() {
+        "first" => Side::First,
+        "second" => Side::Second,
+        _ => return Err(format!("{side} is not first or second")),
+    };
+    let key = key_of(&std::env::var(TUNNEL_KEY).unwrap_or_default())?;
+    let (mtu, frames) = (number(mtu)?.into(), number(frames)?);
+    let settings = Settings { side, key, mtu, frames, flows: flows_of(flows)? };
+    let [socket, control] = [descriptor(socket)?, descriptor(control)?];
+    record(Tunnel::new(Path::new(file), socket, control, settings).map_err(|error| error.to_string())?)
 }
 
-/// True once the standard input has ended: whoever started this is gone, or wants no more.
-fn until_input_ends() -> Arc<AtomicBool> {
-    let is_over = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&is_over);
-    std::thread::spawn(move || {
-        let mut bytes = [0; 64];
-        while io::stdin().read(&mut bytes).is_ok_and(|count| count > 0) {}
-        flag.store(true, Ordering::Relaxed);
-    });
-    is_over
+/// A descriptor that whoever started this has left open for it.
+fn descriptor(text: &str) -> Result<OwnedFd, String> {
+    let number = text.parse().ok().filter(|number| *number > 2);
+    // SAFETY: asks for the flags of a descriptor, which fails where there is none.
+    let number = number.filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0);
+    // SAFETY: it is open, and named once by whoever gave it to this program.
+    number.map(|number| unsafe { OwnedFd::from_raw_fd(number) }).ok_or(format!("{text} is no descriptor"))
+}
+
+fn become_program(arguments: &[String]) -> Result<(), String> {
+    let [process, words @ ..] = arguments else { return Err(USAGE.to_owned()) };
+    let process = process.parse().map_err(|_| format!("{process} is no process"))?;
+    let Err(error) = enter(process, words);
+    Err(error.to_string())
 }
 
 fn key_of(text: &str) -> Result<Key, String> {
-    let half = |range| text.get(range).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    match (text.len(), half(0..16), half(16..32)) {
-        (32, Some(first), Some(second)) => Ok(Key(first, second)),
-        _ => Err("the key must have 32 hexadecimal digits".to_owned()),
-    }
+    Key::read(text).ok_or_else(|| "the key must have 32 hexadecimal digits".to_owned())
 }
 
 fn flows_of(words: &[String]) -> Result<Vec<(u16, u16)>, String> {

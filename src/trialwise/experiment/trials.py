@@ -232,6 +232,9 @@ class PythonTable(PythonTrial):
 Groups = tuple[tuple[tuple[str, str], ...], ...]
 """One direction of a path: groups of (key, value), in the order in which a packet meets them."""
 
+See = Literal["capture", "tunnel", "programs"]
+"""How packets of a real path are seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class RealEnds:
@@ -239,7 +242,8 @@ class RealEnds:
 
     The end `listens` ("from" or "to") has the address that the other end reaches, by default the one that ssh connects to. Clocks are
     compared for `quiet` seconds before and after the flows. An end without a connection to the runner stops after `lease` seconds.
-    `clocks` (seconds) is how far apart the clocks of the ends are at most, by what somebody else knows (PTP, GPS).
+    `see` is how packets are seen at both ends. `clocks` (seconds) is how far apart the clocks of the ends are at most, by what
+    somebody else knows (PTP, GPS).
     """
 
     sending: str
@@ -252,6 +256,7 @@ class RealEnds:
     quiet: float = 5.0
     lease: float = 45.0
     clocks: float | None = None
+    see: See = "capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +388,12 @@ class PathTable(LinkTable):
         "An end of a real path stops by itself when it has had no connection to the runner for so long.",
         "2min",
     )
+    see: See = key(
+        "capture",
+        "How packets of a real path are seen: as the interfaces have them, in a tunnel through one UDP port, or by our own programs.",
+        "tunnel",
+        "programs",
+    )
     clocks: PositiveDuration | None = key(
         None,
         "How far apart the clocks of the ends of a real path are at most, if PTP or GPS says so; one-way delays need it.",
@@ -436,6 +447,7 @@ class PathTable(LinkTable):
             self.quiet,
             self.lease,
             self.clocks,
+            self.see,
         )
         return PathSettings(((),), ((),), self.mtu, self.folder, ends=ends)
 
@@ -473,6 +485,7 @@ def path_table(settings: PathSettings) -> dict[str, Any]:
                 quiet=ends.quiet,
                 lease=ends.lease,
                 clocks=ends.clocks,
+                see=ends.see,
                 mtu=settings.mtu,
                 folder=settings.folder,
             )

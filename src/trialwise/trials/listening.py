@@ -14,9 +14,9 @@ _LISTENING = {"tcp": "0A", "udp": "07"}
 """Column `st` of a socket that waits: LISTEN for TCP; UDP knows only closed and connected ones (include/net/tcp_states.h)."""
 
 
-def tables_of(protocol: str) -> list[str]:
-    """Return the tables that hold the sockets of a protocol, over IPv4 and IPv6; one may be missing."""
-    return [f"/proc/net/{protocol}", f"/proc/net/{protocol}6"]
+def tables_of(protocol: str, network: str = "/proc/net") -> list[str]:
+    """Return the tables that hold the sockets of a protocol in a network, over IPv4 and IPv6; one may be missing."""
+    return [f"{network}/{protocol}", f"{network}/{protocol}6"]
 
 
 def has_listener(protocol: str, port: int, lines: Iterable[str]) -> bool:

@@ -1,6 +1,7 @@
 //! Flows of our own protocol over UDP.
 
 mod connection;
+mod noted;
 mod outbox;
 mod receive;
 mod send;

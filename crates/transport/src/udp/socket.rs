@@ -1,10 +1,11 @@
 //! A UDP socket that takes and gives many packets in one call: `recvmmsg` with UDP_GRO, `sendmsg` with UDP_SEGMENT.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use trialwise_protocol::sender::Sender;
 use trialwise_units::{Bytes, Ecn, Time};
@@ -14,6 +15,7 @@ use crate::system::{
     bind_anywhere, check, connect, from_storage, get_option, is_ipv4, set_buffer, set_option, socket,
     to_storage,
 };
+use crate::udp::noted::{Noted, since_1970};
 
 /// Messages taken at once, each of up to 64 KiB.
 const MESSAGES: usize = 16;
@@ -43,6 +45,10 @@ pub(super) struct Socket {
     socket: OwnedFd,
     /// Whether the kernel cuts long sends into packets for us.
     segments: Cell<bool>,
+    /// The one that it speaks with, if it speaks with one alone.
+    peer: Option<SocketAddr>,
+    /// Where its packets are noted, if anywhere.
+    noted: RefCell<Option<Noted>>,
 }
 
 /// Where messages are read to.
@@ -59,16 +65,21 @@ impl Socket {
     pub(super) fn connected(peer: &SocketAddr, buffer: Option<u64>) -> io::Result<Self> {
         let socket = socket(peer, libc::SOCK_DGRAM)?;
         connect(&socket, peer)?;
-        Self::with(socket, is_ipv4(peer), buffer)
+        Self::with(socket, is_ipv4(peer), Some(*peer), buffer)
     }
 
     /// A socket that listens.
     pub(super) fn listening(address: Option<IpAddr>, port: u16, buffer: Option<u64>) -> io::Result<Self> {
         let (socket, address) = bind_anywhere(libc::SOCK_DGRAM, address, port)?;
-        Self::with(socket, address.is_ipv4(), buffer)
+        Self::with(socket, address.is_ipv4(), None, buffer)
     }
 
-    fn with(socket: OwnedFd, is_ipv4: bool, buffer: Option<u64>) -> io::Result<Self> {
+    fn with(
+        socket: OwnedFd,
+        is_ipv4: bool,
+        peer: Option<SocketAddr>,
+        buffer: Option<u64>,
+    ) -> io::Result<Self> {
         let bytes = buffer.unwrap_or(BUFFER.get());
         set_buffer(&socket, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, bytes)?;
         set_buffer(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, bytes)?;
@@ -82,7 +93,8 @@ impl Socket {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         // Kernels before 5.0 join nothing.
         let _ = set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32);
-        Ok(Self { socket, segments: Cell::new(true) })
+        let noted = RefCell::new(Noted::wanted()?);
+        Ok(Self { socket, segments: Cell::new(true), peer, noted })
     }
 
     pub(super) fn descriptor(&self) -> RawFd {
@@ -104,7 +116,15 @@ impl Socket {
         segment: usize,
         field: Option<EcnField>,
     ) -> io::Result<usize> {
+        let mut noted = self.noted.borrow_mut();
+        let now = noted.as_ref().map(|_| since_1970());
         let sent = self.send_all(to, bytes, segment, field);
+        if let (Some(noted), Some(now), Ok(count)) = (noted.as_mut(), now, &sent)
+            && let Some(peer) = to.or(self.peer.as_ref())
+        {
+            let ecn = field.map_or(0, |field| field.ecn.bits());
+            noted.sent(now, &bytes[..*count], segment, peer, ecn);
+        }
         if to.is_some() { Ok(sent.unwrap_or(bytes.len())) } else { sent }
     }
 
@@ -130,6 +150,14 @@ impl Socket {
             }
         }
         Ok(sent)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Some(noted) = self.noted.take() {
+            noted.finish(self.dropped());
+        }
     }
 }
 
@@ -256,6 +284,10 @@ impl Inbox {
             Err(error) => return Err(error),
         };
         let instant = clock.both();
+        if let Some(noted) = socket.noted.borrow_mut().as_mut().filter(|_| count > 0) {
+            noted.renew();
+            (0..count).for_each(|index| self.note(index, noted));
+        }
         (0..count).for_each(|index| self.split(index, &instant, &mut take));
         Ok(count == MESSAGES)
     }
@@ -272,6 +304,20 @@ impl Inbox {
             header.msg_iovlen = 1;
             header.msg_control = self.controls[index].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;
+        }
+    }
+
+    /// Notes the datagrams that came joined in one message.
+    fn note(&self, index: usize, noted: &mut Noted) {
+        let Some(from) = from_storage(&self.names[index]) else { return };
+        let length = self.headers[index].msg_len as usize;
+        let bytes = &self.bytes[index * LONGEST..index * LONGEST + length];
+        // SAFETY: the kernel filled this header and its control buffer.
+        let facts = unsafe { read_controls(&self.headers[index].msg_hdr) };
+        let stamp = facts.stamp.map(|stamp| Duration::new(stamp.tv_sec.unsigned_abs(), stamp.tv_nsec as u32));
+        let time = stamp.unwrap_or_else(since_1970);
+        for payload in bytes.chunks(facts.segment.unwrap_or(length).max(1)) {
+            noted.came(time, payload, &from, facts.ecn.bits());
         }
     }
 

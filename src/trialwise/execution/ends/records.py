@@ -77,6 +77,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
     numbers["ended"], numbers["ended too"] = head["ended"]
     if head["problem"] is None:
         numbers |= {name: head["capture"][name] for name in ("seen", "dropped", "steps")}
+        numbers["strangers"] = head["capture"].get("strangers", 0)
     for name, value in numbers.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= _MOST_NUMBER:  # NaN is in no range

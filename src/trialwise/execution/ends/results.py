@@ -176,7 +176,7 @@ def why_invalid(
         if problem := record.head["capture"]["problem"]:
             return f"{name}: {problem}"
         if lost := record.head["capture"]["dropped"]:
-            return f"the capture at {name} lost {lost} packets: the rate is too high for it"
+            return f"the {ends.see} at {name} lost {lost} packets: the rate is too high for it"
     if joined.proxied:
         return "packets of TCP that left one end were not seen at the other, while others were: a proxy ends connections on the path"
     if joined.clocks.steps or any(joined.steps):
@@ -212,6 +212,7 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "ttl_second": _or_nan(ttls(records[1].probes)[0]),
         "passes_uplink": _or_nan(float(records[0].head["passes"]) or None),
         "passes_downlink": _or_nan(float(records[1].head["passes"]) or None),
+        "strangers": sum(record.head["capture"].get("strangers", 0) for record in records),
         "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.resources
@@ -18,6 +19,8 @@ from typing import Any, Literal
 from trialwise import _core
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.ends.loads import load_at
+from trialwise.execution.workers.agent.path_socket import HEADERS
+from trialwise.execution.workers.agent.path_tunnel import TUNNEL_HEADER
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.ssh import ssh_words
 from trialwise.experiment.model import Level
@@ -105,6 +108,9 @@ class EndTasks:
         """Return the tasks of both ends for one trial; `left` are the bytes that the experiment may still send."""
         address = self.address
         most = amount_of(self.ends.bytes_cap, "size", "bytes_cap")
+        family = ipaddress.ip_address(address).version
+        around = HEADERS[family] + TUNNEL_HEADER if self.ends.see == "tunnel" else 0
+        inside = dataclasses.replace(settings, mtu=settings.mtu - around)
         trial = trial_of(request.experiment)
         environment = {name: fill(text, request.places) for name, text in trial.environment}
         environment |= {"TRIALWISE_SEED": str(request.seed)}
@@ -117,14 +123,16 @@ class EndTasks:
                 "key": secret.hex(),
                 "port": self.ends.port,
                 "peer": address,
-                "family": ipaddress.ip_address(address).version,
+                "family": family,
+                "see": self.ends.see,
+                "tunnel": {"side": ("first", "second")[place], "mtu": inside.mtu, "frames": PROBES},
                 "runtime": trial.runtime,
                 "quiet": self.ends.quiet,
                 "silence": SILENCE,
                 "lease": self.ends.lease,
                 "program": self.programs[place],
                 "ports": [
-                    [self.ends.port, PROBES],
+                    *([] if around else [[self.ends.port, PROBES]]),
                     *([self.ends.port + plan.number, plan.number] for plan in plans),
                 ],
                 "directory": directory,
@@ -132,7 +140,7 @@ class EndTasks:
                     "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
                     "bytes": min(most, most if left is None else left),
                 },
-                "flows": [self._flow(plan, place, directory, request, settings) for plan in plans],
+                "flows": [self._flow(plan, place, directory, request, inside, around) for plan in plans],
             }
             own = {**environment, MARKER: self.marker(request, place)}
             return {"environment": own, "supervised": remote.supervised, "path": end}
@@ -140,9 +148,15 @@ class EndTasks:
         return order(0), order(1)
 
     def _flow(
-        self, plan: FlowPlan, place: int, directory: str, request: TrialRequest, settings: PathSettings
+        self,
+        plan: FlowPlan,
+        place: int,
+        directory: str,
+        request: TrialRequest,
+        settings: PathSettings,
+        around: int,
     ) -> dict[str, Any]:
-        """Return one side of a flow: the one whose end this is."""
+        """Return one side of a flow: the one whose end this is; what its packets are in has so many bytes `around` them."""
         side: End = "sender" if (place == 0) == (plan.flow.direction == "uplink") else "receiver"
         scheme = plan.scheme
         program = scheme.side(side)
@@ -168,7 +182,9 @@ class EndTasks:
             "scheme": scheme.name,
             "side": side,
             "port": self.ends.port + plan.number,
-            "packets": settings.mtu if "{mtu}" in shlex.join(scheme.sender.command) else None,
+            "packets": settings.mtu + around
+            if around or "{mtu}" in shlex.join(scheme.sender.command)
+            else None,
             "waits": side == scheme.first,
             "words": words,
             "environment": {name: fill(text, values) for name, text in program.environment},
@@ -216,12 +232,15 @@ def _image(architecture: str) -> bytes | None:
 
 
 def require_capture(tasks: EndTasks) -> None:
-    """Raise WorkerError if an end may not capture packets."""
+    """Raise WorkerError if an end is to capture packets and may not."""
+    if tasks.ends.see != "capture":
+        return
     for remote, name in zip(tasks.remotes, tasks.names, strict=True):
         if problem := remote.ask("may_capture").head["problem"]:
             raise WorkerError(
                 f"{name}: this user may not capture packets there: {problem}",
-                hint="connect as root, or give that Python CAP_NET_RAW",
+                hint="connect as root, or give that Python CAP_NET_RAW; or see packets another way: "
+                'see = "tunnel" beside from and to, or "programs" for schemes udp-…',
             )
 
 
@@ -236,6 +255,13 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
         raise PlanError(
             f"scheme {scheme.name} changes the machine that it runs on, and is not set up on other machines",
             hint="take another scheme for this path, or exclude the combination",
+        )
+    if tasks.ends.see == "programs" and not all(
+        side.command[:2] == ("{flow}", "udp") for side in (scheme.sender, scheme.receiver)
+    ):
+        raise PlanError(
+            f"scheme {scheme.name}: its programs do not note their packets",
+            hint='take a scheme udp-…, or see = "capture" or "tunnel" beside from and to',
         )
     queries = [
         {"key": name, "words": [name], "directory": "/", "path": search_path(None)}

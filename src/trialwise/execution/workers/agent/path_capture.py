@@ -1,4 +1,4 @@
-"""The program that writes down the packets at one end of a real path (`crates/ends`)."""
+"""The programs that write down the packets at one end of a real path (`crates/ends`)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 READY_SECONDS = 10.0
 END_SECONDS = 30.0
+SAID = "trialwise-end: "
+"""Begins what such a program says of an error."""
 
 
 def why_not() -> str | None:
@@ -25,18 +27,85 @@ def why_not() -> str | None:
     return None
 
 
-class CaptureError(Exception):
-    """It does not capture."""
+class RecorderError(Exception):
+    """It does not begin."""
 
 
-class Capture:
-    """Captures from its creation to `stop`; `flows` are ports and the flows that they belong to.
+class Recorder:
+    """A program that writes packets into `file` from its creation to `stop`.
 
     Raises
     ------
-    CaptureError
-        The program cannot capture here; the text says why.
+    RecorderError
+        The program cannot do that here; the text says why.
     """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        file: str,
+        environment: Mapping[str, str],
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        self.file = file
+        self.sent_bytes = 0
+        self.counts = {"seen": 0, "dropped": 0, "steps": 0}
+        self.pending = b""
+        self.is_over = False
+        self.problem: str | None = None
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            list(words), stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environment), pass_fds=descriptors
+        )
+        deadline = time.monotonic() + READY_SECONDS
+        while not (first := self.lines(deadline - time.monotonic())[:1]):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                raise RecorderError(said(self.process.communicate()[1]) or "it did not begin in time")
+        self.ready = first[0].split()[1:]
+
+    def look(self) -> str | None:
+        """Take note of what it has told; return what is wrong with it, if anything."""
+        for line in self.lines(0):
+            if line.isdigit():
+                self.sent_bytes = int(line)
+        return None if self.process.poll() is None else self.stop() or "it ended by itself"
+
+    def stop(self) -> str | None:
+        """End the program; return what went wrong."""
+        if not self.is_over:
+            self.is_over = True
+            self.problem = self.end()
+        return self.problem
+
+    def end(self) -> str | None:
+        try:
+            output, errors = self.process.communicate(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            return f"it did not end within {END_SECONDS:g} s"
+        for line in (self.pending + output).decode(errors="replace").splitlines():
+            words = line.split()
+            if line.isdigit():
+                self.sent_bytes = int(line)
+            if words[:1] == ["seen"]:
+                self.counts = {name: int(count) for name, count in zip(words[::2], words[1::2])}
+                return None
+        return said(errors) or "it was killed"
+
+    def lines(self, seconds: float) -> list[str]:
+        """Return the whole lines that it has printed, after waiting at most so long for the first."""
+        output = self.process.stdout
+        if output is None or not select.select([output], [], [], max(seconds, 0))[0]:
+            return []
+        self.pending += os.read(output.fileno(), 1 << 16)
+        *whole, self.pending = self.pending.split(b"\n")
+        return [line.decode(errors="replace") for line in whole]
+
+
+class Capture(Recorder):
+    """Captures what an interface sends and gets; `flows` are ports and the flows that they belong to."""
 
     def __init__(
         self,
@@ -47,59 +116,14 @@ class Capture:
         flows: Sequence[tuple[int, int]],
         environment: Mapping[str, str],
     ) -> None:
-        self.file = file
-        self.sent_bytes = 0
-        self.counts = {"seen": 0, "dropped": 0, "steps": 0}
-        self.pending = b""
-        self.is_over = False
-        self.problem: str | None = None
-        words = [program, "capture", interface, file, key, *(f"{port}={flow}" for port, flow in flows)]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environment))
-        deadline = time.monotonic() + READY_SECONDS
-        while "ready" not in self.lines(deadline - time.monotonic()):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                said = self.process.communicate()[1].decode(errors="replace").strip()
-                raise CaptureError(said.rpartition("trialwise-end: ")[2] or "it did not begin in time")
+        super().__init__([program, "capture", interface, file, key, *flow_words(flows)], file, environment)
 
-    def look(self) -> str | None:
-        """Take note of what it has told; return what is wrong with it, if anything."""
-        for line in self.lines(0):
-            if line.isdigit():
-                self.sent_bytes = int(line)
-        return None if self.process.poll() is None else self.stop()
 
-    def stop(self) -> str | None:
-        """End the capture; return what went wrong."""
-        if self.is_over:
-            return self.problem
-        self.is_over = True
-        self.problem = self.end()
-        return self.problem
+def flow_words(flows: Sequence[tuple[int, int]]) -> list[str]:
+    """Return ports and flows as the programs take them."""
+    return [f"{port}={flow}" for port, flow in flows]
 
-    def end(self) -> str | None:
-        try:
-            output, errors = self.process.communicate(timeout=END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-            return f"the capture did not end within {END_SECONDS:g} s"
-        for line in (self.pending + output).decode(errors="replace").splitlines():
-            words = line.split()
-            if line.isdigit():
-                self.sent_bytes = int(line)
-            if words[:1] == ["seen"]:
-                self.counts = {"seen": int(words[1]), "dropped": int(words[3]), "steps": int(words[5])}
-                return None
-        said = errors.decode(errors="replace").strip().rpartition("trialwise-end: ")[2]
-        return f"the capture failed: {said or 'it was killed'}"
 
-    def lines(self, seconds: float) -> list[str]:
-        """Return the whole lines that it has printed, after waiting at most so long for the first."""
-        output = self.process.stdout
-        if output is None or not select.select([output], [], [], max(seconds, 0))[0]:
-            return []
-        self.pending += os.read(output.fileno(), 1 << 16)
-        *whole, self.pending = self.pending.split(b"\n")
-        return [line.decode(errors="replace") for line in whole]
+def said(errors: bytes) -> str:
+    """Return the last error that a program printed."""
+    return errors.decode(errors="replace").strip().rpartition(SAID)[2]

@@ -7,7 +7,6 @@ when the runner has not renewed its lease, when a cap is exceeded, or when the t
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import select
@@ -32,9 +31,12 @@ from trialwise.execution.workers.agent.meeting import (
     SECOND,
     Meeting,
 )
-from trialwise.execution.workers.agent.path_capture import Capture, CaptureError
-from trialwise.execution.workers.agent.path_programs import LINGER, Side
+from trialwise.execution.workers.agent.path_capture import Capture, Recorder, RecorderError
+from trialwise.execution.workers.agent.path_own_records import CAME, SENT, SIGHTINGS, OwnRecords, raw_now
+from trialwise.execution.workers.agent.path_programs import LINGER, Place, Side
 from trialwise.execution.workers.agent.path_sizes import PathSizes
+from trialwise.execution.workers.agent.path_socket import FAMILIES, PathSocket
+from trialwise.execution.workers.agent.path_tunnel import Tunnel
 from trialwise.execution.workers.agent.sleeping import Sleep
 from trialwise.trials.marked import MARKER, end_left
 
@@ -50,14 +52,14 @@ TURN = 0.05
 """Seconds between looks at programs, lease and caps."""
 CHECK = SECOND // 2
 MOST_PEERS = 1000
-MOST_BYTES = 1 << 16
-"""No datagram is larger."""
-_DONT_FRAGMENT = {
-    socket.AF_INET: (socket.IPPROTO_IP, 10, 3, 14, 28),
-    socket.AF_INET6: (socket.IPPROTO_IPV6, 23, 3, 24, 48),
+OTHERWISE = {
+    "capture": 'or see packets another way: see = "tunnel" beside from and to, or "programs" for schemes udp-…',
+    "tunnel": 'or see packets another way: see = "capture" beside from and to, or "programs" for schemes udp-…',
+    "programs": None,
 }
-"""Level, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE (may not be cut, whatever is known of the path), IP_MTU; bytes of the headers."""
-_RECEIVE_TTL = {socket.AF_INET: (socket.IPPROTO_IP, 12, 2), socket.AF_INET6: (socket.IPPROTO_IPV6, 51, 52)}
+"""What to try where a way to see packets is not permitted."""
+_KNOWN_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
+"""IP_MTU."""
 
 
 class PathEnd:
@@ -76,8 +78,8 @@ class PathEnd:
         self.cancelled = False
         self.key = bytes.fromhex(self.end["key"])
         self.probes = bytearray()
-        self.capture: Capture | None = None
-        self.capture_counts: Json = {}
+        self.recorder: Recorder | OwnRecords | None = None
+        self.recorder_counts: Json = {}
         self.records = b""
         self.interface: Json = {}
         self.peer: tuple[Any, ...] | None = None
@@ -85,8 +87,9 @@ class PathEnd:
         self.sides = [Side(flow, task, self.end["directory"]) for flow in self.end["flows"]]
         wanted = [side.flow["packets"] for side in self.sides if side.flow["packets"]]
         self.sizes = PathSizes(wanted)
-        self.headers = 0
         self.sleep = Sleep()
+        self.place = Place((), "/proc/net", "")
+        self.link: PathSocket | Tunnel | None = None
         self.meeting: Meeting | None = None
         self.running_since = 0
         self.met_since = 0
@@ -109,12 +112,13 @@ class PathEnd:
         try:
             shutil.rmtree(self.end["directory"], ignore_errors=True)
             os.makedirs(self.end["directory"])
-            with self.open() as sock:
+            with contextlib.closing(self.open()) as sock:
                 self.meeting = Meeting(
                     self.key, self.end["role"], raw_now(), silence=round(self.end["silence"] * SECOND)
                 )
                 with open(self.listening, "wb"):
                     pass
+                self.link = sock
                 self.loop(sock, self.meeting)
                 problem = self.meeting.problem
         except OSError as error:
@@ -125,87 +129,68 @@ class PathEnd:
         shutil.rmtree(self.end["directory"], ignore_errors=True)
         return report
 
-    def open(self) -> socket.socket:
+    def open(self) -> PathSocket:
         """Return the socket of the probes, bound where this end listens."""
-        family = socket.AF_INET6 if self.end["family"] == 6 else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_DGRAM)
-        level, option, _ = _RECEIVE_TTL[family]
-        sock.setsockopt(level, option, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        level, option, never, _, self.headers = _DONT_FRAGMENT[family]
-        sock.setsockopt(level, option, never)
-        try:
-            sock.bind(("", 0 if self.connects else self.end["port"]))
-        except OSError as error:
-            sock.close()
-            raise OSError(error.errno, error.strerror, "UDP port {}".format(self.end["port"])) from None
-        sock.setblocking(False)
+        version, port = self.end["family"], self.end["port"]
+        sock = PathSocket(version, 0 if self.connects else port)
         if self.connects:
-            self.peer = socket.getaddrinfo(
-                self.end["peer"], self.end["port"], family, socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
-            )[0][4]
+            kind, flags = socket.SOCK_DGRAM, socket.AI_NUMERICHOST
+            self.peer = socket.getaddrinfo(self.end["peer"], port, FAMILIES[version], kind, flags=flags)[0][4]
             self.note_peer()
         return sock
 
-    def loop(self, sock: socket.socket, meeting: Meeting) -> None:
+    def loop(self, sock: PathSocket, meeting: Meeting) -> None:
         while meeting.phase != DONE:
             now = raw_now()
-            self.hear(sock, meeting)
-            self.step(meeting, now)
+            self.hear(meeting)
+            self.step(sock, meeting, now)
             self.say(sock, meeting)
             if meeting.phase == FAILED:
                 self.say_failed(sock, meeting)
                 return
             due = meeting.next if meeting.next is not None else now + SECOND
             wait = min(max((due - raw_now()) / SECOND, 0), TURN)
-            select.select([sock], [], [], wait)
+            select.select([self.link or sock], [], [], wait)
 
-    def hear(self, sock: socket.socket, meeting: Meeting) -> None:
-        while True:
-            try:
-                data, ancillary, _, address = sock.recvmsg(MOST_BYTES, 64)
-            except BlockingIOError:
-                return
-            except OSError:
-                return  # an ICMP error of what was sent before, or worse, which silence shows
+    def hear(self, meeting: Meeting) -> None:
+        while self.link is not None and (found := self.link.receive()) is not None:
             came = raw_now()
-            heard = meeting.on_frame(came, data)
+            heard = meeting.on_frame(came, found.data)
             if heard is None:
                 continue
-            if address[:2] != (self.peer or ())[:2]:
-                self.peer = address
+            if found.address[:2] != (self.peer or ())[:2]:
+                self.peer = found.address
                 self.note_peer()
-            ttl = next((each[2][0] for each in ancillary if each[2]), 0)
-            self.probes += HEARD.pack(heard.number, came, ttl, heard.phase)
+            self.probes += HEARD.pack(heard.number, came, found.ttl, heard.phase)
+            if isinstance(self.recorder, OwnRecords):
+                self.recorder.note(found.data, came, CAME, found.ttl)
 
     def note_peer(self) -> None:
         """Note the address of the other end, which changes where a NAT forgets what it knew."""
         if self.peer is not None and len(self.peers) < MOST_PEERS:
             self.peers.append(f"{self.peer[0]} port {self.peer[1]}")
 
-    def say(self, sock: socket.socket, meeting: Meeting) -> None:
+    def say(self, sock: PathSocket, meeting: Meeting) -> None:
         if self.peer is None:
             return
         now = raw_now()
         data = meeting.frame(now)
         if data is not None:
-            with contextlib.suppress(OSError):
-                sock.sendto(data, self.peer)
+            if isinstance(self.recorder, OwnRecords):
+                self.recorder.note(data, raw_now(), SENT)
+            (self.link or sock).send(data, self.peer)
         if meeting.phase == MET and meeting.is_mutual:
             self.try_sizes(sock, meeting, now)
 
-    def try_sizes(self, sock: socket.socket, meeting: Meeting, now: int) -> None:
+    def try_sizes(self, sock: PathSocket, meeting: Meeting, now: int) -> None:
         """Send packets of sizes of which it is not known yet whether they pass."""
         if meeting.passes:
-            self.sizes.confirm(meeting.passes + self.headers)
+            self.sizes.confirm(meeting.passes + sock.headers)
         for size in self.sizes.due(now):
-            try:
-                sock.sendto(meeting.sized(size - self.headers), self.peer or ())
-            except OSError as error:
-                if error.errno == errno.EMSGSIZE:
-                    self.sizes.refuse(size)
+            if not sock.send(meeting.sized(size - sock.headers), self.peer or ()):
+                self.sizes.refuse(size)
 
-    def say_failed(self, sock: socket.socket, meeting: Meeting) -> None:
+    def say_failed(self, sock: PathSocket, meeting: Meeting) -> None:
         """Tell the other end a few times, so that it need not wait for silence."""
         for _ in range(5):
             meeting.next = 0
@@ -214,28 +199,28 @@ class PathEnd:
 
     # What there is to do in each phase
 
-    def step(self, meeting: Meeting, now: int) -> None:
+    def step(self, sock: PathSocket, meeting: Meeting, now: int) -> None:
         meeting.check(now)
-        self.look(meeting, now)
+        self.look(sock, meeting, now)
         if self.cancelled:
             meeting.fail(CANCELLED)
         phase = meeting.phase
         if phase == MET:
-            self.prepare(meeting)
+            self.prepare(sock, meeting)
         elif phase == RUNNING:
             self.conduct(meeting, now)
         elif phase == QUIET and now - self.quiet_since >= round(self.end["quiet"] * SECOND):
             meeting.done()
 
-    def prepare(self, meeting: Meeting) -> None:
-        """Begin to capture, and start the programs that wait; some turns later they are ready."""
-        if self.capture is None:
-            self.begin_capture(meeting)
-        if meeting.phase != MET:
+    def prepare(self, sock: PathSocket, meeting: Meeting) -> None:
+        """Begin to write packets down, and start the programs that wait; some turns later they are ready."""
+        if self.recorder is None and (self.end["see"] != "tunnel" or self.sizes.is_known(raw_now())):
+            self.begin_recording(sock, meeting)
+        if meeting.phase != MET or self.recorder is None:
             return
         self.met_since = self.met_since or raw_now()
         for side in self.sides:
-            if (problem := side.prepare(self.peer_address)) is not None:
+            if (problem := side.prepare(self.place)) is not None:
                 meeting.fail(problem)
                 return
         now = raw_now()
@@ -252,20 +237,29 @@ class PathEnd:
                 if found is not None:
                     meeting.fail(f"{side.name}: {found[0]}", found[1])
 
-    def begin_capture(self, meeting: Meeting) -> None:
+    def begin_recording(self, sock: PathSocket, meeting: Meeting) -> None:
+        """See packets the way that the task says."""
+        file = os.path.join(self.end["directory"], "sightings")
+        environment = dict(os.environ, **self.task["environment"])
+        see, key = self.end["see"], self.key
         try:
-            name = interface_towards(self.peer)
-            self.interface = interface_facts(name)
-            self.capture = Capture(
-                self.end["program"],
-                name,
-                os.path.join(self.end["directory"], "sightings"),
-                self.key[:16].hex(),
-                self.end["ports"],
-                dict(os.environ, **self.task["environment"]),
-            )
-        except (OSError, CaptureError) as error:
-            meeting.fail(f"capture: {getattr(error, 'strerror', None) or error}")
+            interface = interface_towards(self.peer)
+            self.interface = interface_facts(interface)
+            if see == "tunnel":
+                self.recorder = self.link = tunnel = Tunnel(self.end, key, sock, file, environment)
+                self.place = tunnel.place
+                return
+            if see == "programs":
+                files = [side.path("sightings") for side in self.sides]
+                for side, noted in zip(self.sides, files):
+                    side.environment[SIGHTINGS] = f"{key[:16].hex()} {side.flow['number']} {noted}"
+                self.recorder = OwnRecords(file, files, key, self.end["tunnel"]["frames"], sock.headers)
+            else:
+                program, ports = self.end["program"], self.end["ports"]
+                self.recorder = Capture(program, interface, file, key[:16].hex(), ports, environment)
+            self.place = self.place._replace(peer=str(self.peer[0]) if self.peer is not None else "")
+        except (OSError, RecorderError) as error:
+            meeting.fail(f"{see}: {getattr(error, 'strerror', None) or error}", OTHERWISE[see])
 
     def conduct(self, meeting: Meeting, now: int) -> None:
         """Start and stop flows at their times, until the last has ended."""
@@ -275,7 +269,7 @@ class PathEnd:
             self.realtime = time.time()
         elapsed = (now - self.running_since) / SECOND
         for side in self.sides:
-            if (problem := side.conduct(elapsed, self.peer_address)) is not None:
+            if (problem := side.conduct(elapsed, self.place)) is not None:
                 meeting.fail(problem)
                 return
         if elapsed >= self.end["runtime"] + LINGER:
@@ -284,11 +278,13 @@ class PathEnd:
             self.quiet_since = now
             meeting.ended()
 
-    def look(self, meeting: Meeting, now: int) -> None:
+    def look(self, sock: PathSocket, meeting: Meeting, now: int) -> None:
         """Look at the caps each time, and at the lease and whether the machine slept now and then."""
-        if self.capture is not None:
-            problem = self.capture.look() or self.caps.exceeded(now, self.capture.sent_bytes)
-            if problem is not None:
+        if self.recorder is not None and meeting.phase != FAILED:
+            if (lost := self.recorder.look()) is not None:
+                meeting.fail(f"the {self.end['see']} failed: {lost}")
+                self.link = sock
+            elif (problem := self.caps.exceeded(now, self.recorder.sent_bytes)) is not None:
                 meeting.fail(problem)
         if now - self.looked >= CHECK:
             self.looked = now
@@ -314,10 +310,11 @@ class PathEnd:
             side.stop()
         for side in self.sides:
             side.wait()
-        if self.capture is not None:
-            problem = self.capture.stop()
-            self.capture_counts = dict(self.capture.counts, problem=problem, sent=self.capture.sent_bytes)
-            with contextlib.suppress(OSError), open(self.capture.file, "rb") as file:
+        if self.recorder is not None:
+            problem = self.recorder.stop()
+            told = None if problem is None else f"the {self.end['see']} failed: {problem}"
+            self.recorder_counts = dict(self.recorder.counts, problem=told, sent=self.recorder.sent_bytes)
+            with contextlib.suppress(OSError), open(self.recorder.file, "rb") as file:
                 self.records = file.read()
         end_left(self.task["environment"][MARKER])
 
@@ -334,7 +331,7 @@ class PathEnd:
             "began": self.running_since,
             "realtime": self.realtime,
             "ended": [time.monotonic_ns(), raw_now()],
-            "capture": self.capture_counts,
+            "capture": self.recorder_counts,
             "hint": self.meeting.hint if self.meeting is not None else None,
             "passes": self.sizes.passes,
             "peers": self.peers,
@@ -342,15 +339,6 @@ class PathEnd:
             "parts": [[name, len(content)] for name, content in packed.items()],
         }
         return head, b"".join(packed.values())
-
-    @property
-    def peer_address(self) -> str:
-        return str(self.peer[0]) if self.peer is not None else ""
-
-
-def raw_now() -> int:
-    """Return CLOCK_MONOTONIC_RAW in nanoseconds: packets are stamped by it."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 def guard(marker: str) -> None:
@@ -372,10 +360,9 @@ def mtu_towards(peer: tuple[Any, ...] | None) -> int:
     if peer is None:
         return 0
     family = socket.AF_INET6 if len(peer) == 4 else socket.AF_INET
-    level, _, _, known, _ = _DONT_FRAGMENT[family]
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
         sock.connect(peer)
-        return sock.getsockopt(level, known)
+        return sock.getsockopt(*_KNOWN_MTU[family])
     return 0
 
 

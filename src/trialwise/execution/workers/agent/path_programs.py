@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from typing import NamedTuple
 
 from trialwise.trials.listening import PROTOCOLS, has_listener, tables_of
 
@@ -27,6 +28,14 @@ REPORTS = ("report.jsonl", "arrivals.jsonl")
 MOST_OF_A_FILE = 64 * 1024 * 1024
 PEER = "{peer}"
 """Stands in words for the address of the other end, which is known only when it has been heard."""
+
+
+class Place(NamedTuple):
+    """Where programs run: what stands before their words, the tables of their network (proc(5)), the other end's address there."""
+
+    prefix: tuple[str, ...]
+    tables: str
+    peer: str
 
 
 class Side:
@@ -52,14 +61,14 @@ class Side:
 
     # Before the flows
 
-    def prepare(self, peer: str) -> str | None:
+    def prepare(self, place: Place) -> str | None:
         """Go on preparing; the side is ready some calls later."""
         try:
-            return self.go_on_preparing(peer)
+            return self.go_on_preparing(place)
         except OSError as error:
             return f"{self.name} cannot be started: {error.strerror or error}"
 
-    def go_on_preparing(self, peer: str) -> str | None:
+    def go_on_preparing(self, place: Place) -> str | None:
         if self.is_ready:
             return None
         if not os.path.isdir(self.directory):
@@ -68,7 +77,7 @@ class Side:
                 with open(self.path(name), "w", encoding="utf-8") as file:
                     file.write(text)
             if self.flow["prepare"]:
-                self.preparing = self.popen(self.flow["prepare"], "prepare", peer)
+                self.preparing = self.popen(self.flow["prepare"], "prepare", place)
                 self.started = time.monotonic()
         if self.preparing is not None:
             return self.prepared(self.preparing)
@@ -76,11 +85,11 @@ class Side:
             self.is_ready = True
             return None
         if self.program is None:
-            if self.listens():
+            if self.listens(place):
                 return f"{self.name} cannot have port {self.flow['port']}: something listens there"
-            self.program = self.popen(self.flow["words"], "program", peer)
+            self.program = self.popen(self.flow["words"], "program", place)
             self.started = time.monotonic()
-        return self.await_ready()
+        return self.await_ready(place)
 
     def prepared(self, preparing: subprocess.Popen[bytes]) -> str | None:
         code = preparing.poll()
@@ -93,28 +102,28 @@ class Side:
         how = f"took longer than {PREPARE:g} s" if code is None else f"ended with exit code {code}"
         return f"{self.name}: prepare {how}{self.last_line('prepare')}"
 
-    def await_ready(self) -> str | None:
+    def await_ready(self, place: Place) -> str | None:
         ready, waited = self.flow["ready"], time.monotonic() - self.started
         if (problem := self.problem()) is not None:
             return f"{problem}, before it was ready"
-        if waited >= ready["after"] and self.shows_ready():
+        if waited >= ready["after"] and self.shows_ready(place):
             self.is_ready = True
         elif waited > max(ready["timeout"], ready["after"]):
             what = f"listen on port {self.flow['port']}" if ready["port"] else f"print {ready['line']!r}"
             return f"{self.name} did not {what} within {ready['timeout']:g} s{self.last_line('program')}"
         return None
 
-    def shows_ready(self) -> bool:
+    def shows_ready(self, place: Place) -> bool:
         ready = self.flow["ready"]
         if ready["line"] is not None:
             return ready["line"].encode() in self.printed("program.out")
-        return ready["port"] is None or self.listens()
+        return ready["port"] is None or self.listens(place)
 
-    def listens(self) -> bool:
+    def listens(self, place: Place) -> bool:
         """Return True if something listens on the port of the flow."""
         protocol = self.flow["ready"]["port"]
         for each in [protocol] if protocol else PROTOCOLS:
-            for table in tables_of(each):
+            for table in tables_of(each, place.tables):
                 with contextlib.suppress(OSError), open(table) as file:
                     if has_listener(each, self.flow["port"], file):
                         return True
@@ -122,7 +131,7 @@ class Side:
 
     # While flows run
 
-    def conduct(self, elapsed: float, peer: str) -> str | None:
+    def conduct(self, elapsed: float, place: Place) -> str | None:
         """Start the side if it calls and its time has come, and stop it if its flow is over."""
         if self.is_over:
             return None
@@ -130,7 +139,7 @@ class Side:
             if elapsed - self.flow["start"] > LATEST_START:
                 return f"{self.name} would have started {elapsed - self.flow['start']:.1f} s late"
             try:
-                self.program = self.popen(self.flow["words"], "program", peer)
+                self.program = self.popen(self.flow["words"], "program", place)
             except OSError as error:
                 return f"{self.name} cannot be started: {error.strerror or error}"
         if elapsed >= self.flow["stop"] + (LINGER if self.flow["side"] == "receiver" else 0):
@@ -177,12 +186,12 @@ class Side:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, number)
 
-    def popen(self, words: list[str], name: str, peer: str) -> subprocess.Popen[bytes]:
+    def popen(self, words: list[str], name: str, place: Place) -> subprocess.Popen[bytes]:
         with open(self.path(name + ".out"), "wb") as out, open(self.path(name + ".err"), "wb") as errors:
             return subprocess.Popen(
-                [word.replace(PEER, peer) for word in words],
+                [*place.prefix, *(word.replace(PEER, place.peer) for word in words)],
                 cwd=self.directory,
-                env=dict(self.environment, TRIALWISE_PEER=peer),
+                env=dict(self.environment, TRIALWISE_PEER=place.peer),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
