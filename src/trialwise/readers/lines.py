@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from trialwise.readers.content import Content
 
@@ -43,6 +44,14 @@ def runs(content: Content, begin: re.Pattern[str]) -> list[tuple[list[str], dict
 def numbered(found: Sequence[list[str]]) -> list[tuple[list[str], dict[str, object]]]:
     """Return the lines of each run with its levels: its number if it is not the only one."""
     return [(lines, {} if len(found) == 1 else {"process": number}) for number, lines in enumerate(found)]
+
+
+def local_moment(told: str, form: str) -> float | None:
+    """Return the Unix seconds of a local time, which is taken as that of this machine; None if it is none."""
+    try:
+        return datetime.strptime(told, form).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def number(told: str) -> float | None:

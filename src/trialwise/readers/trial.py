@@ -10,6 +10,8 @@ from trialwise.readers.declared import Found
 from trialwise.readers.records import Better, Inside, Status
 
 _FEW = 10
+_PERCENTS = frozenset((50, 75, 90, 95, 99, 99.9, 99.99, 99.999))
+"""The percentiles that are kept: fio alone writes seventeen of each of its latencies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,8 @@ class Trial:
     def add_quantile(
         self, metric: str, percent: float, value: float | None, unit: str, n: float | None
     ) -> None:
-        """Add a percentile of n values as `metric_pNN`, lower being better, unless less than one of them lies beyond it."""
-        if value is None:
+        """Add a usual percentile of n values as `metric_pNN`, lower being better, unless less than one of them lies beyond it."""
+        if value is None or percent not in _PERCENTS:
             return
         name = f"{metric}_p{percent:g}"
         beyond = None if n is None else n * (1 - percent / 100)

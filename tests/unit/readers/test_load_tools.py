@@ -4,6 +4,7 @@ import base64
 import json
 import struct
 import zlib
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -612,3 +613,13 @@ def test_flows_of_a_simulation_are_samples_and_other_columns_are_refused():
     assert values(found, "fct_mean") == pytest.approx([3.5e-6])
     with pytest.raises(AnalysisError, match="line 1"):
         reading(row.format(1000, 2000, 4000))
+
+
+def test_times_of_runs_give_their_order():
+    local = datetime(2026, 1, 1, 12, 0, 5).timestamp()
+    rows = [
+        reading("# started on Thu Jan  1 12:00:05 2026\n\n1,,cycles,1000,100.00,,\n").rows[0],
+        reading("20260101120007,10.0.0.1,5,10.0.0.2,6,1,0.0-2.0,100,30\n").rows[0],
+        reading(fio({**job("a"), "elapsed": 2}, timestamp_ms=(local + 2) * 1000)).rows[0],
+    ]
+    assert [row.start for row in rows] == [local, local, local]

@@ -75,11 +75,13 @@ def _read_json(content: Content, found: Found) -> None:
     for job in _jobs(content):
         clones.setdefault(tuple(_treatment(job).items()), []).append(job)
     ended = document["timestamp_ms"].number
+    lasted = max((job["elapsed"].number or 0.0 for job in _jobs(content)), default=0.0)
     for treatment, jobs in clones.items():
         failed = next((job["error"].number for job in jobs if job["error"].number), None)
         trial = Trial(
             found=found,
             treatment=dict(treatment),
+            start=None if ended is None else ended / 1000 - lasted,
             end=None if ended is None else ended / 1000,
             reason="" if failed is None else f"error {failed:.0f}",
         )
@@ -104,6 +106,7 @@ def _add_jobs(trial: Trial, treatment: Mapping[str, str], jobs: list[Part]) -> N
         own = Trial(
             found=trial.found,
             treatment={**treatment, "direction": direction},
+            start=trial.start,
             end=trial.end,
             reason=trial.reason,
         )

@@ -12,7 +12,7 @@ from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
-from trialwise.readers.lines import COUNT, NUMBER, lines_of, matches
+from trialwise.readers.lines import COUNT, NUMBER, lines_of, local_moment, matches
 from trialwise.readers.records import Inside
 from trialwise.readers.trial import Trial
 
@@ -28,7 +28,10 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row; `received` are jitter in ms, datagrams lost and all datagrams: -1 of these mean that no report came."""
+    """One row; `received` are jitter in ms, datagrams lost and all datagrams: -1 of these mean that no report came.
+
+    `ended` are Unix seconds of its end.
+    """
 
     stream: str
     number: str
@@ -37,6 +40,7 @@ class _Row:
     rate: float
     received: tuple[float, int, int] | None
     is_udp: bool
+    ended: float | None
 
     @property
     def key(self) -> tuple[str, str, bool]:
@@ -75,6 +79,7 @@ def _row(told: re.Match[str]) -> _Row:
         float(told["rate"]),
         received,
         told["jitter"] is not None,
+        None if told["time"].startswith(_NO_TIME) else local_moment(told["time"], "%Y%m%d%H%M%S"),
     )
 
 
@@ -85,7 +90,13 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
     if not streams:
         return
     is_udp = any(row.is_udp for rows in streams for row in rows)
-    trial = Trial(found=found, treatment={"protocol": "UDP"} if is_udp else {})
+    ended = max((total.ended for total in totals if total.ended is not None), default=None)
+    trial = Trial(
+        found=found,
+        treatment={"protocol": "UDP"} if is_udp else {},
+        start=None if ended is None else ended - max(total.end for total in totals),
+        end=ended,
+    )
     only = (sums or streams)[0] if len(sums or streams) == 1 else []
     reason = "" if totals else "no row of the whole run"
     trial.add(

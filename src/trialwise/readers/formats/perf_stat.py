@@ -13,7 +13,7 @@ from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
-from trialwise.readers.lines import lines_of, number
+from trialwise.readers.lines import lines_of, local_moment, number
 from trialwise.readers.parts import Part
 from trialwise.readers.records import Inside, Summary
 
@@ -25,6 +25,7 @@ _CSV = re.compile(
     r"(?:(?P<variance>\d{1,6}[.,]\d{1,4})%(?P=s))?(?P<runtime>\d{1,20})(?P=s)(?P<running>\d{1,3}[.,]\d{1,4})"
     r"(?:(?P=s)(?P<metric>[^;\t|\s]{0,40})(?P=s)(?P<metric_unit>[^;\t|]{0,100}))?"
 )
+_BEGAN = re.compile(r"^# started on (\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 _UNITS = {"msec": "ms", "": "1"}
 _RATIO = "insn per cycle"
 _MISSING = {"<not supported>": "counter_not_supported", "<not counted>": "counter_not_counted"}
@@ -80,7 +81,7 @@ def _read_csv(content: Content, found: Found) -> None:
         )
     if has_commas:
         found.note("decimal_comma", what="the values")
-    _add_all(found, counters)
+    _add_all(found, content, counters)
 
 
 def _decimal(told: str | None) -> float | None:
@@ -88,7 +89,7 @@ def _decimal(told: str | None) -> float | None:
 
 
 def _read_json(content: Content, found: Found) -> None:
-    _add_all(found, list(_from_json(content)))
+    _add_all(found, content, list(_from_json(content)))
     if content.documents.is_cut:
         found.note("partial", what="the last line has no end")
 
@@ -108,18 +109,20 @@ def _from_json(content: Content) -> Iterator[_Counter]:
         )
 
 
-def _add_all(found: Found, counters: list[_Counter]) -> None:
+def _add_all(found: Found, content: Content, counters: list[_Counter]) -> None:
     """Add each event: CPUs and intervals are parts of one trial, and counts add up."""
     events: dict[str, list[_Counter]] = {}
     for counter in counters:
         events.setdefault(counter.event, []).append(counter)
     if any(counter.variance is not None for counter in counters):
         found.unit = "none (mean of several runs)"
+    began = _BEGAN.search(content.head)
+    start = None if began is None else local_moment(began[1], "%a %b %d %H:%M:%S %Y")
     for event, parts in events.items():
-        _add_event(found, event, parts)
+        _add_event(found, event, parts, start)
 
 
-def _add_event(found: Found, event: str, parts: list[_Counter]) -> None:
+def _add_event(found: Found, event: str, parts: list[_Counter], start: float | None) -> None:
     unit = _UNITS.get(parts[0].unit, parts[0].unit)
     for part in parts:
         if part.value in _MISSING:
@@ -139,11 +142,12 @@ def _add_event(found: Found, event: str, parts: list[_Counter]) -> None:
         status="finished" if variance is None else "aggregated",
         summary=None if error is None else Summary(error=error),
         samples=_samples(parts, [value for value, _ in known]),
+        start=start,
         as_written=True,
     )
     ratios = [part.ratio for part in parts if part.ratio is not None]
     if len(ratios) == len(parts) == 1:
-        found.add({}, "ipc", ratios[0], "1", "higher")
+        found.add({}, "ipc", ratios[0], "1", "higher", start=start)
 
 
 def _samples(parts: list[_Counter], values: list[float]) -> Inside | None:

@@ -44,8 +44,6 @@ def _read_report(content: Content, found: Found) -> None:
     for name, percent in _PERCENTS.items():
         trial.add_quantile("latency", percent, latencies[name].number, "ns", requests)
     trial.add("throughput", report["throughput"].number, "1/s", "higher")
-    if (rate := report["rate"].level) != "":
-        found.options["rate"] = rate
     codes = [(code, count.number or 0) for code, count in report["status_codes"].members()]
     failed = sum(count for code, count in codes if not _succeeded(number(code)))
     trial.add_errors(failed if codes else requests, requests)
