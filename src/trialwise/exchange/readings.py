@@ -11,7 +11,7 @@ from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.readers.records import Reading, Row
 
-_SHORT = {"byte": "B", "byte/s": "B/s", "1": ""}
+_SHORT = {"byte": "B", "byte/s": "B/s", "1": "", "unknown": ""}
 """Our spelling of units."""
 
 

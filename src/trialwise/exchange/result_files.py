@@ -44,7 +44,8 @@ def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
     if is_packed(path):
         return packed_trials(path, name)
     content = content_of(path)
-    if (reader := recognised(Content(path, content))) is not None:
+    reader = recognised(Content(path, content))
+    if reader is not None and not (reader.is_table and columns not in (None, TrialColumns())):
         _refuse_columns(path, columns)
         return trial_set([reader.reading(Content(path, content))], name)
     document = _json(path, content)

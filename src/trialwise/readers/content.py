@@ -7,9 +7,10 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as ET
@@ -54,6 +55,8 @@ class Content:
         self.data = data
         self.parts = parts
         """The files of a folder that is one result; `data` are then their names and hashes."""
+        self.worked: dict[str, Any] = {}
+        """What a reader worked out of it to recognise it, so that it need not do so again."""
 
     @property
     def name(self) -> str:
@@ -125,25 +128,43 @@ class Content:
         found = re.search(rb"<([A-Za-z_][\w:.-]*)", begin)
         return found[1].decode() if found else ""
 
-    def xml(self) -> ET.Element:
-        """Parse XML without a document type, and so without entities.
+    def xml(self, entry: str) -> tuple[ET.Element, bool]:
+        """Parse XML without a document type, and so without entities; True if it was cut: then without the `entry` at its end.
 
         Raises
         ------
         AnalysisError
-            It is not well formed, or declares a document type.
+            It has no root, or declares a document type.
         """
-        if b"<!DOCTYPE" in self.data or b"<!ENTITY" in self.data:
+        if "<!DOCTYPE" in self.text or "<!ENTITY" in self.text:
             raise AnalysisError(
                 f"{self.path}: declares a document type, which is not read",
                 hint="remove the line <!DOCTYPE …>",
             )
+        parser: ET.XMLPullParser[Any] = ET.XMLPullParser(("start", "end"))
+        open_elements: list[ET.Element] = []
+        root: ET.Element | None = None
         try:
-            return ET.fromstring(self.data)  # noqa: S314  no entities without a document type
-        except ET.ParseError as error:
+            parser.feed(self.text)
+            parser.close()
+            cut = False
+        except ET.ParseError:
+            cut = True
+        for event, element in cast("Iterable[tuple[str, ET.Element]]", _events(parser)):
+            root = element if root is None else root
+            if event == "start":
+                open_elements.append(element)
+            else:
+                open_elements.pop()
+        if root is None:
             raise AnalysisError(
-                f"{self.path}: is no complete XML: {error}", hint="was the program that wrote it stopped?"
-            ) from error
+                f"{self.path}: is no complete XML", hint="was the program that wrote it stopped?"
+            )
+        for parent, child in pairwise(open_elements):
+            if child.tag == entry:
+                parent.remove(child)
+                break
+        return root, cut
 
 
 def read_content(path: Path, *, within: Path | None = None) -> Content:
@@ -202,6 +223,14 @@ def _unpacked(
             f"{path}: is not a complete {kind} file", hint="was it copied or downloaded to its end?"
         )
     return found
+
+
+def _events(parser: ET.XMLPullParser[Any]) -> Iterator[object]:
+    """Return the events before the one that is not well formed."""
+    try:
+        yield from parser.read_events()
+    except ET.ParseError:
+        return
 
 
 def _lines_ended(text: str) -> str:

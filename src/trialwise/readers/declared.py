@@ -10,6 +10,7 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.codes import CODES
@@ -21,6 +22,8 @@ NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
 _MOST_LISTED = 10
+_REFUSED = {"unsafe_refused", "needs_encode"}
+"""Codes of notes that say why nothing was read."""
 
 
 class Found:
@@ -43,6 +46,7 @@ class Found:
         self._gathered: dict[str, dict[str, None]] = {}
         self._few: dict[str, None] = {}
         self._not_finite = 0
+        self._treatments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def add(
         self,
@@ -74,7 +78,7 @@ class Found:
             kept, unit = normalised(number or 0.0, unit)
             number = None if number is None else kept
         row = Row(
-            treatment={str(name): str(level) for name, level in treatment.items()},
+            treatment=self._once(treatment),
             metric=metric,
             value=number,
             unit=unit,
@@ -90,6 +94,13 @@ class Found:
             where=where,
         )
         self._rows.append(row)
+
+    def _once(self, treatment: Mapping[str, object]) -> Mapping[str, str]:
+        """Return the levels as text; equal treatments share them."""
+        key = tuple((str(name), str(level)) for name, level in treatment.items())
+        if key not in self._treatments:
+            self._treatments[key] = dict(key)
+        return self._treatments[key]
 
     def note(self, code: str, **words: object) -> None:
         """Add a note by its code; a second one of the same code replaces the first."""
@@ -109,19 +120,26 @@ class Found:
         """Add a sentence that no code stands for."""
         self._notes[text] = Note("", text)
 
+    def xml(self, entry: str) -> ET.Element:
+        """Return the root of the content; without the `entry` at its end if it was cut, which is noted."""
+        root, cut = self.content.xml(entry)
+        if cut:
+            self.note("partial", what="it was cut off or damaged, and what stands before was read")
+        return root
+
     def wrong(self, what: str) -> AnalysisError:
         """Return the error of a file that looks like this format but is not."""
         return AnalysisError(f"{self.content.path}: {what}")
 
     def reading(self, reader: Reader) -> Reading:
-        """Return all that was found.
+        """Return all that was found; no row if the file is refused, and a note says why.
 
         Raises
         ------
         AnalysisError
             There is nothing.
         """
-        if not self._rows:
+        if not self._rows and not _REFUSED & set(self._notes):
             raise AnalysisError(
                 f"{self.content.path}: looks like what {reader.tool} writes, but holds no result"
             )
@@ -146,7 +164,7 @@ class Found:
         """Add the notes that follow from the rows."""
         if self._not_finite:
             self.note("not_finite", n=self._not_finite)
-        finished = {_unit_of(row) for row in self._rows if row.status == "finished"}
+        finished = {_unit_of(row) for row in self._rows if row.status == "finished" and row.value is not None}
         failed = {_unit_of(row) for row in self._rows if row.status == "failed"} - finished
         if failed and "failed_units" not in self._notes:
             self.note("failed_units", n=len(failed), of=len({_unit_of(row) for row in self._rows}))
@@ -215,6 +233,8 @@ class Reader:
         are theirs.
     subjects
         Factors that say what was measured, as the name of a benchmark is.
+    is_table
+        True if a file is a table too, whose columns a command may be told.
     """
 
     name: str
@@ -226,6 +246,7 @@ class Reader:
     read: Callable[[Content, Found], None]
     parts: Callable[[Path], Sequence[Path]] | None = None
     subjects: tuple[str, ...] = ()
+    is_table: bool = False
 
     def reading(self, content: Content) -> Reading:
         """Read content that fits.

@@ -37,6 +37,14 @@ MODULES = (
     "flent",
     "owping",
     "fct",
+    "benchmark_dotnet",
+    "criterion",
+    "asv",
+    "catch2",
+    "junit",
+    "summaries",
+    "numpy_arrays",
+    "ordersage",
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 
@@ -60,6 +68,19 @@ def recognised(content: Content) -> Reader | None:
 def is_one_result(folder: Path) -> bool:
     """Return True if a folder is one result as a whole."""
     return any(reader.parts is not None and bool(reader.parts(folder)) for reader in readers())
+
+
+def recognised_table(content: Content) -> Reader | None:
+    """Return the reader of a table of which nobody said what its columns are for; None if it is no table.
+
+    Raises
+    ------
+    AnalysisError
+        It is a table that cannot be read.
+    """
+    from trialwise.readers.tables.reader import READERS
+
+    return next((reader for reader in READERS if reader.fits(content)), None)
 
 
 def recognised_folder(folder: Path) -> tuple[Reader, Content] | None:

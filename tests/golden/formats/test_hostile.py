@@ -1,3 +1,4 @@
+# pyright: basic
 """No reader ends in a traceback on a file that was cut, damaged, or written to harm; what it returns are finite numbers."""
 
 import json
@@ -9,7 +10,7 @@ import pytest
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
-from trialwise.readers.register import recognised
+from trialwise.readers.register import recognised, recognised_table
 
 HERE = Path(__file__).parent / "data"
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "formats"
@@ -31,9 +32,10 @@ def fixtures():
 def check(data):
     """Read bytes as a file: an error of ours, or rows that hold together."""
     content = Content(Path("results"), data)
-    if (reader := recognised(content)) is None:
-        return
     try:
+        reader = recognised(content) or recognised_table(content)
+        if reader is None:
+            return
         reading = reader.reading(content)
     except AnalysisError:
         return

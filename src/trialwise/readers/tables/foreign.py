@@ -54,11 +54,6 @@ _TEXTS = (
         re.compile(rb"\A(?:# mahimahi |# init timestamp: |#[^\n]* (?:in|e)gress: \d|TWPACKET)"),
         "a log of packets",
     ),
-    (
-        re.compile(rb"^test .+ bench: +[\d,.]+ ns/iter|time: +\[[\d.]+ ", re.MULTILINE),
-        "what criterion printed",
-    ),
-    (re.compile(r"^· Running \d+ total benchmarks".encode(), re.MULTILINE), "what asv printed"),
     (re.compile(rb"^\[ *(?:ID|SUM|\d+)\] +(?:Interval|local )", re.MULTILINE), "what iperf printed"),
     (re.compile(rb"Performance counter stats for"), "what perf stat printed"),
     (re.compile(rb"^(?:Benchmark \d+: |Time \(mean)", re.MULTILINE), "what hyperfine printed"),
@@ -85,7 +80,8 @@ def _binary(head: bytes) -> Foreign | None:
 
 
 def _of_tool(content: bytes, head: bytes) -> Foreign | None:
-    if (reader := recognised(Content(Path(), content))) is not None:
+    reader = recognised(Content(Path(), content))
+    if reader is not None and not reader.is_table:
         return Foreign(f"what {reader.tool} writes", _COMPARED)
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if begin[:1] in (b"{", b"["):
@@ -103,8 +99,7 @@ def _xml(begin: bytes) -> Foreign:
     name = root[1].decode() if root else ""
     if name.lower() == "html":
         return Foreign("a page of HTML", "fetch the data behind it")
-    kind = "JUnit's XML" if name in ("testsuites", "testsuite") else "XML"
-    return Foreign(f"{kind} (<{name}>)" if name else kind, _AS_TABLE)
+    return Foreign(f"XML (<{name}>)" if name else "XML", _AS_TABLE)
 
 
 def _json(content: bytes) -> Foreign | None:
@@ -132,13 +127,11 @@ def tool_in(content: bytes) -> Tool | None:
 
 
 def tool_of(document: object) -> Tool | None:
-    """Return the tool that wrote a JSON document, by the keys of its object or of its first entry; None if no tool is known."""
-    entries = cast("list[object]", document) if isinstance(document, list) else [document]
-    first = entries[0] if entries else None
-    if not isinstance(first, Mapping):
+    """Return the tool that wrote a JSON document, by the keys of its object; None if no tool is known."""
+    if not isinstance(document, Mapping):
         return None
-    keys = cast("Mapping[str, Any]", first)
-    return next((tool for tool in TOOLS if tool.is_list == (first is not document) and tool.fits(keys)), None)
+    keys = cast("Mapping[str, Any]", document)
+    return next((tool for tool in TOOLS if tool.fits(keys)), None)
 
 
 def _is_perf(document: Mapping[str, Any]) -> bool:
@@ -159,7 +152,7 @@ class Tool:
     name
         Display name.
     fits
-        Returns True if an object, or the first object of a list, is the tool's.
+        Returns True if an object is the tool's.
     reader
         The module of `trialwise.exchange` that reads it, with `trials(path, document, name)`; empty if none does.
     how
@@ -168,8 +161,6 @@ class Tool:
         What counts as a trial in it, as Markdown.
     nesting
         What trials nest in.
-    is_list
-        True if the document is a list of objects.
     instead
         What to do with it, if it is not read.
     """
@@ -180,7 +171,6 @@ class Tool:
     how: str = ""
     trials: str = ""
     nesting: str = ""
-    is_list: bool = False
     instead: str = _AS_TABLE
 
     @property
@@ -190,9 +180,7 @@ class Tool:
 
 
 TOOLS: tuple[Tool, ...] = (
-    Tool("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
     Tool("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
-    Tool("github-action-benchmark", lambda found: {"name", "unit", "value"} <= set(found), is_list=True),
     Tool(
         "Pantheon",
         _is_perf,

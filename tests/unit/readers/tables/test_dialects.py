@@ -1,3 +1,4 @@
+# pyright: basic
 """Tables in many dialects: what was written is what is read."""
 
 from __future__ import annotations
@@ -308,7 +309,7 @@ def test_parquet_that_claims_billions_of_cells_is_refused(tmp_path):
         (b'[{"jmhVersion": "1.37", "benchmark": "b", "primaryMetric": {}}]', "what JMH writes"),
         (b'{"format": "trialwise.x"}', "JSON of Trialwise"),
         (b"[" * 100_000, "cut off or no whole JSON"),
-        (b'<?xml version="1.0"?><testsuites/>', "JUnit's XML"),
+        (b'<?xml version="1.0"?><testsuites/>', "what JUnit writes"),
         (b"<!DOCTYPE html><html>", "a page of HTML"),
         (b"\x93NUMPY\x01\x00", "an array of NumPy"),
         (b"SQLite format 3\0", "an SQLite database"),

@@ -1,0 +1,453 @@
+"""Which column of a table is a factor, a value, a repetition, a time: told from names and content, and the rows that follow."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from statistics import median
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.errors import AnalysisError
+from trialwise.readers.declared import Found
+from trialwise.readers.records import Inside, Summary
+from trialwise.readers.units import NORMAL
+
+Kind = Literal["number", "time", "clock", "text"]
+Shape = Literal["long", "wide", "summary"]
+
+UNKNOWN = "unknown"
+"""The unit of a column that names none."""
+_REPETITIONS = {
+    "rep",
+    "run",
+    "trial",
+    "iter",
+    "iteration",
+    "repetition",
+    "seed",
+    "index",
+    "idx",
+    "no",
+    "nr",
+    "#",
+    "id",
+}
+_ORDERS = {"order", "position", "seq"}
+_LEVELS = {"host", "hostname", "boot", "build", "process"}
+_STATUS = {"status", "outcome", "state", "completion_status"}
+FAILED = {"timeout", "failed", "failure", "error", "dnf", "x", "crashed", "aborted"}
+"""Cells that say that a trial failed, in lower case."""
+_MEANS, _DEVIATIONS, _COUNTS = {"mean", "average", "avg"}, {"sd", "std", "stddev"}, {"n", "count"}
+_METRICS = re.compile(
+    r"(?:^|_|\b)(?:throughput|goodput|rate|bandwidth|delay|latency|rtt|jitter|loss|time|duration|elapsed|fct|ops|"
+    r"memory|rss|bytes|packets|retransmits|errors|count|value|result|score|p\d+|mean|median|min|max)(?:$|_|\b)",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(r"^(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]$")
+_SUFFIX = re.compile(r"^([A-Za-z]+(?:_[A-Za-z]+)*)_([A-Za-zµμ]+)$")
+_PER_SECOND = re.compile(r"_([kmg]?)bps$", re.IGNORECASE)
+_NO_SUFFIXES = {"m", "h", "min", "B", "second", "seconds", "byte", "bytes"}
+_FEW = 10
+_MOST_REMARKS = 3
+_MOST_TRIALS = 1000
+_ALIKE = 20.0
+"""Maximum ratio of medians of columns that are levels of one factor."""
+_MOST_CONSTANT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: numbers, Unix seconds, times that rise from row to row, or texts, None where a cell is missing.
+
+    `unit` is empty if nothing tells it; `in_header` if the header does, so that values stay as they are. `failed` has the words by row
+    that say that a trial failed.
+    """
+
+    name: str
+    kind: Kind
+    values: Sequence[Any]
+    unit: str = ""
+    in_header: bool = False
+    failed: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    @staticmethod
+    def of_array(name: str, array: npt.NDArray[Any]) -> Column:
+        """Return a field of a structured array as a column."""
+        if array.dtype.kind == "M":
+            seconds = array.astype("datetime64[us]").astype(np.int64) / 1e6
+            missing = np.isnat(array)
+            return Column(
+                name,
+                "time",
+                [None if gone else each for each, gone in zip(seconds.tolist(), missing, strict=True)],
+            )
+        if array.dtype.kind in "iuf":
+            metric, unit = of_header(name)
+            return Column(metric, "number", array.astype(np.float64).tolist(), unit, in_header=bool(unit))
+        texts = [each.decode("latin-1") if isinstance(each, bytes) else str(each) for each in array.tolist()]
+        return Column(name, "text", [each or None for each in texts])
+
+    @property
+    def known(self) -> list[Any]:
+        """The cells that are not missing."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it holds whole numbers alone, without a unit."""
+        return (
+            self.kind == "number"
+            and not self.unit
+            and all(isfinite(value) and float(value).is_integer() for value in self.known)
+        )
+
+
+@dataclass(slots=True)
+class Roles:
+    """The columns by what they are for."""
+
+    factors: list[Column] = field(default_factory=list[Column])
+    values: list[Column] = field(default_factory=list[Column])
+    repetition: Column | None = None
+    order: Column | None = None
+    time: Column | None = None
+    clock: Column | None = None
+    status: Column | None = None
+    levels: list[Column] = field(default_factory=list[Column])
+    constants: list[Column] = field(default_factory=list[Column])
+    remarks: list[Column] = field(default_factory=list[Column])
+
+
+def of_header(name: str) -> tuple[str, str]:
+    """Split a header such as "rate (Mbit/s)" or "delay_ms" into the metric and its unit, which is empty if there is none."""
+    if (found := _IN_BRACKETS.match(name)) is not None:
+        return found[1], found[2].strip()
+    if (found := _PER_SECOND.search(name)) is not None:
+        return name, {"": "bit/s", "k": "kbit/s", "m": "Mbit/s", "g": "Gbit/s"}[found[1].lower()]
+    if (found := _SUFFIX.match(name)) is not None and found[2] in NORMAL and found[2] not in _NO_SUFFIXES:
+        return found[1], found[2]
+    before, _, last = name.rpartition("_")
+    if before and last in NORMAL and last not in _NO_SUFFIXES:
+        return name, last
+    return name, ""
+
+
+def read_columns(found: Found, columns: Sequence[Column], lines: Sequence[int] | None = None) -> None:
+    """Add the rows of a table.
+
+    Raises
+    ------
+    AnalysisError
+        No column holds values.
+    """
+    shape, roles = shape_of(columns)
+    if not roles.values:
+        raise AnalysisError(
+            f"{found.content.path}: no column holds values of trials",
+            hint="name the column with --value",
+        )
+    places = lines or range(1, len(columns[0].values) + 1)
+    if shape == "summary":
+        _add_summaries(found, columns, roles, places)
+    elif _are_samples(roles):
+        _add_series(found, roles, places)
+    else:
+        _add_rows(found, roles, places, wide=shape == "wide")
+    _note_columns(found, roles, wide=shape == "wide")
+
+
+def shape_of(columns: Sequence[Column]) -> tuple[Shape, Roles]:
+    """Return how a table is laid out, and what its columns are for."""
+    roles = _roles(columns)
+    if _summary(columns) is not None:
+        return "summary", roles
+    return ("wide" if _is_wide(roles) else "long"), roles
+
+
+def _summary(columns: Sequence[Column]) -> tuple[Column, Column, Column] | None:
+    """Return the columns of means, standard deviations and numbers of trials; None if there are none."""
+    numeric = {column.name.lower(): column for column in columns if column.kind == "number"}
+    found = [
+        next((numeric[name] for name in names if name in numeric), None)
+        for names in (_MEANS, _DEVIATIONS, _COUNTS)
+    ]
+    mean, deviation, count = found
+    return None if mean is None or deviation is None or count is None else (mean, deviation, count)
+
+
+def _roles(columns: Sequence[Column]) -> Roles:
+    roles = Roles()
+    numeric: list[Column] = []
+    for column in columns:
+        name = column.name.strip().lower()
+        if not column.known and not column.failed:
+            continue
+        if name in _LEVELS:
+            roles.levels.append(column)
+        elif column.kind == "time":
+            roles.time = roles.time or column
+        elif column.kind == "clock":
+            roles.clock = roles.clock or column
+        elif column.kind == "text" and name in _STATUS:
+            roles.status = column
+        elif column.kind == "text":
+            roles.factors.append(column)
+        elif name in _ORDERS and column.is_whole:
+            roles.order = column
+        else:
+            numeric.append(column)
+    _sort_numbers(roles, numeric)
+    _leave_out(roles)
+    return roles
+
+
+def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
+    """Tell repetitions and factors of whole numbers from values."""
+    groups = _groups(roles.factors, len(numeric[0].values)) if numeric else []
+    left: list[Column] = []
+    for column in numeric:
+        if roles.repetition is None and column.is_whole and _numbers_trials(column, groups):
+            roles.repetition = column
+        else:
+            left.append(column)
+    may = [column for column in left if _may_be_factor(column) or _is_crossed(column, groups)]
+    if len(may) < len(left):
+        roles.factors += may
+        left = [column for column in left if column not in may]
+    roles.values = left
+
+
+def _groups(factors: Sequence[Column], rows: int) -> list[list[int]]:
+    found: dict[tuple[object, ...], list[int]] = {}
+    for row in range(rows):
+        found.setdefault(tuple(column.values[row] for column in factors), []).append(row)
+    return list(found.values())
+
+
+def _numbers_trials(column: Column, groups: Sequence[Sequence[int]]) -> bool:
+    """Return True if a column has the name of a repetition, or numbers the trials of each treatment from 0 or 1 on."""
+    if column.name.strip().lower() in _REPETITIONS:
+        return True
+    if _METRICS.search(column.name) or max(map(len, groups)) < 2:
+        return False
+    return all(
+        sorted(column.values[row] or 0 for row in group)
+        in (list(range(len(group))), list(range(1, len(group) + 1)))
+        for group in groups
+    )
+
+
+def _may_be_factor(column: Column) -> bool:
+    if not column.is_whole or column.failed or _METRICS.search(column.name):
+        return False
+    levels = len(set(column.known))
+    return levels <= _FEW and 2 * levels <= len(column.known)
+
+
+def _is_crossed(column: Column, groups: Sequence[Sequence[int]]) -> bool:
+    """Return True if each treatment has the same few whole numbers equally often, as in a factorial design."""
+    if not column.is_whole or column.failed or len(column.known) < len(column.values):
+        return False
+    counts = [Counter(column.values[row] for row in group) for group in groups]
+    return (
+        all(each == counts[0] for each in counts)
+        and 2 <= len(counts[0]) <= _FEW
+        and min(counts[0].values()) > 1
+    )
+
+
+def _leave_out(roles: Roles) -> None:
+    """Take factors with one level, and values that are the same in each row, as constants, unless nothing were left."""
+    constant = [column for column in roles.factors if len(set(column.values)) == 1]
+    if 0 < len(constant) < len(roles.factors):
+        roles.factors = [column for column in roles.factors if column not in constant]
+        roles.constants += constant
+    still = [
+        column
+        for column in roles.values
+        if len(set(column.values)) == 1 and not column.unit and not column.failed
+    ]
+    if 0 < len(still) < len(roles.values) and len(roles.values[0].values) > 1:
+        roles.values = [column for column in roles.values if column not in still]
+        roles.constants += still
+    kept: list[Column] = []
+    if len(roles.factors) > 1:
+        roles.remarks = [column for column in roles.factors if _is_remark(column)]
+        roles.factors = [column for column in roles.factors if column not in roles.remarks]
+    for column in roles.factors:
+        if any(_repeats(column, other) for other in kept):
+            roles.constants.append(column)
+        else:
+            kept.append(column)
+    roles.factors = kept
+
+
+def _is_remark(column: Column) -> bool:
+    """Return True if a text differs in every row, as a comment or a name of a file does."""
+    return len(column.values) > _MOST_REMARKS and len(set(column.values)) == len(column.values)
+
+
+def _repeats(column: Column, other: Column) -> bool:
+    """Return True if the levels of two factors belong together one to one."""
+    pairs = set(zip(column.values, other.values, strict=True))
+    return len(pairs) == len({pair[0] for pair in pairs}) == len({pair[1] for pair in pairs})
+
+
+def _is_wide(roles: Roles) -> bool:
+    """Return True if columns of values are levels of one factor: no other factor, one unit, one magnitude, no names of metrics."""
+    values = roles.values
+    if (
+        roles.factors
+        or roles.clock is not None
+        or len(values) < 2
+        or len({column.unit for column in values}) > 1
+    ):
+        return False
+    if any(_METRICS.search(column.name) for column in values):
+        return False
+    medians = [abs(median(column.known)) for column in values if column.known]
+    return len(medians) == len(values) and min(medians) > 0 and max(medians) <= _ALIKE * min(medians)
+
+
+def _text(level: object) -> str:
+    if isinstance(level, float) and level.is_integer():
+        return str(int(level))
+    return "" if level is None else str(level)
+
+
+def _add_rows(found: Found, roles: Roles, places: Sequence[int], *, wide: bool) -> None:
+    for row, line in enumerate(places):
+        common = {column.name: _text(column.values[row]) for column in roles.factors}
+        levels = {_level(column.name): _text(column.values[row]) for column in roles.levels}
+        for column in roles.values:
+            _add_cell(
+                found,
+                {"level": column.name} if wide else common,
+                "value" if wide else column.name,
+                column,
+                row,
+                roles,
+                {**levels, "process": f"{line} {column.name}" if wide else str(line)},
+                line,
+            )
+
+
+def _are_samples(roles: Roles) -> bool:
+    """Return True if rows with a clock are samples of a trial rather than trials: of one treatment, or very many."""
+    if roles.clock is None or roles.repetition is not None:
+        return False
+    rows = len(roles.clock.values)
+    return not roles.factors or max(map(len, _groups(roles.factors, rows))) > _MOST_TRIALS
+
+
+def _add_series(found: Found, roles: Roles, places: Sequence[int]) -> None:
+    """Add a trial for each treatment, whose value is the mean of its samples."""
+    found.unit = "unknown: a row is a sample"
+    clock = roles.clock.values if roles.clock else ()
+    for group in _groups(roles.factors, len(places)):
+        treatment = {column.name: _text(column.values[group[0]]) for column in roles.factors}
+        for column in roles.values:
+            rows = [row for row in group if column.values[row] is not None and clock[row] is not None]
+            values = [column.values[row] for row in rows]
+            found.add(
+                treatment,
+                column.name,
+                fsum(values) / len(values) if values else None,
+                column.unit or UNKNOWN,
+                as_written=True,
+                levels={"process": str(places[group[0]])},
+                samples=Inside("sample", values, [clock[row] for row in rows]),
+                where=f"line {places[group[0]]}, {column.name}",
+            )
+
+
+def _level(name: str) -> str:
+    return "host" if name.lower() == "hostname" else name.lower()
+
+
+def _add_cell(
+    found: Found,
+    treatment: Mapping[str, str],
+    metric: str,
+    column: Column,
+    row: int,
+    roles: Roles,
+    levels: Mapping[str, str],
+    line: int,
+) -> None:
+    reason = column.failed.get(row, "")
+    if roles.status is not None and (told := str(roles.status.values[row] or "")).lower() in FAILED:
+        reason = told
+    order = None if roles.order is None else roles.order.values[row]
+    found.add(
+        treatment,
+        metric,
+        None if reason else column.values[row],
+        column.unit or UNKNOWN,
+        as_written=column.in_header or not column.unit,
+        levels=levels,
+        status="failed" if reason else "finished",
+        reason=reason,
+        order=None if order is None else int(order),
+        start=None if roles.time is None else roles.time.values[row],
+        where=f"line {line}, {column.name}",
+    )
+
+
+def _add_summaries(found: Found, columns: Sequence[Column], roles: Roles, places: Sequence[int]) -> None:
+    mean, deviation, count = _summary(columns) or (roles.values[0],) * 3
+    named = next((column for column in columns if column.name.lower() == "metric"), None)
+    factors = [column for column in roles.factors if column not in (named, mean, deviation, count)]
+    for row, line in enumerate(places):
+        number = count.values[row]
+        found.add(
+            {column.name: _text(column.values[row]) for column in factors},
+            "value" if named is None else _text(named.values[row]),
+            mean.values[row],
+            mean.unit or UNKNOWN,
+            as_written=True,
+            status="aggregated",
+            summary=Summary(
+                n=None if number is None or not isfinite(number) else int(number),
+                deviation=deviation.values[row],
+            ),
+            where=f"line {line}",
+        )
+
+
+def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
+    if wide:
+        index = "row" if roles.repetition is None else f"row {roles.repetition.name}"
+        found.unit = f"cell ({index}, column level)"
+        names = ", ".join(column.name for column in roles.values)
+        found.note("wide_guessed", what=f"levels of one factor: {names}")
+    if unknown := [column.name for column in roles.values if not column.unit]:
+        found.note("unit_unknown", what=", ".join(unknown))
+    if united := [column.name for column in roles.values if column.unit and not column.in_header]:
+        found.note("units_in_cells", what=", ".join(united))
+    missing = sum(
+        value is None and row not in column.failed
+        for column in roles.values
+        for row, value in enumerate(column.values)
+    )
+    if missing:
+        found.note("missing_values", n=missing)
+    if not roles.factors and not wide:
+        found.note("no_factors")
+        if roles.repetition is None or roles.clock is not None:
+            found.note(
+                "unit_of_replication_unknown", what="is a row a trial, or are the rows samples of one?"
+            )
+    if roles.time is None and roles.order is None and roles.clock is None:
+        found.note("order_unknown")
+    for column in roles.remarks:
+        found.remark(f"{column.name} differs in every row, and is taken for no factor")
+    for column in roles.constants:
+        told = _text(column.known[0]) if column.known else ""
+        found.facts[column.name] = told[:_MOST_CONSTANT]
