@@ -169,7 +169,9 @@ link_pairs = st.fixed_dictionaries(
         "handover": st.just("every:60s,hold=50ms"),
         "radio": st.just("harq:10%"),
         "ecn": st.sampled_from(["bleach", "drop-ect1"]),
-        "corrupt": st.just("0.01%"),
+        "corrupt": st.sampled_from(["0.01%", "0.01%,checksum=fix"]),
+        "duplicate": st.just("0.1%,after=0ms..5ms"),
+        "pmtu": st.just("1400"),
     },
 )
 KEYS = tuple(LinkTable.__slots__)

@@ -54,6 +54,8 @@ VOLATILE = {
     "median_runtime",
 }
 """Keys whose values differ between runs and machines; that they are there is kept."""
+_BOOT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What the kernel calls its present run: another after each start of a machine."""
 MAX_SEEDS = 1000
 MAX_ITEMS = 12
 """Of longer lists the first two items and a hash are kept."""
@@ -226,6 +228,8 @@ def steady(found: Any) -> Any:
             return [steady(each) for each in found]
         case float():
             return float(f"{found:.10g}")
+        case str() if _BOOT.fullmatch(found):
+            return "…"
         case _:
             return found
 
