@@ -13,6 +13,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     NodesAwaited,
+    PathChanged,
     Remarked,
     RunEvent,
     SessionStarted,
@@ -31,7 +32,7 @@ LONG_SECONDS = 10.0
 AWAITED = "no node is there: waiting for one"
 
 
-def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
+def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911, PLR0912 one sentence for each event
     """Describe an event in a line, or return None if it is not worth one."""
     match event:
         case SessionStarted() if event.done or event.reclaimed:
@@ -45,6 +46,8 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
             return _trial_ended(event)
         case EnvironmentChanged():
             return f"the environment has changed ({event.text}); what follows is a series of its own"
+        case PathChanged():
+            return f"the path has changed: {event.text}"
         case ClockDisturbed():
             return f"{event.text}, before or during trial {event.row.number}; look at its values"
         case WorkerNotice():

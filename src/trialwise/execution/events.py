@@ -82,6 +82,13 @@ class EnvironmentChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PathChanged:
+    """A real path changed: its later trials form a new series, those on other paths do not; or it changed within a trial."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecalled:
     """A trial finished by an earlier session, sent before `SessionStarted`; `samples` reads what it reported."""
 
@@ -156,6 +163,7 @@ RunEvent = (
     | TrialEnded
     | TrialRecalled
     | EnvironmentChanged
+    | PathChanged
     | ClockDisturbed
     | Remarked
     | StopRequested

@@ -30,8 +30,8 @@ class _Epoch:
     began_with: PathCondition
 
 
-def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialRow, str | None]:
-    """Return the row of a trial that has run with the epoch of its path, and what changed, or None.
+def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialRow, list[str]]:
+    """Return the row of a trial that has run with the epoch of its path, and in words what changed.
 
     The condition is compared with that of the first trial of the epoch, so that slow changes count too. A path that is as it was
     before a change has changed again: time has passed, and an equal TTL and round trip do not prove an equal route.
@@ -43,28 +43,42 @@ def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialR
     """
     found = outcome.condition
     if found is None or row.epoch is None:
-        return row, None
+        return row, []
+    texts: list[str] = []
     if found.changed_within:
-        _tell(ledger, WITHIN, f"{found.path}: {found.changed_within}, trial {row.number}")
+        texts.append(_noted(ledger, WITHIN, f"{found.path}: {found.changed_within}, trial {row.number}"))
+    epoch, change = _epoch_after(ledger, row.epoch, found, counts=outcome.status == "finished")
+    if change is not None:
+        text = f"{found.path}: {change}; its trials from {row.number} on are another series"
+        texts.append(_noted(ledger, PATH_CHANGED, text))
+    if epoch != row.epoch:
+        row = replace(row, epoch=epoch)
+        ledger.move(row)
+    return row, texts
+
+
+def _epoch_after(
+    ledger: Ledger, session: int, found: PathCondition, *, counts: bool
+) -> tuple[int, str | None]:
+    """Return the epoch of a path in a session's epoch once a trial found a condition, and what changed if another begins.
+
+    A trial that does not count begins none: the next one that counts will show the change.
+    """
     epoch = _epoch_of(ledger, found.path)
-    if (
-        epoch is None or epoch.number < row.epoch
-    ):  # the first trial on it, or since something else has changed
-        _keep(ledger, row.epoch, found)
-        return row, None
+    if epoch is None or epoch.number < session:  # the first trial on it, or since something else has changed
+        _keep(ledger, session, found)
+        return session, None
     change = told(found.changes(epoch.began_with))
     if change is None:
         filled = epoch.began_with.filled(found)
         if filled != epoch.began_with:
             _keep(ledger, epoch.number, filled)
-        return _moved(ledger, row, epoch.number), None
-    if outcome.status != "finished":  # the next trial that counts will show it
-        return _moved(ledger, row, epoch.number), None
+        return epoch.number, None
+    if not counts:
+        return epoch.number, None
     number = ledger.last_epoch() + 1
     _keep(ledger, number, found)
-    change = f"{found.path}: {change}; its trials from {row.number} on are another series"
-    _tell(ledger, PATH_CHANGED, change)
-    return _moved(ledger, row, number), change
+    return number, change
 
 
 def _epoch_of(ledger: Ledger, path: str) -> _Epoch | None:
@@ -84,13 +98,6 @@ def _keep(ledger: Ledger, epoch: int, condition: PathCondition) -> None:
     ledger.set_meta(_KEY + condition.path, json.dumps({"epoch": epoch, **condition.to_json()}))
 
 
-def _tell(ledger: Ledger, kind: str, text: str) -> None:
+def _noted(ledger: Ledger, kind: str, text: str) -> str:
     ledger.add_event(Event(time.time(), kind, text))
-
-
-def _moved(ledger: Ledger, row: TrialRow, epoch: int) -> TrialRow:
-    if row.epoch == epoch:
-        return row
-    row = replace(row, epoch=epoch)
-    ledger.move(row)
-    return row
+    return text

@@ -17,6 +17,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     Observer,
+    PathChanged,
     Remarked,
     Resetting,
     RunEvent,
@@ -279,9 +280,9 @@ class Runner:
         if self._keeper.learn_ends(self._ledger, outcome):
             row = replace(row, session=self._keeper.session.number)
             self._ledger.move(row)
-        row, change = placed(self._ledger, row, outcome)
-        if change is not None:
-            self._tell(EnvironmentChanged(change))
+        row, changes = placed(self._ledger, row, outcome)
+        for text in changes:
+            self._tell(PathChanged(text))
         return row
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:

@@ -14,10 +14,12 @@ from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.environments import differences, facts_of
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.trial_set import read_trial_set
+from trialwise.cli.event_text import describe
 from trialwise.errors import StoreError
 from trialwise.execution.ends.condition import condition_of, lowest_round_trip
 from trialwise.execution.ends.environment import EndEnvironment, network_settings
 from trialwise.execution.ends.records import PROBE
+from trialwise.execution.events import EnvironmentChanged, PathChanged
 from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import MET, RUNNING
 from trialwise.experiment.reading import read_experiment
@@ -135,8 +137,13 @@ class Course:
 
     def __init__(self, folder: Path, rounds: int, course, series: int = 1) -> None:
         self.course = course
+        self.told = []
         self.run = FakeRun(folder, FILE.replace("SERIES", str(series)), script=self.script)
         self.go(rounds)
+
+    def notice(self, event) -> None:
+        if isinstance(event, PathChanged | EnvironmentChanged):
+            self.told.append(event)
 
     def script(self, request):
         path = request.factors["path"]
@@ -146,7 +153,7 @@ class Course:
     def go(self, rounds: int) -> None:
         template = self.run.text
         self.run.text = template.replace("ROUNDS", str(rounds))
-        self.run.go(extend=True)
+        self.run.go(extend=True, observers=[self])
         self.run.text = template
 
     def labels(self) -> dict[str, list[str]]:
@@ -174,6 +181,8 @@ def test_a_path_that_changes_leaves_the_series_of_the_other_alone(tmp_path):
     assert found.labels() == {"one": ["1a", "1a", "1b", "1b"], "other": ["1a"] * 4}
     (text,) = found.changes()
     assert text.startswith("one: TTL at local: 64 → 63; its trials from ")
+    (event,) = found.told
+    assert describe(event) == f"the path has changed: {text}"
 
 
 def test_the_way_back_is_a_third_series_and_a_run_that_goes_on_knows_where_it_was(tmp_path):
