@@ -28,7 +28,7 @@ pub(crate) trait Recorder: Sized {
 
 impl Recorder for Sightings {
     fn run(&mut self, patience: Duration) -> Result<(), String> {
-        Self::run(self, patience).map_err(text)
+        Self::run(self, patience).map_err(|error| error.to_string())
     }
 
     fn sent_bytes(&self) -> u64 {
@@ -36,7 +36,7 @@ impl Recorder for Sightings {
     }
 
     fn finish(self) -> Result<String, String> {
-        let seen = Self::finish(self).map_err(text)?;
+        let seen = Self::finish(self).map_err(|error| error.to_string())?;
         Ok(format!("seen {} dropped {} steps {}", seen.packets, seen.kernel_dropped, seen.steps))
     }
 }
@@ -47,7 +47,7 @@ impl Recorder for Tunnel {
     }
 
     fn run(&mut self, patience: Duration) -> Result<(), String> {
-        Self::run(self, patience).map_err(text)
+        Self::run(self, patience).map_err(|error| error.to_string())
     }
 
     fn sent_bytes(&self) -> u64 {
@@ -55,7 +55,7 @@ impl Recorder for Tunnel {
     }
 
     fn finish(self) -> Result<String, String> {
-        let seen = Self::finish(self).map_err(text)?;
+        let seen = Self::finish(self).map_err(|error| error.to_string())?;
         let (packets, dropped, steps, strangers) = (seen.packets, seen.dropped, seen.steps, seen.strangers);
         Ok(format!("seen {packets} dropped {dropped} steps {steps} strangers {strangers}"))
     }
@@ -72,13 +72,9 @@ pub(crate) fn record(mut recorder: impl Recorder) -> Result<(), String> {
     print(&recorder.finish()?)
 }
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
-
 fn print(line: &str) -> Result<(), String> {
     let mut output = io::stdout();
-    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(text)
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(|error| error.to_string())
 }
 
 /// True once the standard input has ended: whoever started this is gone, or wants no more.

@@ -87,7 +87,7 @@ impl Socket {
     }
 
     /// Gives the datagrams that wait, a batch at most, to `take`; how many there were. What is too long is none.
-    pub(crate) fn read(&mut self, mut take: impl FnMut(Came<'_>)) -> Result<usize, Error> {
+    pub(crate) fn read(&mut self, mut take: impl FnMut(&mut Came<'_>)) -> Result<usize, Error> {
         // SAFETY: all fields of these may be zero.
         let mut names: [libc::sockaddr_storage; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
@@ -126,7 +126,7 @@ impl Socket {
             let bytes = &mut self.buffers[place][..length];
             let mut came = Came { bytes, from, time: Duration::ZERO, ecn: 0, hops: 0, overflow: None };
             read_controls(header, &mut came);
-            take(came);
+            take(&mut came);
         }
         Ok(count)
     }

@@ -263,7 +263,7 @@ impl Carrier {
     }
 
     /// Gives what came to programs, or to the meeting; nobody else's gets in.
-    fn take(&mut self, came: Came<'_>, device: &Device, control: &Control) {
+    fn take(&mut self, came: &mut Came<'_>, device: &Device, control: &Control) {
         self.overflow = came.overflow.unwrap_or(self.overflow);
         let is_of_peer = Some(came.from) == self.peer;
         let header = self.sealer.open(came.bytes).filter(|_| is_of_peer);

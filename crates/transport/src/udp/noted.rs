@@ -44,7 +44,7 @@ impl Noted {
     pub(super) fn sent(&mut self, time: Duration, bytes: &[u8], segment: usize, to: &SocketAddr, ecn: u8) {
         self.stamps.renew();
         for payload in bytes.chunks(segment.max(1)) {
-            self.note(time, payload, to, ecn, true);
+            self.note(time, payload, to, ecn, (true, false));
         }
         self.flush_when_due();
     }
@@ -55,12 +55,26 @@ impl Noted {
         self.flush_when_due();
     }
 
-    /// A packet that came.
-    pub(super) fn came(&mut self, time: Duration, payload: &[u8], from: &SocketAddr, ecn: u8) {
-        self.note(time, payload, from, ecn, false);
+    /// A packet that came, perhaps in one piece with others.
+    pub(super) fn came(
+        &mut self,
+        time: Duration,
+        payload: &[u8],
+        from: &SocketAddr,
+        ecn: u8,
+        is_merged: bool,
+    ) {
+        self.note(time, payload, from, ecn, (false, is_merged));
     }
 
-    fn note(&mut self, time: Duration, payload: &[u8], peer: &SocketAddr, ecn: u8, is_outgoing: bool) {
+    fn note(
+        &mut self,
+        time: Duration,
+        payload: &[u8],
+        peer: &SocketAddr,
+        ecn: u8,
+        (is_outgoing, is_merged): (bool, bool),
+    ) {
         let headers = if is_ipv4(peer) { 28 } else { 48 };
         self.records.write(&Sighting {
             time: self.stamps.of(time),
@@ -71,7 +85,7 @@ impl Noted {
             ecn,
             hops: 0,
             protocol: 17,
-            is_merged: false,
+            is_merged,
         });
     }
 

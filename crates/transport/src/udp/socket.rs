@@ -317,7 +317,7 @@ impl Inbox {
         let stamp = facts.stamp.map(|stamp| Duration::new(stamp.tv_sec.unsigned_abs(), stamp.tv_nsec as u32));
         let time = stamp.unwrap_or_else(since_1970);
         for payload in bytes.chunks(facts.segment.unwrap_or(length).max(1)) {
-            noted.came(time, payload, &from, facts.ecn.bits());
+            noted.came(time, payload, &from, facts.ecn.bits(), facts.segment.is_some());
         }
     }
 
