@@ -77,8 +77,9 @@ class MetricSeen:
 class Seen:
     """What was understood of the files of one tool.
 
-    `factors` are those with several levels, `constants` the others; `pattern` is how names of files were read. `cannot` is what the
-    data cannot say, with what would lift it; `left_out` is what failed or is no trial.
+    `factors` are those with several levels, `constants` those with one, and `follows` names for each further factor the one whose
+    levels it repeats, one to one. `pattern` is how names of files were read. `cannot` is what the data cannot say, with what would
+    lift it; `left_out` is what failed or is no trial.
     """
 
     tool: str
@@ -88,6 +89,7 @@ class Seen:
     unit: str
     factors: Mapping[str, tuple[str, ...]]
     constants: Mapping[str, str]
+    follows: Mapping[str, str]
     pattern: str
     order: str
     metrics: tuple[MetricSeen, ...]
@@ -115,7 +117,8 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
     """Look at the trials of one group."""
     subjects = group.readings[0].subjects
     levels = _levels(trials)
-    factors = {name: found for name, found in levels.items() if len(found) > 1}
+    follows = _follows(trials, [name for name in levels if len(levels[name]) > 1])
+    factors = {name: found for name, found in levels.items() if len(found) > 1 and name not in follows}
     names = {
         treatment: treatment_name({name: own for name, own in given.items() if name in factors})
         for treatment, given in trials.treatments.items()
@@ -132,6 +135,7 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         unit=group.readings[0].unit,
         factors=factors,
         constants={name: found[0] for name, found in levels.items() if len(found) == 1},
+        follows=follows,
         pattern=pattern,
         order=order,
         metrics=metrics,
@@ -171,12 +175,25 @@ def see_summaries(group: Group, pattern: str = "") -> Seen:
         unit=group.readings[0].unit,
         factors={},
         constants={},
+        follows={},
         pattern=pattern,
         order="unknown",
         metrics=tuple(metrics),
         left_out=tuple(_notes(group, _LEFT_OUT)),
         cannot=tuple(dict.fromkeys(_others(group))),
     )
+
+
+def _follows(trials: TrialSet, names: Sequence[str]) -> dict[str, str]:
+    """Return the factors whose levels repeat those of an earlier one, one to one, and that one."""
+    kept: dict[tuple[int, ...], str] = {}
+    found: dict[str, str] = {}
+    for name in names:
+        own = [treatment.get(name) for treatment in trials.treatments.values()]
+        shape = tuple(map(own.index, own))
+        if (first := kept.setdefault(shape, name)) != name:
+            found[name] = first
+    return found
 
 
 def _levels(trials: TrialSet) -> dict[str, tuple[str, ...]]:

@@ -142,3 +142,13 @@ def test_values_of_other_units_or_directions_are_other_metrics():
     found = seen(replace(base, rows=(*rates, *times)))
     assert [metric.metric for metric in found.metrics] == ["score (1/s)", "score (s)"]
     assert not any(metric.answers for metric in found.metrics)
+
+
+def test_a_factor_that_repeats_another_is_told_once():
+    base = reading({("a",): [1.0, 1.1], ("b",): [2.0, 2.1]})
+    rows = tuple(
+        replace(row, treatment={**row.treatment, "y": row.treatment["x"].upper()}) for row in base.rows
+    )
+    found = seen(replace(base, rows=rows))
+    assert (found.factors, found.follows) == ({"x": ("a", "b")}, {"y": "x"})
+    assert found.metrics[0].answers[0].best == "x=a"

@@ -119,7 +119,8 @@ def _group(seen: Seen, at: str, *, several: bool) -> Iterator[Block]:
 
 def _understood(seen: Seen) -> Text:
     factors = "; ".join(f"{name} ({_levels(levels)})" for name, levels in seen.factors.items())
-    told = (f"factors from names: {seen.pattern}",) if seen.pattern else ()
+    told = [f"{name} follows {first}" for name, first in seen.follows.items()]
+    told += [f"factors from names: {seen.pattern}"] if seen.pattern else []
     parts = [
         f"unit of replication: {seen.unit}",
         *((f"factors: {factors}",) if factors else ()),
