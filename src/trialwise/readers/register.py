@@ -45,6 +45,7 @@ MODULES = (
     "summaries",
     "numpy_arrays",
     "ordersage",
+    "oml_text",
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum
+from math import fsum, isfinite, nan
 
 from trialwise.readers.declared import Found
 from trialwise.readers.records import Better, Inside, Status
@@ -85,9 +85,17 @@ class Trial:
             self.found.note("errors_in_load", n=f"{failed:.0f}", of="?" if of is None else f"{of:.0f}")
 
 
+def sum_of(values: Iterable[float]) -> float:
+    """Return the sum; not a number if there is an infinite one, or the sum exceeds the range of a double."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):
+        return nan
+
+
 def mean(values: Sequence[float]) -> float | None:
     """Return the mean; None if there is no value."""
-    return fsum(values) / len(values) if values else None
+    return sum_of(values) / len(values) if values else None
 
 
 def quantile(ordered: Sequence[float], percent: float) -> float:
@@ -96,10 +104,14 @@ def quantile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(0, min(len(ordered) - 1, int(place) - 1))]
 
 
-def add_requests(trial: Trial, metric: str, values: Iterable[float], times: Sequence[float] | None) -> None:
-    """Add the mean and the percentiles 50, 95 and 99 of values in seconds, which are samples of the mean."""
-    kept = list(values)
-    trial.add(f"{metric}_mean", mean(kept), "s", "lower", samples=Inside("request", kept, times))
-    ordered = sorted(kept)
+def add_requests(trial: Trial, metric: str, values: Sequence[float], times: Sequence[float] | None) -> None:
+    """Add the mean and percentiles of values in seconds, which are samples of the mean."""
+    trial.add(f"{metric}_mean", mean(values), "s", "lower", samples=Inside("request", values, times))
+    add_quantiles(trial, metric, values, "s")
+
+
+def add_quantiles(trial: Trial, metric: str, values: Sequence[float], unit: str) -> None:
+    """Add the percentiles 50, 95 and 99 of values; none if one of them is no finite number, since they have no order then."""
+    ordered = sorted(values) if all(map(isfinite, values)) else []
     for percent in (50, 95, 99) if ordered else ():
-        trial.add_quantile(metric, percent, quantile(ordered, percent), "s", len(ordered))
+        trial.add_quantile(metric, percent, quantile(ordered, percent), unit, len(ordered))

@@ -623,3 +623,59 @@ def test_times_of_runs_give_their_order():
         reading(fio({**job("a"), "elapsed": 2}, timestamp_ms=(local + 2) * 1000)).rows[0],
     ]
     assert [row.start for row in rows] == [local, local, local]
+
+
+@pytest.mark.parametrize(
+    ("line", "destination"),
+    [
+        ("PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.", "127.0.0.1"),
+        ("PING ::1(::1) 56 data bytes", "::1"),
+        ("PING example.org (192.0.2.1): 56 data bytes", "example.org"),
+    ],
+)
+def test_ping_names_its_destination_in_several_ways(line, destination):
+    found = reading(
+        f"{line}\n{REPLY.format(1, 2, '')}\n1 packets transmitted, 1 received, 0% packet loss, time 0ms\n"
+    )
+    assert {row.treatment["destination"] for row in found.rows} == {destination}
+    assert values(found, "rtt_mean") == [0.002]
+
+
+OML = """protocol: 4
+domain: d
+start-time: 1000
+sender-id: node 7
+app-name: app
+schema: 0 _experiment_metadata subject:string key:string value:string
+schema: 1 probe label:string delay:double
+content: text
+
+0.5\t1\t0\ta\t2.0
+1.5\t1\t1\tb\t4.0
+1.6\t0\t0\t.\tschema\t2 late count:uint32
+2.0\t2\t0\t9
+2.5\t1\t2\tc\t8"""
+
+
+def test_tuples_of_oml_are_samples_of_one_sender():
+    """The last row may be cut in its value, so it is left out."""
+    found = reading(OML)
+    delay, count = found.rows
+    assert (delay.metric, delay.value, delay.samples.values) == ("probe.delay", 3.0, [2.0, 4.0])
+    assert (delay.samples.times, delay.levels) == ([1000.5, 1001.5], {"host": "node 7"})
+    assert (count.metric, count.value) == ("late.count", 9.0)
+    assert {"partial", "unit_unknown", "direction_unknown", "one_unit"} <= codes(found)
+
+
+@pytest.mark.parametrize("odd", [("1e999", "-1e999"), ("1e308", "1e308"), ("NaN", "1")])
+def test_values_that_have_no_mean_give_none_and_no_percentile(odd):
+    head = '{"type":"Metric","metric":"t","data":{"type":"trend","contains":"time"}}\n'
+    point = '{{"type":"Point","metric":"t","data":{{"time":"2026-01-01T00:00:00Z","value":{}}}}}\n'
+    found = reading(head + "".join(map(point.format, (*odd, *odd))))
+    if odd[0] == "1e308":
+        assert values(found, "t_mean") == [1e305]
+    else:
+        assert values(found, "t_mean") == [None]
+        assert values(found, "t_p50") == []
+        assert "not_finite" in codes(found)
+    assert values(reading(OML.replace("2.0", odd[0]).replace("4.0", odd[1])), "probe.delay") == [None]

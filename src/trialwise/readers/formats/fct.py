@@ -14,7 +14,7 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import COUNT, lines_of
 from trialwise.readers.records import Inside
-from trialwise.readers.trial import Trial, mean, quantile
+from trialwise.readers.trial import Trial, add_quantiles, mean
 
 _FLOW = re.compile(
     rf"^[0-9a-f]{{8}} [0-9a-f]{{8}} \d{{1,5}} \d{{1,5}} ({COUNT}) ({COUNT}) ({COUNT}) ({COUNT})((?: \S+)*) *$"
@@ -48,9 +48,7 @@ def _read(content: Content, found: Found) -> None:
     times, slowdowns = [taken / 1e9 for _, taken, _ in flows], [taken / alone for _, taken, alone in flows]
     for metric, unit, values in (("fct", "s", times), ("slowdown", "1", slowdowns)):
         trial.add(f"{metric}_mean", mean(values), unit, "lower", samples=Inside("flow", values, starts))
-        ordered = sorted(values)
-        for percent in (50, 95, 99) if ordered else ():
-            trial.add_quantile(metric, percent, quantile(ordered, percent), unit, len(ordered))
+        add_quantiles(trial, metric, values, unit)
 
 
 READERS = (

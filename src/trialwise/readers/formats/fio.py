@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import number
 from trialwise.readers.parts import Part
-from trialwise.readers.trial import Trial
+from trialwise.readers.trial import Trial, sum_of
 
 _DIRECTIONS = ("read", "write", "trim")
 _NAMES = frozenset((
@@ -153,7 +152,7 @@ def _percent(told: str) -> float | None:
 
 def _sum(halves: list[Part], key: str) -> float | None:
     known = [told for half in halves if (told := half[key].number) is not None]
-    return fsum(known) if known else None
+    return sum_of(known) if known else None
 
 
 def _is_terse(content: Content) -> bool:

@@ -14,13 +14,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import number
 from trialwise.readers.records import Inside
-from trialwise.readers.trial import Trial
+from trialwise.readers.trial import Trial, sum_of
 
 _SIGNATURE = re.compile(
     r'^(?:#\[Histogram log format version 1\.|"?StartTimestamp"?,"?Interval_Length"?)', re.MULTILINE
@@ -85,7 +84,7 @@ def _add_interval(
         merged.empty += 1
         return
     merged.counts.update(counts)
-    merged.means.append(fsum(middle * count for (middle, _), count in counts.items()) / total)
+    merged.means.append(sum_of(middle * count for (middle, _), count in counts.items()) / total)
     merged.begins.append(base + (begin or 0.0))
 
 
@@ -97,7 +96,7 @@ def _add(found: Found, tag: str | None, merged: _Merged) -> None:
     if not total:
         trial.add("value", None, "unknown", "lower", reason="all its intervals are empty")
         return
-    mean = fsum(middle * count for (middle, _), count in merged.counts.items()) / total
+    mean = sum_of(middle * count for (middle, _), count in merged.counts.items()) / total
     trial.add("value", mean, "unknown", "lower", samples=Inside("interval", merged.means, merged.begins))
     trial.add("count", total, "1", "higher")
     ordered = sorted(merged.counts.items())

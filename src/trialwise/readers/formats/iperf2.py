@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import COUNT, NUMBER, lines_of, local_moment, matches
 from trialwise.readers.records import Inside
-from trialwise.readers.trial import Trial
+from trialwise.readers.trial import Trial, sum_of
 
 _ROW = re.compile(
     rf"^(?P<time>\d{{14}})(?:\.\d{{1,6}})?,(?P<stream>[0-9A-Fa-f.:%\w-]{{0,60}},\d{{0,5}},[0-9A-Fa-f.:%\w-]{{0,60}},\d{{0,5}}),(?P<id>-?\d{{1,6}}),"
@@ -101,7 +100,7 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
     reason = "" if totals else "no row of the whole run"
     trial.add(
         "goodput" if has_received else "sent_rate",
-        fsum(total.rate for total in totals),
+        sum_of(row.rate for row in totals),
         "bit/s",
         "higher",
         reason=reason,
@@ -123,7 +122,7 @@ def _add_received(trial: Trial, received: Sequence[tuple[float, int, int]]) -> N
     if known and len(known) == len(received):
         lost = sum(each for each, _ in known) / sum(each for _, each in known)
         trial.add("loss", lost, "1", "lower")
-        trial.add("jitter", fsum(jitter for jitter, _, _ in received) / len(received), "ms", "lower")
+        trial.add("jitter", sum_of(jitter for jitter, _, _ in received) / len(received), "ms", "lower")
     else:
         trial.add("loss", None, "1", "lower")
 

@@ -13,7 +13,7 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.parts import Part
 from trialwise.readers.records import Better, Inside
-from trialwise.readers.trial import Trial, mean, quantile
+from trialwise.readers.trial import Trial, add_quantiles, mean, sum_of
 
 _PERCENT = re.compile(r"^p\((\d{1,3}(?:\.\d{1,9})?)\)$")
 _TIMES = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_", "browser_")
@@ -134,14 +134,13 @@ def _add_samples(trial: Trial, name: str, points: Sequence[tuple[float | None, f
     what = "iteration" if name in _OF_ITERATIONS else "request"
     samples = Inside(what, values, times if len(times) == len(values) else None)
     trial.add(f"{name}_mean", mean(values), own, "lower" if unit else None, samples=samples)
-    ordered = sorted(values) if unit else []
-    for percent in (50, 95, 99) if unit else ():
-        trial.add_quantile(name, percent, quantile(ordered, percent), own, len(ordered))
+    if unit:
+        add_quantiles(trial, name, values, own)
 
 
 def _add_rate(trial: Trial, requests: Sequence[tuple[float | None, float]]) -> None:
     if trial.start is not None and trial.end is not None and trial.end > trial.start and requests:
-        total = sum(value for _, value in requests)
+        total = sum_of(value for _, value in requests)
         trial.add("requests", total / (trial.end - trial.start), "1/s", "higher")
 
 

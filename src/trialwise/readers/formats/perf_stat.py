@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import fsum
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import lines_of, local_moment, number
 from trialwise.readers.parts import Part
 from trialwise.readers.records import Inside, Summary
+from trialwise.readers.trial import sum_of
 
 _VALUE = r"(?:-?\d{1,30}(?:[.,]\d{1,30})?|<not supported>|<not counted>)"
 _CSV = re.compile(
@@ -129,7 +129,7 @@ def _add_event(found: Found, event: str, parts: list[_Counter], start: float | N
             found.gather(_MISSING[part.value], event)
     known = [(value, part) for part in parts if (value := number(part.value)) is not None]
     variance = parts[0].variance
-    total = fsum(value for value, _ in known) if len(known) == len(parts) else None
+    total = sum_of(value for value, _ in known) if len(known) == len(parts) else None
     if any(part.running is not None and 0 < part.running < _WHOLE for _, part in known):
         found.remark(f"{event} was counted part of the time only, and is an estimate of perf's")
     error = None if variance is None or total is None else total * variance / 100

@@ -9,9 +9,9 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import COUNT, NUMBER, first, lines_of, matches, runs
 from trialwise.readers.records import Inside
-from trialwise.readers.trial import Trial, mean, quantile
+from trialwise.readers.trial import Trial, add_quantiles, mean
 
-_SIGNATURE = re.compile(r"^PING (\S+)[ :]", re.MULTILINE)
+_SIGNATURE = re.compile(r"^PING ([^\s(]{1,300})[ (]", re.MULTILINE)
 _REPLY = re.compile(
     rf"^(?:\[({NUMBER})\] )?{COUNT} bytes from .*?seq=({COUNT}) .*?time=({NUMBER}) ms( \(DUP!\))?"
 )
@@ -40,7 +40,7 @@ def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
     times = [float(reply[1]) for reply in replies if reply[1] and not reply[4]]
     trial = Trial(
         found=found,
-        treatment={"destination": named[1].rstrip(":") if named else ""},
+        treatment={"destination": named[1].removesuffix(":") if named else ""},
         levels=levels,
         start=times[0] if times else None,
         end=times[-1] if times else None,
@@ -63,11 +63,9 @@ def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
 
 def _add_delays(trial: Trial, values: Sequence[float], times: Sequence[float] | None) -> None:
     trial.add("rtt_mean", mean(values), "s", "lower", samples=Inside("reply", values, times))
-    ordered = sorted(values)
-    trial.add("rtt_min", ordered[0], "s", "lower")
-    trial.add("rtt_max", ordered[-1], "s", "lower")
-    for percent in (50, 95, 99):
-        trial.add_quantile("rtt", percent, quantile(ordered, percent), "s", len(ordered))
+    trial.add("rtt_min", min(values), "s", "lower")
+    trial.add("rtt_max", max(values), "s", "lower")
+    add_quantiles(trial, "rtt", values, "s")
 
 
 def _is_fping(content: Content) -> bool:
