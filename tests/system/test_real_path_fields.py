@@ -43,3 +43,12 @@ def test_a_scheme_that_needs_ect1_is_not_compared_over_a_path_that_clears_it(
     else:
         assert kept > 0.9 * sent
         assert facts["ends:uplink_ect1_cleared"] == 0
+
+
+def test_what_a_tunnel_hides_is_refused(real: RealPath):
+    real.write(trial='scheme = "udp-prague"\nload = "rate:4Mbit/s"', more=', see = "tunnel"')
+    done = real.run()
+    assert done.returncode == 2
+    assert "needs ECT(1), and a tunnel hides whether the path lets it through" in " ".join(
+        done.stderr.split()
+    )
