@@ -115,7 +115,7 @@ def test_a_killed_run_is_gone_on_with_and_what_the_ends_kept_is_fetched(real):
 
 
 def test_the_far_end_may_be_gone_in_the_middle(real):
-    real.length = "30s"
+    real.length = "26s"
     with real.start() as run:
         wait_for(lambda: real.machine.processes("agent.execution"))
         time.sleep(5)
@@ -139,6 +139,7 @@ def test_control_c_keeps_what_there_is(real):
     assert not real.left()
 
 
+@pytest.mark.soak
 def test_rates_are_measured_if_they_are_asked_for(real):
     real.length, real.rate = "40s", ("--rate", "1min")
     done = real.run_inside("--rate", "20Mbit/s", "--delay", "10ms")
@@ -198,6 +199,7 @@ def write_experiment(folder):
     (folder / "real.toml").write_text(text)
 
 
+@pytest.mark.soak
 def test_ssh_may_be_gone_and_what_ends_kept_meanwhile_is_fetched(real):
     file = real.folder / "real.toml"
     file.write_text(file.read_text().replace('heartbeat = "1s"', 'heartbeat = "1s"\nreconnect = "2s"'))
