@@ -54,7 +54,7 @@ def profile(
     trialwise profile real.toml --margin 3%   # of what is kept
     ```
 
-    Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 3 an end of the path cannot be
+    Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 6 an end of the path cannot be
     reached; 4 its ends do not hear each other; 5 a file cannot be written; 7 data that cannot be read.
 
     Parameters
