@@ -200,6 +200,20 @@ def test_what_is_lost_behind_the_queue_has_departed_from_it(tmp_path: Path):
     assert found.drops.size == up.dropped.sum() - lost
 
 
+def test_jumbo_frames_keep_their_form_and_copies_are_left_out(tmp_path: Path):
+    events = [EVENTS.index(name) for name in ("delivered", "duplicate", "dropped:overflow")]
+    packets = Packets(
+        np.array([0.007, 0.008, 0.009]), np.array([0.006, 0.006, 0.0]), np.zeros(3, np.uint8), np.ones(3, np.uint16),
+        np.full(3, 9000, np.uint32), np.array(events, np.uint8),
+    )  # fmt: skip
+    write_mahimahi_log(tmp_path / "log", packets, np.arange(1, 8))
+    lines = [line for line in (tmp_path / "log").read_text().splitlines()[5:] if "#" not in line]
+    assert lines == ["1 + 9004", "7 - 9004 6", "9 + 9004", "9 d 1 9004"]
+    found = read_mahimahi_log(tmp_path / "log")
+    assert (found.departures.size, found.drops.size) == (1, 1)
+    assert found.packets("uplink").size.tolist() == [9000, 9000]
+
+
 EVENT = st.one_of(
     st.builds("{} # 1504".format, st.integers(0, 10**6)),
     st.builds("{} + {}".format, st.integers(0, 10**6), st.integers(24, 1504)),
