@@ -132,6 +132,20 @@ def test_an_end_without_the_rights_of_root_tunnels_in_a_user_namespace(real):
     assert not real.left()
 
 
+def test_a_tunnel_that_cannot_be_made_is_known_before_the_first_trial(real):
+    real.machine.run("mount", "-t", "tmpfs", "tmpfs", "/dev/net")
+    real.write(more=TUNNEL)
+    done = real.run()
+    assert done.returncode == 6
+    assert (
+        "ssh://machine1: this user may not make a tunnel there: /dev/net/tun: No such file or directory"
+        in done.stderr
+    )
+    assert "user namespaces" in done.stderr
+    assert 'see = "capture"' in done.stderr
+    assert not (real.results / "samples").exists()
+
+
 GATE = """
 table ip gate {
     chain out {

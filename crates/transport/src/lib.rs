@@ -40,6 +40,8 @@
 //! the kernel, so that a busy machine adds little to round-trip times and one-way delays. A receiver that reads too slowly
 //! says at its end how many packets that cost.
 //!
+//! With `TRIALWISE_SIGHTINGS=KEY FLOW FILE` in the environment, an end notes each packet in the file as a capture does.
+//!
 //! # Report
 //! JSON, a line for each thing, handed to the system at least every half second (a killed program leaves a whole prefix, its
 //! last line perhaps cut). All times are nanoseconds of `CLOCK_MONOTONIC`. A field that is not known is `null`.

@@ -26,7 +26,7 @@ from trialwise.execution.ends.environment import environment_at, with_environmen
 from trialwise.execution.ends.pair import run_both
 from trialwise.execution.ends.records import EndRecord
 from trialwise.execution.ends.results import outcome_of
-from trialwise.execution.ends.tasks import EndTasks, require_capture, require_usable
+from trialwise.execution.ends.tasks import EndTasks, require_sight, require_usable
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import PathSource
@@ -99,7 +99,7 @@ class EndsKind:
         path = path_name(experiment, filled) or UNNAMED
         refuse_rates(plans, with_allowed(ends, self._allowed), known_rates(experiment, path, ends))
         tasks = self._tasks(experiment, ends, _NOBODY)
-        require_capture(tasks)
+        require_sight(tasks)
         for plan in plans:
             require_usable(plan, tasks)
 

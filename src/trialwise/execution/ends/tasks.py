@@ -231,16 +231,25 @@ def _image(architecture: str) -> bytes | None:
         return None
 
 
-def require_capture(tasks: EndTasks) -> None:
-    """Raise WorkerError if an end is to capture packets and may not."""
-    if tasks.ends.see != "capture":
+_WAYS = {
+    "capture": ("capture packets", "give that Python CAP_NET_RAW", 'see = "tunnel"'),
+    "tunnel": ("make a tunnel", "permit user namespaces and /dev/net/tun", 'see = "capture"'),
+}
+"""What a user may not, what would lift that besides being root, and what else there is, for each way to see packets."""
+
+
+def require_sight(tasks: EndTasks) -> None:
+    """Raise WorkerError if an end may not see packets the way that the file says."""
+    see = tasks.ends.see
+    if see not in _WAYS:
         return
+    what, right, other = _WAYS[see]
     for remote, name in zip(tasks.remotes, tasks.names, strict=True):
-        if problem := remote.ask("may_capture").head["problem"]:
+        if problem := remote.ask("may_see", {"see": see}).head["problem"]:
             raise WorkerError(
-                f"{name}: this user may not capture packets there: {problem}",
-                hint="connect as root, or give that Python CAP_NET_RAW; or see packets another way: "
-                'see = "tunnel" beside from and to, or "programs" for schemes udp-…',
+                f"{name}: this user may not {what} there: {problem}",
+                hint=f"connect as root, or {right}; or see packets another way: {other} beside from and to, "
+                'or "programs" for schemes udp-…',
             )
 
 

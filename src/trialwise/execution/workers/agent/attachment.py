@@ -19,6 +19,7 @@ from trialwise.execution.workers.agent.folder import (
 )
 from trialwise.execution.workers.agent.frames import frame, read_frame
 from trialwise.execution.workers.agent.path_capture import why_not
+from trialwise.execution.workers.agent.path_tunnel import why_no_tunnel
 from trialwise.execution.workers.agent.probe import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.shutdown import end_marked
 from trialwise.execution.workers.agent.supervision import probe
@@ -193,9 +194,9 @@ class Attachment:
         there = os.path.isfile(path) and digest_of(path) == head["digest"]
         return {"path": path, "there": there}, b""
 
-    def do_may_capture(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Say what keeps this user from capturing packets, None if nothing does."""
-        return {"problem": why_not()}, b""
+    def do_may_see(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Say what keeps this user from seeing packets by a capture or in a tunnel, None if nothing does."""
+        return {"problem": why_no_tunnel() if head["see"] == "tunnel" else why_not()}, b""
 
     def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Start a trial unless it was started before; answer when it has ended."""

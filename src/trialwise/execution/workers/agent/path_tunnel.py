@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import hmac
 import ipaddress
+import os
 import socket
 import struct
+import subprocess
+import sys
 
 from trialwise.execution.workers.agent.path_capture import Recorder, flow_words
 from trialwise.execution.workers.agent.path_programs import Place
@@ -29,6 +32,28 @@ MAPPED = b"\0" * 10 + b"\xff\xff"
 ADDRESSES = {"first": "100.64.0.1", "second": "100.64.0.2"}
 """Of both ends inside (`Side::address` of `crates/tunnel`)."""
 KEY = "TRIALWISE_TUNNEL_KEY"
+
+TUN = "/dev/net/tun"
+_UNSHARE = """
+import sys
+try:
+    import ctypes
+except ImportError:
+    sys.exit(0)
+libc = ctypes.CDLL(None, use_errno=True)
+network, user = 0x40000000, 0x10000000
+sys.exit(ctypes.get_errno() if libc.unshare(network) and libc.unshare(network | user) else 0)
+"""
+
+
+def why_no_tunnel() -> str | None:
+    """Return why this user can make no tunnel here; None if it can: a TUN device, and a namespace of its own (unshare(2))."""
+    try:
+        os.close(os.open(TUN, os.O_RDWR))
+    except OSError as error:
+        return f"{TUN}: {error.strerror or error}"
+    done = subprocess.run([sys.executable, "-IS", "-c", _UNSHARE], stdin=subprocess.DEVNULL, check=False)
+    return f"a network namespace: {os.strerror(done.returncode)}" if done.returncode > 0 else None
 
 
 class Tunnel(Recorder):
