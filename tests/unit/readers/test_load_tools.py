@@ -4,6 +4,7 @@ import base64
 import json
 import struct
 import zlib
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -679,3 +680,16 @@ def test_values_that_have_no_mean_give_none_and_no_percentile(odd):
         assert values(found, "t_p50") == []
         assert "not_finite" in codes(found)
     assert values(reading(OML.replace("2.0", odd[0]).replace("4.0", odd[1])), "probe.delay") == [None]
+
+
+@pytest.mark.parametrize("end", range(0, len(OML), 7))
+def test_text_of_oml_may_be_cut_or_damaged(end):
+    for text in (OML[:end], OML[:end] + "\n\n" + OML[end:], OML[:end] + "\t" * 9 + OML[end + 9 :]):
+        content = Content(Path("results"), text.encode())
+        if (reader := recognised(content)) is not None:
+            with suppress(AnalysisError):
+                reader.reading(content)
+    damaged = reading(
+        OML.replace("schema: 0 _experiment_metadata subject:string key:string value:string", "schema: ")
+    )
+    assert values(damaged, "probe.delay") == [3.0]

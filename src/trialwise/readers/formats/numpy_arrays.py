@@ -185,6 +185,7 @@ def _read_npz(content: Content, found: Found) -> None:
                 OSError,
                 RuntimeError,
                 EOFError,
+                ValueError,
                 NotImplementedError,
             ) as error:
                 found.note("partial", what=f"{name}: {error}")

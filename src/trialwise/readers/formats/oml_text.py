@@ -64,7 +64,7 @@ def _read(content: Content, found: Found) -> None:
 
 def _define(streams: dict[str, _Stream], schema: str) -> None:
     """Take a definition: its index, name, and fields with their types; metadata and the client's own counters are no results."""
-    index, *words = schema.split()
+    index, *words = schema.split() or [""]
     if not words:
         return
     fields = [field.partition(":") for field in words[1:]]
