@@ -153,7 +153,10 @@ def _order(groups: pl.DataFrame, order: Order | None) -> _Unclear:
     """
     if order is not None:
         return order, None, None
-    first, middle = groups["first"].cast(pl.Int64), groups["middle"].cast(pl.Int64)
+    first, middle = (
+        groups["first"].cast(pl.Int64, strict=False),
+        groups["middle"].cast(pl.Int64, strict=False),
+    )
     if _has_no_day(first):
         return "year-first", None, None
     if _may_begin_with_year(groups, first, middle):
@@ -173,7 +176,7 @@ def _may_begin_with_year(groups: pl.DataFrame, first: pl.Series, middle: pl.Seri
     """
     if not (groups["year"].str.len_chars() == 2).all() or (middle > 12).any():
         return False
-    last = groups["year"].cast(pl.Int64)
+    last = groups["year"].cast(pl.Int64, strict=False)
     return not _has_no_day(last) and last.n_unique() > first.n_unique()
 
 
@@ -212,7 +215,7 @@ def _seconds(groups: pl.DataFrame, order: Order | None) -> Array:
 
 
 def _numbers(groups: pl.DataFrame, name: str) -> Array:
-    return groups[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return groups[name].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
 def _named(names: pl.Series) -> Array:
