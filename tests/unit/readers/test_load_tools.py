@@ -240,6 +240,12 @@ def test_fping_says_what_was_lost():
     assert values(found, "rtt_mean") == [pytest.approx(0.002), None]
 
 
+def test_lines_of_probes_count_once_beside_those_of_all():
+    probes = "h1 : [0], 64 bytes, 1.00 ms (1.00 avg, 0% loss)\nh1 : [1], timed out (1.00 avg, 50% loss)\n"
+    found = reading(f"{probes}\nh1 : 1.00 -\n")
+    assert values(found, "rtt_mean") + values(found, "loss") == [0.001, 0.5]
+
+
 def fio(*jobs, **document):
     return json.dumps({"fio version": "fio-3.33", "jobs": jobs, **document})
 

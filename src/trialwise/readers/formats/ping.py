@@ -20,7 +20,9 @@ _SUMMARY = re.compile(
     rf"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ({NUMBER})/({NUMBER})/({NUMBER})"
 )
 _FPING = re.compile(r"^(\S{1,300}) +: ((?:\d{1,9}\.\d{1,9}|-)(?: (?:\d{1,9}\.\d{1,9}|-))*) ?$")
-
+_PROBE = re.compile(
+    rf"^(?:\[{NUMBER}\] )?(\S{{1,300}}) +: \[{COUNT}\], (?:{COUNT} bytes, ({NUMBER}) ms|timed out)"
+)
 _LOOKED_AT = 20
 
 
@@ -70,16 +72,24 @@ def _add_delays(trial: Trial, values: Sequence[float], times: Sequence[float] | 
 
 def _is_fping(content: Content) -> bool:
     lines = [] if content.is_binary else [line for line in content.head.split("\n")[:_LOOKED_AT] if line]
-    return bool(lines) and all(map(_FPING.match, lines))
+    return bool(lines) and (all(map(_FPING.match, lines)) or _PROBE.match(lines[0]) is not None)
 
 
 def _read_fping(content: Content, found: Found) -> None:
-    for number, line in enumerate(lines_of(content), 1):
-        if (told := _FPING.match(line)) is None:
-            continue
-        replies = told[2].split()
-        values = [float(reply) / 1000 for reply in replies if reply != "-"]
-        trial = Trial(found=found, treatment={"destination": told[1]}, where=f"line {number}")
+    """Read the replies of each host: from a line of each probe, else from the line of all that `-C` adds."""
+    lines = lines_of(content)
+    hosts: dict[str, list[float | None]] = {}
+    for probe in matches(_PROBE, lines):
+        hosts.setdefault(probe[1], []).append(None if probe[2] is None else float(probe[2]) / 1000)
+    if not hosts:
+        for told in matches(_FPING, lines):
+            replies = told[2].split()
+            hosts.setdefault(told[1], []).extend(
+                None if each == "-" else float(each) / 1000 for each in replies
+            )
+    for host, replies in hosts.items():
+        trial = Trial(found=found, treatment={"destination": host})
+        values = [reply for reply in replies if reply is not None]
         if values:
             _add_delays(trial, values, None)
         else:
