@@ -45,8 +45,8 @@ setup: .venv/.core $(END) $(NS3)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(BUILT)"
 	@touch $@
 
-src/trialwise/execution/ends/trialwise-end.%: $(RUST_SOURCES)
-	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --quiet --release --locked --target $(TRIPLE) -p trialwise-ends
+src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --quiet --release --locked --target $(TRIPLE) -p trialwise-ends $(CARGO_FEATURES)
 	cp target/$(TRIPLE)/release/trialwise-end $@
 
 .venv/ns3/.installed: .venv/.python

@@ -2,10 +2,10 @@
 
     .venv/bin/python benches/path_kills.py [COUNT] [--seed SEED] [--each KILLS] [--rounds ROUNDS]
 
-Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of ROUNDS (2) short trials are
-started again and again; in each something is killed at a random instant, KILLS (3) times, and then the run has to end well. After
-every kill nothing may be left of the trial that was killed: no process, device, socket of a capture, or file. Finished trials stay as
-they are. The table goes to benches/results/path_kills.json.
+Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of ROUNDS (6) short trials are
+started; in each, somebody is killed at random instants, KILLS (4) times or until it is the runner. After two such runs of a directory
+the third has to end well. After every run nothing may be left of its trials: no process, device, socket of a capture, or file.
+Finished trials stay as they are. The table goes to benches/results/path_kills.json.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ LOOK = 0.1
 """Seconds between looks for a victim: a look takes a good part of a processor."""
 TO_VANISH = 30.0
 TO_END = 400.0
+RUNS = 2
+"""Runs of one directory in which somebody is killed, before one that has to end well."""
 LONGEST = {
     "runner": 9.0,
     "agent": 6.0,
@@ -196,23 +198,26 @@ def kill_somebody(
     return None
 
 
-def kill_once(place: Place, draw: random.Random, found: Found) -> None:
-    """Start a run, kill somebody at a random instant, and look at what is left when it has ended."""
+def run_and_kill(place: Place, draw: random.Random, found: Found, most: int) -> None:
+    """Start a run, kill `most` at random instants, or fewer if the runner is among them, and look at what is left at its end."""
     before = place.finished()
-    kind, number = draw.choice(VICTIMS), draw.choice(SIGNALS)
     run = place.start()
-    killed = kill_somebody(place, run, kind, number, draw)
-    what = f"{kind} {number.name} {killed:.2f} s after it was there" if killed is not None else "nobody"
+    killed: list[str] = []
+    while len(killed) < most:
+        kind, number = draw.choice(VICTIMS), draw.choice(SIGNALS)
+        after = kill_somebody(place, run, kind, number, draw)
+        if after is None:
+            break
+        found.kills[f"{kind} {number.name}"] += 1
+        killed.append(f"{kind} {number.name} {after:.2f} s after it was there")
+    what = ", ".join(killed) or "nobody"
     try:
         run.wait(TO_END)
     except subprocess.TimeoutExpired:
         found.troubles.append(f"{what}: the run does not end")
         run.kill()
         run.wait()
-    if killed is None:
-        found.missed += 1
-    else:
-        found.kills[f"{kind} {number.name}"] += 1
+    found.missed += not killed
     found.troubles += [f"{what}: left: {each}" for each in place.await_nothing()]
     after = place.finished()
     found.troubles += [
@@ -256,12 +261,28 @@ def places(rounds: int) -> Generator[Place]:
             place.real.machines.close()
 
 
+def keep(seed: int, found: Found, seconds: float) -> None:
+    """Write what came of the kills so far, and show it."""
+    document = {
+        "machine": {"processor": processor(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)},
+        "seed": seed,
+        "kills": found.kills.total(),
+        "by victim": dict(sorted(found.kills.items())),
+        "runs in which nobody was there to be killed": found.missed,
+        "trials finished afterwards": found.finished,
+        "seconds": round(seconds),
+        "troubles": found.troubles,
+    }
+    RESULT.write_text(json.dumps(document, indent=2) + "\n")
+    print(json.dumps(document, indent=2), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--each", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--each", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=6)
     asked = parser.parse_args()
     if reason := missing():
         sys.exit(reason)
@@ -270,12 +291,10 @@ def main() -> None:
     with places(asked.rounds) as place:
         number = 0
         while found.kills.total() < asked.count:
-            tried = 0
             place.write(SENDERS[number % len(SENDERS)], number)
-            while len(place.finished()) < asked.rounds and tried < asked.each:
-                tried += 1
+            for _ in range(RUNS):
                 told = len(found.troubles)
-                kill_once(place, draw, found)
+                run_and_kill(place, draw, found, asked.each)
                 print(
                     f"{found.kills.total()} kills, {time.monotonic() - begun:.0f} s",
                     *found.troubles[told:],
@@ -286,17 +305,7 @@ def main() -> None:
             go_on(place, found)
             print("the run has ended", *found.troubles[told:], sep="\n  ", flush=True)
             number += 1
-    document = {
-        "machine": {"processor": processor(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)},
-        "seed": asked.seed,
-        "kills": dict(sorted(found.kills.items())),
-        "runs in which nobody was there to be killed": found.missed,
-        "trials finished afterwards": found.finished,
-        "seconds": round(time.monotonic() - begun),
-        "troubles": found.troubles,
-    }
-    RESULT.write_text(json.dumps(document, indent=2) + "\n")
-    print(json.dumps(document, indent=2))
+            keep(asked.seed, found, time.monotonic() - begun)
     sys.exit(bool(found.troubles))
 
 

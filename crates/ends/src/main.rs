@@ -1,4 +1,5 @@
-//! What runs at an end of a real path, in one program that is sent there: `flow …`, as `python -m trialwise.schemes.flow` takes it;
+//! What runs at an end of a real path, in one program that is sent there: `flow …` and `utp …`, as `python -m trialwise.schemes.flow` and
+//! its neighbour take them; `attach NAME PROGRAM …`, which makes a congestion control known to the kernel until that program ends;
 //! `capture INTERFACE FILE KEY PORT=FLOW…`, which writes packets down until its standard input ends;
 //! `tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW…`, which carries packets of programs and writes them down until then; and
 //! `enter PROCESS WORDS…`, which becomes a program in the network of a tunnel.
@@ -10,18 +11,20 @@
 
 use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use trialwise_capture::{Key, Sightings, Wanted};
+use trialwise_kernel_congestion::{Algorithm, UnknownAlgorithm};
 use trialwise_tunnel::{Settings, Side, Tunnel, enter};
 
 mod record;
 
 use record::record;
 
-const USAGE: &str = "flow … | capture INTERFACE FILE KEY PORT=FLOW… | tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW… | \
-                     enter PROCESS WORDS…";
+const USAGE: &str = "flow … | utp … | attach NAME PROGRAM … | capture INTERFACE FILE KEY PORT=FLOW… | \
+                     tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW… | enter PROCESS WORDS…";
 const TUNNEL_KEY: &str = "TRIALWISE_TUNNEL_KEY";
 
 fn main() -> ExitCode {
@@ -32,6 +35,11 @@ fn main() -> ExitCode {
             return u8::try_from(trialwise_transport::program::main(rest))
                 .map_or(ExitCode::FAILURE, ExitCode::from);
         }
+        "utp" => {
+            return u8::try_from(trialwise_utp::program::main(rest))
+                .map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+        "attach" => Err(attach(rest)),
         "capture" => capture(rest),
         "tunnel" => tunnel(rest),
         "enter" => become_program(rest),
@@ -44,6 +52,19 @@ fn said(text: &str) -> ExitCode {
     // Nobody may be there to hear it.
     let _ = writeln!(io::stderr(), "trialwise-end: {text}");
     ExitCode::FAILURE
+}
+
+/// Attaches a congestion control, and becomes a program that holds it until it ends; returns why not.
+fn attach(arguments: &[String]) -> String {
+    let [name, program, rest @ ..] = arguments else { return USAGE.to_owned() };
+    let held =
+        name.parse().map_err(|error: UnknownAlgorithm| error.to_string()).and_then(|algorithm: Algorithm| {
+            trialwise_kernel_congestion::attach(algorithm).map_err(|error| error.to_string())
+        });
+    match held.and_then(|held| held.outlast_exec().map(|()| held).map_err(|error| error.to_string())) {
+        Ok(_held) => format!("{program}: {}", Command::new(program).args(rest).exec()),
+        Err(text) => text,
+    }
 }
 
 fn capture(arguments: &[String]) -> Result<(), String> {

@@ -28,6 +28,12 @@ mod registration {
     #[derive(Debug)]
     pub(crate) enum Registration {}
 
+    impl Registration {
+        pub(crate) fn outlast_exec(&self) -> std::io::Result<()> {
+            match *self {}
+        }
+    }
+
     pub(crate) fn register(_: Algorithm) -> Result<Registration, Reason> {
         Err(Reason::NotBuilt)
     }
@@ -46,13 +52,21 @@ use registration::Registration;
 #[derive(Debug)]
 pub struct Attached {
     algorithm: Algorithm,
-    _registration: Registration,
+    registration: Registration,
 }
 
 impl Attached {
     /// Which one.
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// Lets the program hold it, too, that this process becomes by execve(2): it is there until that program ends.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn outlast_exec(&self) -> std::io::Result<()> {
+        self.registration.outlast_exec()
     }
 
     /// Lets go of it, as dropping it does.
@@ -64,7 +78,7 @@ impl Attached {
 /// # Errors
 /// Any [`Reason`].
 pub fn attach(algorithm: Algorithm) -> Result<Attached, Reason> {
-    Ok(Attached { algorithm, _registration: registration::register(algorithm)? })
+    Ok(Attached { algorithm, registration: registration::register(algorithm)? })
 }
 
 /// Whether [`attach`] can work here: has the kernel check the program of `algorithm`, and does not attach it.

@@ -1,6 +1,7 @@
 //! Giving a program to the kernel, and holding on to one that is there.
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +18,18 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A link to the registration: the kernel forgets the name when the last descriptor of the link is closed.
 #[derive(Debug)]
 pub(crate) struct Registration {
-    _link: OwnedFd,
+    link: OwnedFd,
+}
+
+impl Registration {
+    /// Lets what this process becomes by execve(2) hold it too.
+    pub(crate) fn outlast_exec(&self) -> io::Result<()> {
+        // SAFETY: changes a flag of an open descriptor.
+        match unsafe { libc::fcntl(self.link.as_raw_fd(), libc::F_SETFD, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 /// Registers `algorithm`, or takes part in the registration that is there.
@@ -25,12 +37,12 @@ pub(crate) fn register(algorithm: Algorithm) -> Result<Registration, Reason> {
     let mut object = load(algorithm)?;
     for _ in 0..ATTEMPTS {
         match messages::collect(|| link(&mut object)) {
-            Ok(link) => return Ok(Registration { _link: link }),
+            Ok(link) => return Ok(Registration { link }),
             Err((error, _)) if error.kind() == ErrorKind::AlreadyExists => {}
             Err((error, said)) => return Err(refusal(algorithm, &error, &said)),
         }
         if let Some(link) = links().find(|link| is_of(link, algorithm)) {
-            return Ok(Registration { _link: link });
+            return Ok(Registration { link });
         }
         thread::sleep(PAUSE);
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill, names_in
@@ -23,18 +24,18 @@ def command_words(
     load: Load,
     values: Mapping[str, Level],
     *,
-    flow: list[str] | None = None,
+    own: Mapping[str, list[str]] = MappingProxyType({}),
 ) -> list[str]:
     """Return the words of a scheme's command.
 
-    {flow}, {utp} and {load} become words or, inside a word, text; `flow` are the words of another flow program than this machine's.
+    {flow}, {utp} and {load} become words or, inside a word, text; `own` are the words of other programs than this machine's.
 
     Raises
     ------
     PlanError
         The command uses the load, and the scheme does not support this kind.
     """
-    several = _OWN_PROGRAMS | ({} if flow is None else {"flow": flow})
+    several = _OWN_PROGRAMS | dict(own)
     if any("load" in names_in(word) for word in command):
         several["load"] = load_words(scheme, load, values)
     texts = {name: shlex.join(words) for name, words in several.items()}

@@ -8,6 +8,7 @@ import hashlib
 import importlib.resources
 import ipaddress
 import platform
+import re
 import shlex
 import shutil
 import socket
@@ -27,15 +28,18 @@ from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings, RealEnds
 from trialwise.schemes.needs import search_path
-from trialwise.schemes.scheme import End
+from trialwise.schemes.scheme import End, Scheme
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.commands import command_words
 from trialwise.trials.flows import SPARE_SECONDS
 from trialwise.trials.marked import MARKER
 from trialwise.trials.path_plan import FlowPlan, trial_of
+from trialwise.visible import visible
 
 PROBES = 65535
 """Probes are captured as this flow: they are packets of both directions from before the flows to after them."""
+_SETTING = re.compile(r"/proc/sys/([\w./-]+)")
+_ASSIGNED = re.compile(r"\b((?:net|kernel|vm)\.[\w.-]+)\s*=")
 SILENCE = 10.0
 """Seconds for which an end may hear nothing before it gives up."""
 
@@ -136,6 +140,7 @@ class EndTasks:
                     *([self.ends.port + plan.number, plan.number] for plan in plans),
                 ],
                 "directory": directory,
+                "settings": sorted({name for plan in plans for name in changed_settings(plan.scheme)}),
                 "most": {
                     "rate": amount_of(self.ends.rate_cap, "rate", "rate_cap"),
                     "bytes": min(most, most if left is None else left),
@@ -173,9 +178,11 @@ class EndTasks:
             "peer": "{peer}",
         }
         load, files = load_at(plan, own, request, settings)
-        flow = [self.programs[place], "flow"]
-        words = command_words(program.command, scheme, load, values, flow=flow)
-        prepare = scheme.prepare and command_words(scheme.prepare, scheme, load, values, flow=flow)
+        own_program = self.programs[place]
+        programs = {name: [own_program, name] for name in ("flow", "utp")}
+        words = command_words(program.command, scheme, load, values, own=programs)
+        prepare = scheme.prepare and command_words(scheme.prepare, scheme, load, values, own=programs)
+        held = [own_program, "attach", scheme.attach] if scheme.attach else []
         ready = program.ready
         return {
             "number": plan.number,
@@ -186,7 +193,7 @@ class EndTasks:
             if around or "{mtu}" in shlex.join(scheme.sender.command)
             else None,
             "waits": side == scheme.first,
-            "words": words,
+            "words": [*held, *words],
             "environment": {name: fill(text, values) for name, text in program.environment},
             "ready": {"line": ready.line, "port": ready.port, "after": ready.after, "timeout": ready.timeout},
             "prepare": prepare or None,
@@ -260,9 +267,9 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
         raise PlanError(
             f"scheme {scheme.name} runs where packets are simulated only", hint="take another scheme"
         )
-    if scheme.attach is not None or scheme.needs.feature is not None or scheme.each_boot or scheme.setup:
+    if scheme.each_boot or scheme.setup:
         raise PlanError(
-            f"scheme {scheme.name} changes the machine that it runs on, and is not set up on other machines",
+            f"scheme {scheme.name} is set up on the machine that it runs on, which is not done on other machines",
             hint="take another scheme for this path, or exclude the combination",
         )
     if tasks.ends.see == "programs" and not all(
@@ -272,6 +279,7 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
             f"scheme {scheme.name}: its programs do not note their packets",
             hint='take a scheme udp-…, or see = "capture" or "tunnel" beside from and to',
         )
+    _require_parts(plan.scheme, tasks)
     queries = [
         {"key": name, "words": [name], "directory": "/", "path": search_path(None)}
         for name in scheme.needs.programs
@@ -288,6 +296,28 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
                     f"{name}: scheme {scheme.name}: no program {query['key']!r} there",
                     hint=f"install it there{f' (Debian: {packages})' if packages else ''}",
                 )
+
+
+def _require_parts(scheme: Scheme, tasks: EndTasks) -> None:
+    """Raise WorkerError if an end cannot run what of the scheme is a part of its program."""
+    attached = [["attach", scheme.attach, "true"]] if scheme.attach else []
+    for words in [*attached, *([["utp", "--help"]] if scheme.needs.feature == "utp" else [])]:
+        for remote, name, program in zip(tasks.remotes, tasks.names, tasks.programs, strict=True):
+            if problem := remote.ask("try", {"words": [program, *words]}).head["problem"]:
+                raise WorkerError(
+                    f"{name}: scheme {scheme.name} cannot run there: {visible(str(problem))}",
+                    hint="take another scheme for this path, or exclude the combination",
+                )
+
+
+def changed_settings(scheme: Scheme) -> set[str]:
+    """Return the settings below /proc/sys that the commands of a scheme name, or set by sysctl(8)."""
+    texts = [
+        " ".join(words) for words in (scheme.sender.command, scheme.receiver.command, scheme.prepare or ())
+    ]
+    files = {name for text in texts for name in _SETTING.findall(text)}
+    dotted = {name for text in texts if "sysctl" in text for name in _ASSIGNED.findall(text)}
+    return files | {name.replace(".", "/") for name in dotted}
 
 
 def amount_of(text: str, dimension: Literal["rate", "size"], key: str) -> float:

@@ -19,6 +19,7 @@ from trialwise.execution.workers.agent.folder import (
 )
 from trialwise.execution.workers.agent.frames import frame, read_frame
 from trialwise.execution.workers.agent.path_capture import why_not
+from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.agent.path_tunnel import why_no_tunnel
 from trialwise.execution.workers.agent.probe import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.shutdown import end_marked
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 PROTOCOL = 2
+TRY_SECONDS, LAST_SAID = 15, 2000
 EXECUTE = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from trialwise.execution.workers.agent.execution import main; main(sys.argv[2:])"
@@ -94,6 +96,7 @@ class Attachment:
         if not self.has_archive():
             write_durably(self.folder.at("agent.zip"), self.archive)
         hand = self.folder.in_hand()
+        self.put_settings_back()
         return {
             "protocol": PROTOCOL,
             "python": platform.python_version(),
@@ -109,6 +112,12 @@ class Attachment:
             "keys": self.folder.known(),
             "hand": hand and hand["key"],
         }, b""
+
+    def put_settings_back(self) -> None:
+        """Put back what trials changed whose ends were killed with their guardians, here and in the folders of other experiments."""
+        for folder in self.folder.all_with_settings():
+            if folder.in_hand() is None:
+                Settings(folder.settings()).put_back()
 
     def has_archive(self) -> bool:
         try:
@@ -197,6 +206,19 @@ class Attachment:
     def do_may_see(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Say what keeps this user from seeing packets by a capture or in a tunnel, None if nothing does."""
         return {"problem": why_no_tunnel() if head["see"] == "tunnel" else why_not()}, b""
+
+    def do_try(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Run a program that ends at once; say what it says of itself if it fails, None if all is well."""
+        import subprocess
+
+        try:
+            done = subprocess.run(
+                head["words"], stdin=subprocess.DEVNULL, capture_output=True, timeout=TRY_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return {"problem": f"it took longer than {TRY_SECONDS} s"}, b""
+        said = done.stderr[-LAST_SAID:].decode(errors="replace").strip()
+        return {"problem": None if done.returncode == 0 else said or f"exit code {done.returncode}"}, b""
 
     def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Start a trial unless it was started before; answer when it has ended."""

@@ -223,8 +223,9 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
         stand_in()
     if "path" in task:
         from trialwise.execution.workers.agent.path_end import PathEnd
+        from trialwise.execution.workers.agent.path_settings import Settings
 
-        end = PathEnd(task, folder.lease(), folder.listening(key))
+        end = PathEnd(task, folder.lease(), folder.listening(key), Settings(folder.settings()))
         note_hand(lock, key, os.getpid())
         keep_result(folder, key, frame(*end.run()))
         return

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import time
 
 TYPE_CHECKING = False
@@ -102,6 +103,16 @@ class Folder:
         """Return the path of the file that is there once an end of a path listens."""
         return self.at("spool", key + ".listening")
 
+    def settings(self) -> str:
+        """Return the path of the file with settings of the kernel that a trial changes, as they were before it."""
+        return self.at("settings")
+
+    def all_with_settings(self) -> list[Folder]:
+        """Return the folders of experiments on this worker, this one among them, that keep such a file."""
+        parent = os.path.dirname(self.path)
+        found = (Folder(os.path.join(parent, name)) for name in sorted(os.listdir(parent)))
+        return [each for each in found if os.path.isfile(each.settings())]
+
     def free(self) -> int:
         """Return the bytes that this user may still write."""
         status = os.statvfs(self.path)
@@ -113,6 +124,7 @@ class Folder:
         remove(self.result(key))
         remove(self.listening(key))
         remove(self.at("spool", key + ".tmp"))
+        shutil.rmtree(self.at("scratch", key), ignore_errors=True)
 
     @contextlib.contextmanager
     def hand(self) -> Generator[int | None, None, None]:

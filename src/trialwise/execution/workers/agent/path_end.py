@@ -34,6 +34,7 @@ from trialwise.execution.workers.agent.meeting import (
 from trialwise.execution.workers.agent.path_capture import Capture, Recorder, RecorderError
 from trialwise.execution.workers.agent.path_own_records import CAME, SENT, SIGHTINGS, OwnRecords, raw_now
 from trialwise.execution.workers.agent.path_programs import LINGER, Place, Side
+from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.agent.path_sizes import PathSizes
 from trialwise.execution.workers.agent.path_socket import FAMILIES, PathSocket
 from trialwise.execution.workers.agent.path_tunnel import Tunnel
@@ -65,11 +66,12 @@ _KNOWN_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.
 class PathEnd:
     """Runs one end, from before the first frame to after the last.
 
-    `lease` is a file that the runner touches, `listening` one that is made when this end hears.
+    `lease` is a file that the runner touches, `listening` one that is made when this end hears; `settings` keeps what programs change.
     """
 
-    def __init__(self, task: Json, lease: str, listening: str) -> None:
+    def __init__(self, task: Json, lease: str, listening: str, settings: Settings) -> None:
         self.task = task
+        self.settings = settings
         self.end: Json = task["path"]
         self.connects = self.end["role"] == CONNECTING
         self.lease = lease
@@ -108,8 +110,9 @@ class PathEnd:
     def run(self) -> tuple[Json, bytes]:
         """Run this end; return what came of it, and its records, compressed, with their sizes in the head."""
         problem = None
-        guard(self.task["environment"][MARKER])
+        guard(self.task["environment"][MARKER], self.settings, self.end["directory"])
         try:
+            self.settings.keep(self.end["settings"])
             shutil.rmtree(self.end["directory"], ignore_errors=True)
             os.makedirs(self.end["directory"])
             with contextlib.closing(self.open()) as sock:
@@ -317,6 +320,7 @@ class PathEnd:
             with contextlib.suppress(OSError), open(self.recorder.file, "rb") as file:
                 self.records = file.read()
         end_left(self.task["environment"][MARKER])
+        self.settings.put_back()
 
     def report(self, problem: str | None) -> tuple[Json, bytes]:
         parts = {"probes": bytes(self.probes), "sightings": self.records}
@@ -341,8 +345,11 @@ class PathEnd:
         return head, b"".join(packed.values())
 
 
-def guard(marker: str) -> None:
-    """Leave a process behind that ends the programs of the trial if this one is killed; it goes when this one ends."""
+def guard(marker: str, settings: Settings, directory: str) -> None:
+    """Leave a process behind that ends the programs of the trial if this one is killed, puts settings back, and removes its folder.
+
+    It goes when this one ends.
+    """
     reader, writer = os.pipe()
     if os.fork():
         os.close(reader)
@@ -352,6 +359,8 @@ def guard(marker: str) -> None:
     os.setsid()
     os.read(reader, 1)
     end_left(marker)
+    settings.put_back()
+    shutil.rmtree(directory, ignore_errors=True)
     os._exit(0)
 
 
