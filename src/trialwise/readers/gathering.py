@@ -11,7 +11,7 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_files import absent
 from trialwise.readers.content import read_content
 from trialwise.readers.records import Reading
-from trialwise.readers.register import is_one_result, recognised, recognised_folder
+from trialwise.readers.register import is_one_result, recognised, recognised_folder, recognised_table
 
 MOST_FILES = 100_000
 """Files of a folder; of one with more, none is read."""
@@ -84,7 +84,7 @@ def _reading(path: Path, within: Path | None) -> Reading:
             raise AnalysisError(f"{path}: no format that is known")
         return found[0].reading(found[1])
     content = read_content(path, within=within)
-    reader = recognised(content)
+    reader = recognised(content) or recognised_table(content)
     if reader is None:
         raise AnalysisError(f"{path}: no format that is known", hint=None)
     return reader.reading(content)

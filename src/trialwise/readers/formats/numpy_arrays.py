@@ -147,7 +147,7 @@ def _vector(path: object, array: Array) -> Array:
 def _add_vector(found: Found, treatment: Mapping[str, str], values: Array) -> None:
     for number, value in enumerate(values.astype(np.float64).tolist()):
         place = f"{'/'.join(treatment.values())}[{number}]"
-        found.add(treatment, "value", value, _UNKNOWN, levels={"repetition": place}, where=place)
+        found.add(treatment, "value", value, _UNKNOWN, levels={found.replicated: place}, where=place)
     found.note("unit_unknown", what="value")
 
 
@@ -207,7 +207,7 @@ READERS = (
         name="npz",
         tool="NumPy",
         how="`numpy.savez`, with an array for each treatment",
-        replicated="repetition",
+        replicated="process",
         unit="element",
         fits=_is_npz,
         read=_read_npz,
