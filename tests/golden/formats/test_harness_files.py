@@ -1,0 +1,48 @@
+# pyright: basic
+"""What pytest-benchmark wrote here (`make_harnesses.py`): JUnit's file alone tells that a test failed after it was measured."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trialwise.readers.content import read_content
+from trialwise.readers.register import recognised
+
+DATA = Path(__file__).parent / "data"
+
+
+def read(name):
+    content = read_content(DATA / name)
+    reader = recognised(content)
+    assert reader is not None
+    return reader.reading(content)
+
+
+def test_rounds_are_samples_of_one_process():
+    written = json.loads((DATA / "pytest-benchmark/suite.json").read_text())["benchmarks"]
+    reading = read("pytest-benchmark/suite.json")
+    assert [dict(row.treatment) for row in reading.rows] == [
+        {"benchmark": "test_sum", "n": "10"},
+        {"benchmark": "test_sum", "n": "1000"},
+        {"benchmark": "test_bad"},
+    ]
+    for row, each in zip(reading.rows, written, strict=True):
+        assert row.samples is not None
+        assert len(row.samples.values) == each["stats"]["rounds"]
+        assert row.value == pytest.approx(sum(row.samples.values) / len(row.samples.values))
+    assert {note.code for note in reading.notes} >= {"failed_not_marked", "one_unit", "within_process"}
+
+
+def test_junit_tells_what_failed_and_what_was_skipped():
+    rows = {row.treatment["test"].partition("::")[2]: row for row in read("junit/suite.xml").rows}
+    assert [rows[name].status for name in ("test_sum[10]", "test_bad", "test_skipped")] == [
+        "finished",
+        "failed",
+        "finished",
+    ]
+    assert (rows["test_bad"].value, rows["test_skipped"].value, rows["test_skipped"].reason) == (
+        None,
+        None,
+        "skipped: no device",
+    )
