@@ -4,13 +4,14 @@
 import json
 import math
 import random
+import shutil
 from pathlib import Path
 
 import pytest
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
-from trialwise.readers.register import recognised, recognised_table
+from trialwise.readers.register import recognised, recognised_folder, recognised_table
 
 HERE = Path(__file__).parent / "data"
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "formats"
@@ -114,3 +115,34 @@ def test_digits_may_be_anything(path):
         b"\0",
     ):
         check(data.replace(rng.choice((b"0", b"1", b"2")), odd, 20))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
+@pytest.mark.parametrize("sample", ["criterion/target", "asv/results"])
+def test_a_file_of_a_folder_may_be_anything(sample, tmp_path):
+    root = shutil.copytree(SHARED / sample, tmp_path / Path(sample).name)
+    rng = random.Random(sample)
+    for path in sorted(root.rglob("*.json")):
+        text = path.read_text()
+        count = len(places(json.loads(text)))
+        for place in rng.sample(range(count), min(count, 12)):
+            document = json.loads(text)
+            container, key = places(document)[place]
+            container[key] = rng.choice(HOSTILE)
+            path.write_text(json.dumps(document))
+            check_folder(root)
+        path.write_text(text[: rng.randrange(len(text))])
+        check_folder(root)
+        path.write_text(text)
+    check_folder(root)
+
+
+def check_folder(root):
+    """Read a folder that is one result, if it still is: an error of ours, or finite values."""
+    try:
+        found = recognised_folder(root)
+        if found is not None:
+            reader, content = found
+            assert all(row.value is None or math.isfinite(row.value) for row in reader.reading(content).rows)
+    except AnalysisError:
+        return
