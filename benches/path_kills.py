@@ -5,7 +5,7 @@
 Needs root, sshd and iproute2: two machines are namespaces with sshd, and this one is an end too. Runs of ROUNDS (6) short trials are
 started; in each, somebody is killed at random instants, KILLS (4) times or until it is the runner. After two such runs of a directory
 the third has to end well. After every run nothing may be left of its trials: no process, device, socket of a capture, or file.
-Finished trials stay as they are. The table goes to benches/results/path_kills.json.
+Finished trials stay as they are. What each seed found is kept in benches/results/path_kills.json.
 """
 
 from __future__ import annotations
@@ -262,10 +262,9 @@ def places(rounds: int) -> Generator[Place]:
 
 
 def keep(seed: int, found: Found, seconds: float) -> None:
-    """Write what came of the kills so far, and show it."""
-    document = {
+    """Write what came of the kills so far beside what other seeds found, and show it."""
+    own = {
         "machine": {"processor": processor(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)},
-        "seed": seed,
         "kills": found.kills.total(),
         "by victim": dict(sorted(found.kills.items())),
         "runs in which nobody was there to be killed": found.missed,
@@ -273,8 +272,9 @@ def keep(seed: int, found: Found, seconds: float) -> None:
         "seconds": round(seconds),
         "troubles": found.troubles,
     }
-    RESULT.write_text(json.dumps(document, indent=2) + "\n")
-    print(json.dumps(document, indent=2), flush=True)
+    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    RESULT.write_text(json.dumps(kept | {f"seed {seed}": own}, indent=2) + "\n")
+    print(json.dumps(own, indent=2), flush=True)
 
 
 def main() -> None:
