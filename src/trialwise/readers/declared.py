@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -164,8 +163,11 @@ class Found:
         """Add the notes that follow from the rows."""
         if self._not_finite:
             self.note("not_finite", n=self._not_finite)
-        finished = {_unit_of(row) for row in self._rows if row.status == "finished" and row.value is not None}
-        failed = {_unit_of(row) for row in self._rows if row.status == "failed"} - finished
+        failed = {_unit_of(row) for row in self._rows if row.status == "failed"}
+        if failed:
+            failed -= {
+                _unit_of(row) for row in self._rows if row.status == "finished" and row.value is not None
+            }
         if failed and "failed_units" not in self._notes:
             self.note("failed_units", n=len(failed), of=len({_unit_of(row) for row in self._rows}))
         missing = sum(
@@ -188,8 +190,13 @@ class Found:
 
     def _nothing_repeated(self) -> bool:
         """Return True if there are values, and no treatment has them from two units."""
-        units = {(tuple(row.treatment.items()), _unit_of(row)) for row in self._rows if row.value is not None}
-        return set(Counter(treatment for treatment, _ in units).values()) == {1}
+        first: dict[object, object] = {}
+        for row in self._rows:
+            if row.value is not None:
+                unit = _unit_of(row)
+                if first.setdefault(tuple(row.treatment.items()), unit) != unit:
+                    return False
+        return bool(first)
 
 
 def _double(value: float | None) -> float | None:

@@ -62,7 +62,7 @@ class _Worked:
         failed = texts.str.to_lowercase().is_in(list(FAILED)).fill_null(value=False)
         masked = texts.set(failed, None) if column.dtype == pl.String else column
         numbers = parsed(masked, _MISSING, None, table.custom)
-        words = {row: str(texts[row]) for row in range(len(texts)) if failed[row]}
+        words = {row: str(texts[row]) for row in failed.arg_true().to_list()}
         if (found := self._numbers(table, name, masked, numbers, words)) is not None:
             return found
         missing = is_missing(texts, _MISSING)
