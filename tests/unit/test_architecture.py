@@ -24,13 +24,14 @@ ALLOWED = {
     "simulator": {"units", "link", "congestion", "protocol"},
     "emulator": {"units", "link", "process"},
     "kernel-congestion": set[str](),
-    "transport": {"units", "protocol"},
+    "transport": {"units", "protocol", "capture"},
     "utp": {"units"},
     "streams": {"units"},
     "streams-c": {"streams"},
     "collector": {"units", "streams"},
     "capture": {"streams"},
-    "ends": {"capture", "transport"},
+    "tunnel": {"capture"},
+    "ends": {"capture", "tunnel", "transport", "utp", "kernel-congestion"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
 SANS_IO = ("units", "link", "congestion", "protocol", "simulator")
