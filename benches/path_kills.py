@@ -272,7 +272,7 @@ def keep(seed: int, found: Found, seconds: float) -> None:
         "seconds": round(seconds),
         "troubles": found.troubles,
     }
-    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    kept: dict[str, object] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     RESULT.write_text(json.dumps(kept | {f"seed {seed}": own}, indent=2) + "\n")
     print(json.dumps(own, indent=2), flush=True)
 
