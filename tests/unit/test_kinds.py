@@ -44,15 +44,13 @@ OWN = (
     "trials/path_plan.py",
     "study/path_fitting.py",
     "study/path_judging.py",
+    "study/path_profiling.py",
     "study/real_trials.py",
     # analysis and words
     "analysis/path/*",
     "analysis/runtime/simulation.py",
     "report/figures/path_plane.py",
     "study/path_facts.py",
-    "study/path_fitting.py",
-    "study/path_judging.py",
-    "study/real_trials.py",
     "study/tilting.py",
 )
 """Modules of the kinds and of the sources themselves."""

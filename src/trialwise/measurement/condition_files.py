@@ -5,7 +5,6 @@ Rows are only ever added. A line that was not written to its end is cut off when
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -197,6 +196,8 @@ class ConditionFile:
         return len(lines)
 
     def _lock(self) -> None:
+        import fcntl  # absent on Windows, where no path is probed
+
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -6,6 +6,7 @@ Uses only the standard library and runs on Python 3.8, because it is also sent t
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import time
@@ -20,7 +21,8 @@ GRACE_SECONDS = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 _PAUSE = 0.002
 _MAX_EXEC = 0.2
-"""Seconds; a process whose file system answers later than that is not found."""
+_LEAST_READS = 100
+"""A process whose file system answers later than after so many seconds and reads is not found."""
 
 
 def marker_beside(marker: str) -> str:
@@ -87,23 +89,28 @@ def environment_of(process: int) -> list[bytes]:
     The kernel shows an empty environment while a process is in the middle of execve(2); in that case, read again.
     """
     deadline = time.monotonic() + _MAX_EXEC
-    while True:
+    for reads in itertools.count(1):
         try:
             with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123
                 told = file.read()
         except OSError:
             return []
-        if told or not _is_between(process) or time.monotonic() > deadline:
+        is_late = time.monotonic() > deadline and reads >= _LEAST_READS
+        if told or not _is_between(process) or is_late:
             return told.split(b"\0")
         time.sleep(0.0002)
+    return []
 
 
 def _is_between(process: int) -> bool:
-    """Return True if a process whose environment reads as empty may have one: not a zombie, kernel thread, or known to be empty."""
+    """Return True if a process whose environment reads as empty may have one: not a zombie, a kernel thread, or known to be empty.
+
+    While execve(2) writes the new environment, its end stands where it begins, in a process that runs.
+    """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return False
     state, memory, begin, end = fields[0], *(int(fields[number - 3]) for number in (23, 50, 51))
-    return state not in b"ZX" and memory > 0 and (begin == 0 or begin != end)
+    return state not in b"ZX" and memory > 0 and (begin == 0 or begin != end or state in b"RD")

@@ -203,7 +203,7 @@ def test_ranks_of_one_place(folder):
         (["a", "--rank", "--markdown", "-"], 2, "--markdown is for a comparison"),
         (["a", "b", "--undecided-passes"], 2, "--undecided-passes is only valid with --gate"),
         (["base.json", "slow.json", "--csv", "no/where.csv"], 2, "no folder"),
-        (["base.json", "slow.json", "--value", "x"], 7, "is JSON"),
+        (["base.json", "slow.json", "--value", "x"], 7, "is no table"),
     ],
 )
 def test_wrong_use_is_said_plainly(folder, arguments, code, said):

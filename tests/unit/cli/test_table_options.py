@@ -187,7 +187,7 @@ def test_what_compare_reads_the_others_say(tmp_path):
     path.write_text('{"results": [{"command": "true", "times": [1.0]}]}')
     commands = (analyze, effects, order, profile, runtime)
     for command in commands:
-        with pytest.raises(AnalysisError, match="is JSON of hyperfine, no table") as raised:
+        with pytest.raises(AnalysisError, match="is what hyperfine writes, no table") as raised:
             command(path)
         assert raised.value.hint == "`trialwise compare` reads it"
     with pytest.raises(AnalysisError, match="URLs are not read"):

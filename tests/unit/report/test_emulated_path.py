@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from trialwise.report.documents.emulated_path import document
 from trialwise.report.render.terminal import terminal
-from trialwise.trials.path_documents import LinkDocument, PathDocument
+from trialwise.trials.path_documents import EcnDocument, LinkDocument, PathDocument
 
-CARRIED = LinkDocument(1000, 990, 8, 2, 1_485_000, 0, 0.00012, 0.0004)
-SILENT = LinkDocument(0, 0, 0, 0, 0, 0, 0.0, 0.0)
+NO_ECN = EcnDocument(0, 0, 0, 0)
+CARRIED = LinkDocument(1000, 990, 8, 2, 0, 0, NO_ECN, NO_ECN, 1_485_000, 0, 0.00012, 0.0004)
+SILENT = LinkDocument(0, 0, 0, 0, 0, 0, NO_ECN, NO_ECN, 0, 0, 0.0, 0.0)
 
 
 def lines(uplink: LinkDocument, downlink: LinkDocument) -> list[str]:

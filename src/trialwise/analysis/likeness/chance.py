@@ -11,6 +11,7 @@ import numpy as np
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.arrays import Array
+from trialwise.numbers import p_equals
 from trialwise.statistics.comparing.holm import holm
 from trialwise.statistics.fitting.exceedance import exceedance_p, values_beyond
 
@@ -83,7 +84,8 @@ def _by_means(row: JudgedRow, p: float, alpha: float) -> JudgedRow:
     """Return a row that is different by its means; undecided if values of one distribution are as far apart by chance."""
     if p <= alpha:
         return row
-    reason = f"the means lie apart by more than the margin, but so do those of trials of one distribution (permutations, p = {p:.2g})"
+    by_chance = f"so do those of trials of one distribution (permutations, {p_equals(p)})"
+    reason = f"the means lie apart by more than the margin, but {by_chance}"
     return dataclasses.replace(
         row, verdict="undecided", more=_more(row.n[0], p, alpha), reason=reason, basis="permutations"
     )

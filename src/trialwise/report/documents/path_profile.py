@@ -189,7 +189,8 @@ def _method(profile: PathProfile) -> Text:
         return (f"n = {profile.n} rows",)
     seconds = length_words(profile.round_seconds)
     return (
-        f"n = {needed.n:,} differences worth {needed.freedom:.0f} degrees of freedom, ", given(needed.confidence),
+        f"n = {needed.n:,} differences worth ", Number(needed.freedom, f"/quantities/{place}/rounds/freedom", kind="count"),
+        " degrees of freedom, ", given(needed.confidence),
         f": {needed.method}; chance ", given(needed.chance),
         f"; rounds of {profile.treatments} trials that take {seconds}. What schemes vary by themselves comes on top.",
     )  # fmt: skip
