@@ -393,7 +393,7 @@ mod tests {
 
     fn take_all(socket: &Socket, count: usize) -> Vec<(Vec<u8>, Ecn)> {
         let (mut found, mut inbox) = (Vec::new(), Inbox::new());
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        let deadline = std::time::Instant::now() + Duration::from_secs(5);
         while found.len() < count && std::time::Instant::now() < deadline {
             inbox
                 .receive(socket, Clock::start(), |_, arrived| {
