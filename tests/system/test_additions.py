@@ -15,7 +15,7 @@ ALL = sorted(path.name for path in ADDITIONS.iterdir() if path.is_dir())
 RUST = {"controller", "loss", "queue"}
 GUARDS = {
     "scheme": ["tests/unit/schemes/test_library.py"],
-    "importer": ["tests/unit/exchange/test_result_files.py", "tests/golden/formats"],
+    "importer": ["tests/unit/exchange/test_result_files.py", "tests/golden/formats/test_formats.py"],
     "command": ["tests/unit/cli/test_help.py"],
     "section": ["tests/unit/report/test_html.py"],
 }

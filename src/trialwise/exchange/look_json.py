@@ -51,6 +51,7 @@ def _rows(reading: Reading) -> Iterator[Json]:
             "order": row.order,
             "start": row.start,
             "end": row.end,
+            "seconds": row.seconds,
             "status": row.status,
             "reason": row.reason,
             "origin": {

@@ -68,7 +68,8 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
 def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Place) -> None:
     inside = row.samples
     values = inside.values if inside is not None and inside.repeated else [row.value]
-    seconds = None if row.start is None or row.end is None else (row.end - row.start) / len(values)
+    took = row.seconds if row.start is None or row.end is None else row.end - row.start
+    seconds = None if took is None else took / len(values)
     for number, value in enumerate(values):
         trial = place.trial if len(values) == 1 else f"{place.trial}/{number}"
         own = Place(trial, place.process, place.host, place.boot, place.build)

@@ -55,6 +55,8 @@ class Row:
         Position in execution; None if unknown.
     start, end
         Unix seconds; None if unknown.
+    seconds
+        How long the trial took, where it is known without its times.
     where
         A JSON pointer or a line: where in the file it stands.
     """
@@ -70,6 +72,7 @@ class Row:
     order: int | None = None
     start: float | None = None
     end: float | None = None
+    seconds: float | None = None
     samples: Inside | None = None
     summary: Summary | None = None
     where: str = ""

@@ -303,3 +303,8 @@ def test_folders_that_are_none(tmp_path):
 def test_options_of_tables_are_for_tables():
     with pytest.raises(AnalysisError, match="is no table"):
         read_trials(RESULTS / "pyperf-base.json", TrialColumns(values=("x",)))
+
+
+def test_a_run_of_hyperfine_tells_how_long_a_trial_takes():
+    found = read_trials(RESULTS / "hyperfine-base.json").of("time")
+    assert found["seconds"].to_list() == found["value"].to_list()

@@ -89,7 +89,16 @@ def _add_runs(found: Found, result: Result, treatment: Mapping[str, str], where:
                 where=f"{where}/times/{run}",
             )
             continue
-        found.add(treatment, "time", seconds, "s", "lower", levels=place, where=f"{where}/times/{run}")
+        found.add(
+            treatment,
+            "time",
+            seconds,
+            "s",
+            "lower",
+            levels=place,
+            seconds=seconds,
+            where=f"{where}/times/{run}",
+        )
         if run < len(memory):
             found.add(
                 treatment,
@@ -98,6 +107,7 @@ def _add_runs(found: Found, result: Result, treatment: Mapping[str, str], where:
                 "byte",
                 "lower",
                 levels=place,
+                seconds=seconds,
                 where=f"{where}/memory_usage_byte/{run}",
             )
 
