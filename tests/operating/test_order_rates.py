@@ -64,7 +64,9 @@ WITHOUT = [
 @pytest.mark.parametrize("options", PLANTED, ids=str)
 def test_the_right_pair_is_named_in_95_of_100(options, repetitions):
     found = list(outcomes(repetitions, 1, **options))
-    assert np.mean([planted <= result for planted, result in found]) >= 0.95
+    # The thousand show the rate itself; of forty, more may be missed by chance, which differs between processors.
+    wanted = 0.95 if repetitions == 1000 else least(0.95, repetitions)
+    assert np.mean([planted <= result for planted, result in found]) >= wanted
     assert np.mean([bool(result - planted) for planted, result in found]) <= max(
         0.06, most(FAMILY, repetitions)
     )

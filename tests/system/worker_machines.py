@@ -51,8 +51,9 @@ class Machine:
         self.number = number
         count = next(_COUNT)
         self.link = f"tw{os.getpid() % 1000000}-{count}"
-        network = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
-        self.ours, self.address = f"{network}.{4 * count + 1}", f"{network}.{4 * count + 2}"
+        # Sixty networks of four addresses, and again: those of tests that are over are free.
+        network, place = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}", 4 * (count % 60)
+        self.ours, self.address = f"{network}.{place + 1}", f"{network}.{place + 2}"
         self.listens = self.address
         self.holder = subprocess.Popen(
             [*WITH_US, "unshare", "-nm", "sleep", "infinity"], start_new_session=True

@@ -120,14 +120,14 @@ def begun(tmp_path):
 def test_it_is_said_before_what_trials_send_and_how_long_they_take(begun):
     rows = [*begun.rows(), *begun.rows("emulated")]
     assert begun.budget.announcement(rows) == (
-        "real paths: 3 trials are to run; they send at most 1.12 GB in about 2min 18s. "
+        "real paths: 3 trials to run, with at most 1.12 GB in about 2min 18s. "
         "Caps: 100 Mbit/s and 1 GB of each end for a trial, 1 GB for the experiment; "
         "the run ends before a trial that could exceed it (--allow-bytes)"
     )
     assert begun.budget.announcement(begun.rows("emulated")) is None
     begun.run(30e6)
     assert begun.budget.announcement(begun.rows()) == (
-        "real paths: 2 trials are to run; they send at most 750 MB in about 1min 32s, after 30 MB that were sent already. "
+        "real paths: 2 trials to run, with at most 750 MB in about 1min 32s, after 30 MB that were sent already. "
         "Caps: 100 Mbit/s and 1 GB of each end for a trial, 1 GB for the experiment"
     )
 

@@ -21,6 +21,7 @@ from trialwise.experiment.trials import RealEnds
 from trialwise.measurement.condition_files import profiled_rates, read_conditions_of_path, record_file
 from trialwise.measurement.packets import DIRECTIONS
 from trialwise.measurement.samples import Samples
+from trialwise.numbers import counted
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.trials.path_plan import NOWHERE, FlowPlan, flow_plans, settings_of, trial_of
@@ -67,7 +68,7 @@ class PathBudget:
         before = self._sent()
         caps = dict.fromkeys(_caps_text(most.ends) for most in found)
         text = (
-            f"real paths: {len(found)} trials are to run; they send at most {size_text(sent)} "
+            f"real paths: {counted(len(found), 'trial')} to run, with at most {size_text(sent)} "
             f"in about {duration_text(round(sum(most.seconds for most in found)))}"
             f"{f', after {size_text(before)} that were sent already' if before else ''}. "
             f"Caps: {' or '.join(caps)} for a trial, {size_text(total)} for the experiment"
