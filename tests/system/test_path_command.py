@@ -190,7 +190,7 @@ def test_an_ordinary_user_reaches_the_servers_through_a_relay(server: int):
         (["--rate", "12", "--", "true"], 2, "unit is missing"),
         (["--loss", "1", "--", "true"], 2, "every packet would be lost"),
         (["--queue", "droptail:packets=5", "--", "true"], 2, "needs a rate"),
-        (["--mtu", "9000", "--", "true"], 2, "9000"),
+        (["--mtu", "9001", "--", "true"], 2, "9001"),
         (["--uplink", "rates=3Mbit/s", "--", "true"], 2, "keys: rate"),
         (["--rate", "trace:none.trace", "--", "true"], 2, "none.trace"),
         (["--path", "pantheon:nowhere", "--", "true"], 2, "no path is called"),
