@@ -25,8 +25,8 @@ MOST_UNPACKED = 4096 * MEBIBYTE
 MOST_RATIO = 200
 _HEAD = 1 << 16
 _BEFORE = MEBIBYTE
-_MOST_NESTED = 200
 """Where JSON begins at the latest after other text."""
+_MOST_NESTED = 200
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
