@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import hashlib
-import json
 import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from xml.etree import ElementTree as ET
 
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, megabytes, read_foreign, unpacked_gzip
+from trialwise.readers.json_documents import Documents, documents_of
 
 MOST_BYTES = 1024 * MEBIBYTE
 """Maximum size of a file or pipe."""
@@ -24,27 +24,9 @@ MOST_UNPACKED = 4096 * MEBIBYTE
 """Maximum size after decompression, and at most `MOST_RATIO` times the size of the file."""
 MOST_RATIO = 200
 _HEAD = 1 << 16
-_BEFORE = MEBIBYTE
-"""Where JSON begins at the latest after other text."""
-_MOST_NESTED = 200
+_MOST_ENCODED = 4
+"""Bytes of a character at most."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-
-
-@dataclass(frozen=True, slots=True)
-class Documents:
-    """The JSON documents of a file, one after another; `rest` is what follows the last whole one, `before` what precedes the first.
-
-    Of a file that is one document and was cut, `whole` has what of it is complete, and `rest` all of it.
-    """
-
-    whole: Sequence[Any]
-    before: str = ""
-    rest: str = ""
-
-    @property
-    def is_cut(self) -> bool:
-        """True if a document begins that does not end."""
-        return self.rest[:1] in ("{", "[")
 
 
 class Content:
@@ -76,18 +58,14 @@ class Content:
     @cached_property
     def text(self) -> str:
         """The text: UTF-8, UTF-16 by its mark, else Windows-1252; lines end with a line feed."""
-        for mark, encoding in _MARKS:
-            if self.data.startswith(mark):
-                return _lines_ended(self.data[len(mark) :].decode(encoding, "replace"))
-        try:
-            return _lines_ended(self.data.decode())
-        except UnicodeDecodeError:
-            return _lines_ended(self.data.decode("cp1252", "replace"))
+        return _decoded(self.data, is_whole=True)
 
-    @property
+    @cached_property
     def head(self) -> str:
-        """The beginning of the text, for signatures."""
-        return self.text[:_HEAD]
+        """The beginning of the text, for signatures: that of a large file is decoded without the rest."""
+        if "text" in self.__dict__ or len(self.data) <= _MOST_ENCODED * _HEAD:
+            return self.text[:_HEAD]
+        return _decoded(self.data[: _MOST_ENCODED * _HEAD], is_whole=False)[:_HEAD]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -99,7 +77,7 @@ class Content:
         """The JSON documents, also after text or one a line; none if there is no JSON."""
         if self.is_binary:
             return Documents(())
-        return _documents(self.text)
+        return documents_of(self.data, lambda: self.text)
 
     @property
     def is_cut(self) -> bool:
@@ -233,93 +211,16 @@ def _events(parser: ET.XMLPullParser[Any]) -> Iterator[object]:
         return
 
 
+def _decoded(data: bytes, *, is_whole: bool) -> str:
+    """Decode data, of which a character at the end may be cut unless it is the whole."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _lines_ended(data[len(mark) :].decode(encoding, "replace"))
+    try:
+        return _lines_ended(codecs.getincrementaldecoder("utf-8")().decode(data, is_whole))
+    except UnicodeDecodeError:
+        return _lines_ended(data.decode("cp1252", "replace"))
+
+
 def _lines_ended(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r\n" in text else text
-
-
-class Repeated:
-    """What a JSON object has under a key that stands in it twice, with different values: neither can be believed."""
-
-    def __repr__(self) -> str:
-        return "a key that stands twice with different values"
-
-
-_REPEATED = Repeated()
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        for name, value in pairs:
-            if found[name] is not _REPEATED and repr(found[name]) != repr(value):
-                found[name] = _REPEATED
-    return found
-
-
-def _documents(text: str) -> Documents:
-    begin = _beginning(text)
-    if begin is None:
-        return Documents(())
-    decoder = json.JSONDecoder(object_pairs_hook=_unique)
-    whole: list[Any] = []
-    place = begin
-    while place < len(text) and text[place] in "{[":
-        try:
-            document, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            if not whole and (document := _closed(text, place, decoder)) is not None:
-                whole.append(document)
-            break
-        whole.append(document)
-        while place < len(text) and text[place] in " \t\r\n,":
-            place += 1
-    return Documents(whole, text[:begin], text[place:])
-
-
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],]', re.DOTALL)
-_CLOSING = {"{": "}", "[": "]"}
-
-
-def _closed(text: str, begin: int, decoder: json.JSONDecoder) -> object | None:
-    """Parse what is whole of a document that was cut: up to the last complete entry of the outermost list that is open at its end.
-
-    None if there is no such entry, or the document is damaged rather than cut.
-    """
-    open_at = _open_at_end(text, begin)
-    for depth, (kind, end) in enumerate(open_at, 1):
-        if kind == "[" and end:
-            closing = "".join(_CLOSING[each] for each, _ in reversed(open_at[:depth]))
-            try:
-                return decoder.raw_decode(text[begin:end] + closing)[0]
-            except (ValueError, RecursionError):
-                return None
-    return None
-
-
-def _open_at_end(text: str, begin: int) -> list[tuple[str, int]]:
-    """Return what opens and does not close, each with the place of its last comma; empty if brackets do not match or are too many."""
-    found: list[tuple[str, int]] = []
-    for token in _TOKEN.finditer(text, begin):
-        kind = token[0]
-        if kind in "{[":
-            found.append((kind, 0))
-        elif kind in "}]":
-            if _CLOSING[found.pop()[0]] != kind or not found:
-                return []
-        elif kind == "," and found:
-            found[-1] = (found[-1][0], token.start())
-        if len(found) > _MOST_NESTED:
-            return []
-    return found
-
-
-_AT_LINE_START = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
-
-
-def _beginning(text: str) -> int | None:
-    """Return where JSON begins: at the first character that is no blank, or at a line that opens an object; None if nowhere."""
-    first = len(text) - len(text.lstrip())
-    if text[first : first + 1] in ("{", "["):
-        return first
-    found = _AT_LINE_START.search(text, 0, _BEFORE)
-    return None if found is None else found.end()

@@ -1,4 +1,3 @@
-# pyright: basic
 """Every sample of other tools' files is read as its `expected.json` says."""
 
 import json

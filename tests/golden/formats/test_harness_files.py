@@ -1,4 +1,3 @@
-# pyright: basic
 """What pytest-benchmark wrote here (`make_harnesses.py`): JUnit's file alone tells that a test failed after it was measured."""
 
 import json

@@ -1,4 +1,3 @@
-# pyright: basic
 """No reader ends in a traceback on a file that was cut, damaged, or written to harm; what it returns are finite numbers."""
 
 import json

@@ -1,4 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportGeneralTypeIssues=false, reportArgumentType=false
 """Arrays are read without executing what they hold, and columns of tables for what they are."""
 
 import io

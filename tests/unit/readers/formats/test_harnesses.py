@@ -1,4 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportGeneralTypeIssues=false, reportArgumentType=false
 """What is told apart in the files of benchmark harnesses: failures from zeros, summaries from values, and units by row."""
 
 import json
