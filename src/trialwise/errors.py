@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+from trialwise.visible import visible_lines
+
 DISK_IS_FULL = "the disk is full"
 MAKE_ROOM = "free some space, or choose another place"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -30,6 +32,11 @@ class TrialwiseError(Exception):
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  try: {self.hint}"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows in place of a traceback; IPython asks for them."""
+        tried = [] if self.hint is None else [f"  try: {visible_lines(self.hint)}"]
+        return [f"{type(self).__name__}: {visible_lines(self.message)}", *tried]
 
     @property
     def line(self) -> str:

@@ -81,10 +81,11 @@ class StoreObservations:
         """Return the observations of all trials of a status that count, in plan order; metrics of one source share the list."""
         asked = metric.source.key, status
         if self._last is None or self._last[0] != asked:
-            self._last = asked, list(self._read(metric, status))
+            self._last = asked, list(self.each(metric, status))
         return self._last[1]
 
-    def _read(self, metric: Metric, status: Status) -> Iterator[Observation]:
+    def each(self, metric: Metric, status: Status = "finished") -> Iterator[Observation]:
+        """Yield what `of` returns, reading as it goes."""
         counted: list[tuple[TrialRow, float | None, str | None]] = []
         entries = self._entries(metric.source.key)
         for row in self.rows:

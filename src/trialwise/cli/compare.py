@@ -216,7 +216,8 @@ def _sides(
     paired: bool,
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.comparison_options import read_side, selection, told, with_pantheon_names
+    from trialwise.cli.comparison_options import read_side, selection, told
+    from trialwise.study.sides import with_pantheon_names
 
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):

@@ -104,24 +104,6 @@ def read_side(
     return with_metrics(found, metrics)
 
 
-def with_pantheon_names(sides: Sequence[TrialSet]) -> list[TrialSet]:
-    """Give schemes of each side the names that Pantheon has for them, where the other side has those."""
-    from trialwise.analysis.comparison.sides import under_names_of
-    from trialwise.schemes.library import stand_ins
-
-    aliases = {
-        name: {
-            one.scheme: f"{one.scheme} stands for {name}"
-            if one.is_same
-            else f"{one.scheme} is what comes nearest to {name}, which nobody published"
-            for one in found
-        }
-        for name, found in stand_ins().items()
-    }
-    a, b = sides
-    return [under_names_of(a, b, aliases), under_names_of(b, a, aliases)]
-
-
 def told(sides: Sequence[TrialSet], better: Sequence[str], unit: Sequence[str]) -> list[TrialSet]:
     """Apply options on metrics to the sides: `[METRIC=]higher` and `[METRIC=]UNIT`.
 

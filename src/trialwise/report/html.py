@@ -107,6 +107,11 @@ def page(
     )
 
 
+def section(document: Document) -> str:
+    """Write a document for a notebook: its section with the style of pages, without figures and scripts."""
+    return f'<div class="trialwise"><style>{_asset("section.css")}</style>\n{html(document)}</div>'
+
+
 def script_json(value: object) -> Markup:
     """Write JSON that cannot end the script element around it."""
     text = _ACTS.sub(r"\1\\\\u\2", json.dumps(value, allow_nan=False, separators=(",", ":")))

@@ -48,7 +48,7 @@ def print_figures(
         The folder cannot be created or written.
     """
     sheets: dict[str, ColumnData] = {}
-    written = write_all(_all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
+    written = write_all(all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
     if kind == "pdf" and paper.has_document(analysis):
         report = paper.document(analysis, sheets, version, verdicts)
         (folder / DOCUMENT).write_bytes(pdf(report, sheets, f"{analysis.name} – report"))
@@ -69,12 +69,13 @@ def write_order_figures(view: OrderSummary, folder: Path, kind: str) -> list[Pat
     return write_all(figures, sheets, folder, kind)
 
 
-def _all_figures(
+def all_figures(
     analysis: Analysis,
     order: OrderSummary | None,
     verdicts: VerdictSummary | None,
     sheets: dict[str, ColumnData],
 ) -> Iterator[Figure]:
+    """Yield the figures of the report in its order, and add their data to `sheets`."""
     names = labels(analysis)
     if analysis.path is not None:
         context = PathBoard(analysis, analysis.path, sheets)

@@ -1,0 +1,118 @@
+"""Load results into a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, cast
+from weakref import finalize
+
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Better, Measure
+from trialwise.notebook.data import Data
+from trialwise.notebook.sources import Columns, Directory, Files, Source, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def load(
+    data: str | Path | object,
+    *,
+    value: str | Sequence[str] = (),
+    group: str | Sequence[str] = (),
+    series: str | None = None,
+    trial: str | None = None,
+    time: str | None = None,
+    measure: Measure = "mean",
+    unit: Mapping[str, str] | None = None,
+    better: Mapping[str, Better] | None = None,
+) -> Data:
+    """Load what was measured: by Trialwise, by another tool, or in a table.
+
+    Parameters
+    ----------
+    data
+        The path of an experiment directory, of a file or folder of another tool that `trialwise look` knows, of a Pantheon folder, or
+        of a table (CSV or Parquet) in long form; or a polars or pandas DataFrame in long form.
+    value
+        Columns of a table that hold values, each a metric; default `value`, whose column `metric` names metrics.
+    group
+        Columns of a table that tell treatments apart; default `treatment`.
+    series
+        Column that tells series apart.
+    trial
+        Column that tells trials apart; then each row is a sample.
+    time
+        Column of times: of samples with `trial`, else of trials.
+    measure
+        What reduces samples: "mean", "median", "min", "max", or a percentile such as 95.
+    unit
+        Units by metric, where the data do not say them.
+    better
+        Which direction is better by metric: "higher" or "lower".
+
+    Raises
+    ------
+    AnalysisError
+        The data cannot be read, or are none of these.
+    """
+    columns = Columns(
+        _names(value), _names(group), series, trial, time, measure, dict(unit or {}), dict(better or {})
+    )
+    if isinstance(data, str | Path):
+        return Data(_of_path(Path(data), columns))
+    return Data(_of_frame(data, columns))
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _of_path(path: Path, columns: Columns) -> Source:
+    from trialwise.exchange.result_files import KNOWN
+    from trialwise.foreign_files import absent
+    from trialwise.store.directory import ExperimentDirectory, latest
+
+    if ExperimentDirectory(latest(path)).is_begun:
+        return Directory(path, columns)
+    if not path.exists():
+        raise absent(path, f"name {KNOWN}")
+    if path.is_file() and (columns.of_table or path.name.removesuffix(".gz").endswith((".csv", ".parquet"))):
+        return Table(path, columns)
+    return Files(path, columns)
+
+
+def _of_frame(data: object, columns: Columns) -> Source:
+    """Keep a DataFrame as a Parquet file for as long as it is used: tables have one reader."""
+    from polars.exceptions import PolarsError
+
+    frame = _polars(data)
+    path = Path(mkdtemp(prefix="trialwise-")) / "table.parquet"
+    table = Table(path, columns)
+    finalize(table, rmtree, path.parent, ignore_errors=True)
+    try:
+        frame.write_parquet(path)
+    except (PolarsError, TypeError, OverflowError) as error:
+        raise AnalysisError(
+            f"a column of the table cannot be read: {error}", hint="columns hold numbers, texts or times"
+        ) from error
+    return table
+
+
+def _polars(data: object) -> pl.DataFrame:
+    import polars as pl
+
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    frame = cast("Any", data)
+    if not (hasattr(frame, "columns") and hasattr(frame, "__getitem__")):
+        raise AnalysisError(
+            f"{type(data).__name__} is neither a path nor a DataFrame", hint="name a file, folder or table"
+        )
+    # Column by column: polars itself would need pyarrow.
+    return pl.DataFrame({str(name): frame[name].to_list() for name in frame.columns})

@@ -1,0 +1,356 @@
+"""Where the trials of a notebook come from: an experiment directory, files of other tools, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from trialwise.errors import AnalysisError
+from trialwise.experiment.defaults import default_bound
+from trialwise.experiment.model import Better, Bound, Convergence, Kpi, Measure, Method, Metric, Variability
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from trialwise.analysis.calibration.calibrating import CalibrateOptions
+    from trialwise.analysis.calibration.results import Calibration
+    from trialwise.analysis.comparison.between import VerdictSummary
+    from trialwise.analysis.effects.directory import EffectsInput
+    from trialwise.analysis.order.summary import OrderSummary
+    from trialwise.analysis.order.trials import OrderTrials
+    from trialwise.analysis.results import Analysis
+    from trialwise.analysis.trial_set import TrialSet
+
+_ONE_VALUE = "holds one value for each trial"
+_SAID_IN_FILE = "its experiment file says what is claimed"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The roles of a table's columns, and what is known of metrics that files do not say."""
+
+    value: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    series: str | None = None
+    trial: str | None = None
+    time: str | None = None
+    measure: Measure = "mean"
+    unit: Mapping[str, str] = field(default_factory=dict[str, str])
+    better: Mapping[str, Better] = field(default_factory=dict[str, Better])
+
+    @property
+    def of_table(self) -> bool:
+        """True if a role of a column is given."""
+        return replace(self, unit={}, better={}) != Columns()
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What is to be claimed about metrics, in percent: a KPI, convergence inside trials, variability over series."""
+
+    percentile: float | None = None
+    confidence: float = 95.0
+    bound: Bound | None = None
+    convergence: tuple[float, float] | None = None
+    variability: tuple[float, float] | None = None
+
+    def of(self, metric: Metric) -> Metric:
+        """Return a metric with these claims."""
+        way, level = self.percentile, self.confidence
+        side = None if way is None else self.bound or default_bound(way, metric.better)
+        return replace(
+            metric,
+            kpis=() if way is None or side is None else (Kpi(way, level, side),),
+            convergence=None if self.convergence is None else Convergence(*self.convergence),
+            variability=None if self.variability is None else Variability(*self.variability),
+        )
+
+
+class Source(Protocol):
+    """What answers the questions of a notebook."""
+
+    name: str
+
+    def trials(self) -> TrialSet:
+        """Return one value for each trial and metric."""
+        ...
+
+    def compared(self, metrics: Sequence[str], *, paired: bool) -> TrialSet:
+        """Return the trials as `compare` reads a side."""
+        ...
+
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return the pairs of treatments to compare, the reference first."""
+        ...
+
+    def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
+        """Return the analysis of some metrics, or of all."""
+        ...
+
+    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:
+        """Return the trials with their order; `columns` are roles in a table."""
+        ...
+
+    def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
+        """Return the trials by their factors."""
+        ...
+
+    def calibration(self, metrics: Sequence[str], options: CalibrateOptions) -> Calibration:
+        """Return what the trials say about the bench."""
+        ...
+
+    def samples(self, metric: str) -> pl.LazyFrame:
+        """Return the samples inside trials."""
+        ...
+
+    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return what the report says of the order and of pairs of treatments."""
+        ...
+
+
+class Directory:
+    """An experiment directory."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        if columns != Columns():
+            raise AnalysisError(f"{path}: is an experiment directory; columns are for tables")
+        self.name = str(path)
+        self.path = path
+
+    def trials(self) -> TrialSet:
+        """Return one value for each trial and metric."""
+        from trialwise import study
+
+        return study.trial_set(self.path)
+
+    def compared(self, metrics: Sequence[str], *, paired: bool) -> TrialSet:
+        """Return the trials as `compare` reads a side."""
+        from trialwise import study
+        from trialwise.analysis.comparison.sides import with_metrics
+
+        found = replace(study.comparison_set(self.path, paired=paired), name=self.name)
+        return with_metrics(found, metrics)
+
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return the pairs that the experiment compares."""
+        from trialwise import study
+        from trialwise.design.stopping import comparisons
+
+        return comparisons(study.load(self.path))
+
+    def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
+        """Return the analysis; what is claimed stands in the experiment file."""
+        from trialwise import study
+
+        if claims != Claims():
+            raise AnalysisError(
+                f"{self.path}: {_SAID_IN_FILE}", hint="leave percentile, convergence and variability out"
+            )
+        found = study.analyse(self.path, method)
+        check_metrics(self.path, metrics, [one.metric.name for one in found.metrics])
+        kept = tuple(one for one in found.metrics if not metrics or one.metric.name in metrics)
+        return replace(found, metrics=kept)
+
+    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:
+        """Return the trials with their order."""
+        from trialwise import study
+
+        if columns:
+            raise AnalysisError(f"{self.path}: is an experiment directory; columns are for tables")
+        return study.order_trials(self.path, metrics)
+
+    def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
+        """Return the trials by their factors."""
+        from trialwise import study
+
+        return study.effects_input(self.path, metrics, samples=samples)
+
+    def calibration(self, metrics: Sequence[str], options: CalibrateOptions) -> Calibration:
+        """Return what the trials say about the bench."""
+        from trialwise import study
+
+        return study.calibration(self.path, metrics, options)
+
+    def samples(self, metric: str) -> pl.LazyFrame:
+        """Return the samples inside trials; files are read as rows are asked for."""
+        from trialwise.study.sample_frames import lazy_samples
+
+        return lazy_samples(self.path, metric)
+
+    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return what the report says of the order and of pairs of treatments."""
+        from trialwise import study
+
+        return study.order_view(self.path), study.verdict_view(self.path)
+
+
+class Files:
+    """Files or folders of other tools."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        if columns.of_table:
+            raise AnalysisError(f"{path}: is no table; value and the like are for tables")
+        self.name = str(path)
+        self.path = path
+        self.columns = columns
+        self._trials: TrialSet | None = None
+
+    def trials(self) -> TrialSet:
+        """Return one value for each trial and metric."""
+        if self._trials is None:
+            self._trials = told(self._read(), self.columns)
+        return self._trials
+
+    def _read(self) -> TrialSet:
+        from trialwise.exchange.result_files import read_trials
+
+        return read_trials(self.path)
+
+    def compared(self, metrics: Sequence[str], *, paired: bool) -> TrialSet:  # noqa: ARG002 nothing pairs them
+        """Return the trials as `compare` reads a side."""
+        from trialwise.analysis.comparison.sides import with_metrics
+
+        return with_metrics(self.trials(), metrics)
+
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return all pairs of treatments."""
+        return list(combinations(self.trials().treatments, 2))
+
+    def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
+        """Return the analysis of the trials."""
+        from trialwise.analysis.of_trials import analyse_trials
+
+        trials = self.trials()
+        check_metrics(self.path, metrics, trials.metrics)
+        return analyse_trials(
+            trials, [self.metric(name, claims) for name in metrics or trials.metrics], method
+        )
+
+    def metric(self, name: str, claims: Claims) -> Metric:
+        """Return a metric as an experiment file would declare it."""
+        from trialwise.experiment.sources import TextSource
+
+        own = self.columns
+        metric = Metric(
+            name=name,
+            source=TextSource(path=str(self.path), csv=name, time=own.time if own.trial else None),
+            measure=own.measure,
+            unit=own.unit.get(name, ""),
+            better=own.better.get(name),
+        )
+        return claims.of(metric)
+
+    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:  # noqa: ARG002 for tables
+        """Refuse: the order of these trials is not read."""
+        raise AnalysisError(
+            f"{self.path}: the order of its trials is not known",
+            hint="a table with columns treatment, round and position says it",
+        )
+
+    def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
+        """Return the trials by their factors."""
+        from trialwise.analysis.effects.directory import EffectsInput
+
+        if samples:
+            raise AnalysisError(
+                f"{self.path}: {_ONE_VALUE}", hint='method "paper" needs samples: choose another'
+            )
+        return EffectsInput(self.compared(metrics, paired=False), {}, {}, ())
+
+    def calibration(self, metrics: Sequence[str], options: CalibrateOptions) -> Calibration:
+        """Return what the trials say about the bench."""
+        from trialwise.analysis.calibration.calibrating import calibrate
+
+        return replace(calibrate(self.compared(metrics, paired=False), options), source=self.name)
+
+    def samples(self, metric: str) -> pl.LazyFrame:  # noqa: ARG002 for directories
+        """Refuse: there are none."""
+        raise AnalysisError(f"{self.path}: {_ONE_VALUE}, and no samples inside it", hint="see .trials")
+
+    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return what the report says of the order: nothing."""
+        from trialwise.analysis.order.summary import OrderSummary
+
+        return OrderSummary(None, "The order is not judged: these data do not say it."), None
+
+
+class Table(Files):
+    """A table in long form."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        super().__init__(path, replace(Columns(), unit=columns.unit, better=columns.better))
+        self.columns = columns
+
+    def _read(self) -> TrialSet:
+        from trialwise.exchange.result_files import read_trials
+        from trialwise.exchange.trials_table import TrialColumns
+
+        own = self.columns
+        return read_trials(self.path, TrialColumns(own.value, own.group, own.trial, own.measure))
+
+    def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
+        """Return the analysis of the table."""
+        if not self.columns.value:
+            return super().analysis(metrics, claims, method)
+        from trialwise.analysis.table import TableColumns, analyse_table
+
+        own = self.columns
+        check_metrics(self.path, metrics, own.value)
+        has_samples = own.measure != "mean" or claims.convergence is not None
+        columns = TableColumns(own.group, own.series, own.trial, None, own.time, samples=has_samples)
+        wanted = [self.metric(name, claims) for name in metrics or own.value]
+        return analyse_table(self.path, columns, wanted, method)
+
+    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:
+        """Return the trials with their order, from columns of the table."""
+        from trialwise.analysis.order.trials import OrderColumns, read_order_table
+
+        return read_order_table(self.path, OrderColumns(metrics=tuple(metrics), **columns))  # pyright: ignore[reportArgumentType] it checks
+
+    def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
+        """Return the trials by their factors, which are the columns of groups."""
+        from trialwise.analysis.effects.directory import EffectsInput
+        from trialwise.analysis.effects.table import EffectColumns, read_effects_table
+
+        own = self.columns
+        if not own.group or not own.value:
+            return super().effects(metrics, samples=samples)
+        columns = EffectColumns(own.group, own.value, own.trial, own.time, tuple(metrics), own.measure)
+        trials, series = read_effects_table(self.path, columns)
+        return EffectsInput(trials, {}, {}, series)
+
+
+def check_metrics(path: Path, wanted: Sequence[str], there: Sequence[str] | Mapping[str, object]) -> None:
+    """Refuse a metric that is not there.
+
+    Raises
+    ------
+    AnalysisError
+        It is not.
+    """
+    for name in wanted:
+        if name not in there:
+            raise AnalysisError(f"{path}: no metric {name!r}", hint=f"there are: {', '.join(there)}")
+
+
+def told(trials: TrialSet, columns: Columns) -> TrialSet:
+    """Apply units and directions that files do not say.
+
+    Raises
+    ------
+    AnalysisError
+        There is no such metric.
+    """
+    check_metrics(Path(trials.name), [*columns.unit, *columns.better], trials.metrics)
+    metrics = {
+        name: replace(
+            facts,
+            unit=columns.unit.get(name, facts.unit),
+            better=columns.better.get(name, facts.better),
+        )
+        for name, facts in trials.metrics.items()
+    }
+    return replace(trials, metrics=metrics)
