@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.progress import Progress
     from trialwise.analysis.trial_set import Level, TrialSet
     from trialwise.exchange.trials_table import TrialColumns
+    from trialwise.report.documents.compare import Order
 
 _CODES = {"passed": 0, "failed": 1, "undecided": 3}
 Several = Annotated[tuple[str, ...], Parameter(negative="")]
@@ -85,6 +86,7 @@ def compare(
     undecided_passes: Flag = False,
     floor: Path | None = None,
     json: Flag = False,
+    sort: Literal["verdict", "change", "name", "metric"] = "verdict",
     columns: TableColumnOptions | None = None,
     files: FileOptions | None = None,
     reading: ReadingOptions | None = None,
@@ -145,6 +147,8 @@ def compare(
         A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
     json
         Print the comparison as JSON (format trialwise.comparison/1, docs/reference/comparison-json.md).
+    sort
+        Order of tables and rows for people: what needs a look first, the largest change first, or by name of treatment or metric.
     """
     check_percentage(confidence, "--confidence", least=50)
     columns, files = columns or TableColumnOptions(), files or FileOptions()
@@ -165,8 +169,8 @@ def compare(
     if found is None:
         _show_ranking(rankings, sides[0], confidence, json=json)
     elif not files.fill_output:
-        _show(found, rankings, json=json, paper=paper, gate=gate)
-    for path in files.write(found, rankings, sides, paper=paper):
+        _show(found, rankings, json=json, paper=paper, gate=gate, order=sort)
+    for path in files.write(found, rankings, sides, paper=paper, order=sort):
         stderr_console().print(f"wrote {path}", markup=False)
     if not gate or found is None:
         return 0
@@ -274,7 +278,9 @@ def _floored(found: Comparison, floor: Path) -> Comparison:
     return with_floor(found, study.calibration(floor))
 
 
-def _show(found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper: bool, gate: bool) -> None:
+def _show(
+    found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper: bool, gate: bool, order: Order
+) -> None:
     if json:
         from trialwise.exchange.comparison_json import comparison_document
 
@@ -282,7 +288,8 @@ def _show(found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper
         return
     from trialwise.report.documents import compare
 
-    say_document(compare.paper_document(found) if paper else compare.document(found, rankings, has_gate=gate))
+    told = compare.document(found, rankings, has_gate=gate, order=order)
+    say_document(compare.paper_document(found) if paper else told)
 
 
 def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: float, *, json: bool) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
     from trialwise.analysis.trial_set import TrialSet
+    from trialwise.report.documents.compare import Order
     from trialwise.report.figures.plot_data import ColumnData
 
 
@@ -77,6 +78,7 @@ class FileOptions:
         sides: Sequence[TrialSet],
         *,
         paper: bool,
+        order: Order = "verdict",
     ) -> list[Path]:
         """Write the requested files, and return their paths; without a comparison only the figures of ranks.
 
@@ -87,7 +89,7 @@ class FileOptions:
         """
         written: list[Path] = []
         try:
-            for path, text in self._texts(found, paper=paper) if found else ():
+            for path, text in self._texts(found, paper=paper, order=order) if found else ():
                 if path == STANDARD:
                     print_data(text())
                 else:
@@ -104,7 +106,9 @@ class FileOptions:
             raise not_written(error.filename, error) from error
         return written
 
-    def _texts(self, found: Comparison, *, paper: bool) -> Iterator[tuple[Path, Callable[[], str]]]:
+    def _texts(
+        self, found: Comparison, *, paper: bool, order: Order
+    ) -> Iterator[tuple[Path, Callable[[], str]]]:
         from trialwise.exchange.comparison_json import bencher_document, comparison_csv
         from trialwise.report.comparison_junit import comparison_junit
         from trialwise.report.documents import compare
@@ -112,7 +116,7 @@ class FileOptions:
         from trialwise.report.render.markdown import markdown
 
         if self.markdown is not None:
-            yield self.markdown, lambda: markdown(compare.document(found, has_gate=True))
+            yield self.markdown, lambda: markdown(compare.document(found, has_gate=True, order=order))
         if self.junit is not None:
             yield self.junit, lambda: comparison_junit(found, datetime.now(UTC))
         if self.bmf is not None:

@@ -9,7 +9,15 @@ from typing import Literal
 from trialwise import statistics as st
 from trialwise.analysis.comparison.gate import Outcome, gate_of
 from trialwise.analysis.comparison.ranking import Ranking
-from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction, Floor, OneSided, Word
+from trialwise.analysis.comparison.results import (
+    Comparison,
+    ComparisonRow,
+    Direction,
+    Floor,
+    GeometricMean,
+    OneSided,
+    Word,
+)
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.trial_set import Level
 from trialwise.exchange.csv_text import csv_text
@@ -78,6 +86,7 @@ class ComparisonDocument:
     gate: GateDocument | None
     rankings: tuple[Ranking, ...]
     environments: tuple[EnvironmentDifference, ...] = ()
+    geometric_means: tuple[GeometricMean, ...] = ()
 
 
 def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -> dict[str, Json]:
@@ -97,6 +106,7 @@ def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -
             gate=GateDocument(gate.outcome, gate.failing, gate.open, sentence(found, gate)),
             rankings=rankings,
             environments=found.environments,
+            geometric_means=found.geometric_means,
         )
     )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from trialwise.analysis.boots import with_joined_boots
 from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.readers.records import Reading, Row
@@ -33,7 +35,9 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
             notes.append(f"{reading.path} is a copy of {first}, and counts once")
             continue
         notes += _add(cells, reading, names)
-    return with_joined_boots(cells.trial_set(tuple(dict.fromkeys(notes))))[0]
+    found = cells.trial_set(tuple(dict.fromkeys(notes)))
+    environments = tuple(facts_of(reading.facts) for reading in readings if reading.facts)
+    return with_joined_boots(replace(found, environments=environments))[0]
 
 
 def _metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:

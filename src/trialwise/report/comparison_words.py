@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from trialwise import statistics as st
-from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
@@ -19,6 +19,8 @@ CHANCE = "for a 90 % chance to decide"
 DESCRIPTIVE = "(these trials alone)"
 """Follows a number that says nothing about other trials."""
 _MAX_ENVIRONMENT = 20
+_OF_MACHINES = ("machine", "processor", "host", "node", "cpu", "num_cpus", "goos", "goarch", "ProcessorName")
+"""Beginnings of the names of facts that tell machines apart, in our records and in the files of other tools."""
 P_FOR = "p for"
 """Heading of p-values; each cell names the claim that its p-value supports."""
 
@@ -82,7 +84,22 @@ def method_of(found: Comparison) -> str:
         f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}; "
         "p is small where its claim holds."
         + (f" More: units on each side {CHANCE}." if any(row.more for row in found.rows) else "")
+        + geometric_method_of(found.geometric_means)
     )
+
+
+def geometric_method_of(means: Sequence[GeometricMean]) -> str:
+    """Describe what geometric means rest on; empty if none has an interval."""
+    known = [(one, one.ratio) for one in means if one.ratio is not None]
+    told = dict.fromkeys(
+        f"{ratio.method}, n = {_sides_of(one, ratio)}, {percent(ratio.confidence)}" for one, ratio in known
+    )
+    return f" Geometric mean: {'; '.join(told)}." if told else ""
+
+
+def _sides_of(one: GeometricMean, ratio: st.Ratio) -> str:
+    a, b = ratio.n
+    return f"{a} shared {plural(one.level)}" if one.paired else f"{a} and {b} {plural(one.level)}"
 
 
 def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
@@ -280,8 +297,9 @@ def lacking(found: Comparison) -> Iterator[str]:
 
 
 def environment_lines(found: Comparison) -> Iterator[str]:
-    """Yield the differences between both sides' environments, if a row has no inference."""
-    if all(row.difference is not None for row in found.rows):
+    """Yield the differences between both sides' environments, if a row has no inference or the machines differ."""
+    two_machines = any(one.name.startswith(_OF_MACHINES) for one in found.environments)
+    if not two_machines and all(row.difference is not None for row in found.rows):
         return
     for one in found.environments[:_MAX_ENVIRONMENT]:
         a, b = (", ".join(values) or "not recorded" for values in (one.a, one.b))

@@ -15,6 +15,7 @@ from trialwise.statistics.comparing.difference_family import DifferenceFamily, F
 from trialwise.statistics.comparing.equivalence import Equivalence, equivalence
 from trialwise.statistics.comparing.equivalence_size import equivalence_size
 from trialwise.statistics.comparing.fieller import Ratio
+from trialwise.statistics.comparing.geometric import geometric_ratio
 from trialwise.statistics.comparing.paired import paired_difference, paired_ratio
 from trialwise.statistics.comparing.pairing import PairingGain, pairing_gain
 from trialwise.statistics.comparing.pareto import ParetoSet, pareto_set
@@ -239,6 +240,7 @@ __all__ = [
     "equivalence",
     "equivalence_size",
     "fit_sizes",
+    "geometric_ratio",
     "importance_quantile",
     "independence",
     "independent_controls",

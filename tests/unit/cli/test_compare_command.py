@@ -347,3 +347,26 @@ def test_printed_results_against_trials(folder, tmp_path):
     )
     assert (row["verdict"], row["n"]) == ("different", [20, 20])
     assert row["difference"]["p_value"] == pytest.approx(theirs.pvalue)
+
+
+def test_rows_in_the_order_that_is_asked_for(tmp_path):
+    hyperfine(tmp_path / "a.json", {"b": (1.0, 0.01, 20), "a": (2.0, 0.02, 20), "c": (1.0, 0.01, 20)})
+    hyperfine(tmp_path / "b.json", {"b": (1.1, 0.01, 20), "a": (2.0, 0.02, 20), "c": (0.7, 0.01, 20)}, seed=2)
+
+    def rows(sort):
+        said = run("a.json", "b.json", "--margin", "5%", "--sort", sort, cwd=tmp_path).stdout
+        return [line.split()[0] for line in said.splitlines() if line[:4] in ("  a ", "  b ", "  c ")][:3]
+
+    assert rows("verdict") == ["b", "c", "a"]
+    assert rows("change") == ["c", "b", "a"]
+    assert rows("name") == ["a", "b", "c"]
+    assert rows("metric") == ["b", "a", "c"]
+    assert run("a.json", "b.json", "--sort", "size", cwd=tmp_path).returncode == 2
+
+
+def test_files_from_two_machines_say_how_these_differ(tmp_path):
+    for name, machine in (("a.txt", "AMD EPYC"), ("b.txt", "Intel Xeon")):
+        lines = [f"BenchmarkSum\t100\t{50 + number % 3} ns/op" for number in range(6)]
+        (tmp_path / name).write_text("\n".join(["goos: linux", f"cpu: {machine}", *lines, "PASS"]))
+    said = run("a.txt", "b.txt", "--margin", "5%", "--level", "trial", cwd=tmp_path).stdout
+    assert "cpu: AMD EPYC | Intel Xeon" in said

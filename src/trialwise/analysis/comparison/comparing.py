@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.analysis.comparison.geometric import geometric_means
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.comparison.sides import matched
 from trialwise.analysis.environments import differences
@@ -81,6 +82,7 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
             b.name: (*b.notes, *_equal(b), *tails_of(b), *_repeated(a, pairs)),
         },
         environments=differences(a.environments, b.environments),
+        geometric_means=geometric_means(rows, a, b, options.confidence, options.level),
     )
 
 

@@ -10,6 +10,7 @@ from trialwise import statistics as st
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.nesting import Units
 from trialwise.analysis.trial_set import Level, MetricFacts
+from trialwise.experiment.model import Better
 
 Word = Literal["different", "equivalent", "undecided", "no inference"]
 Direction = Literal["better", "worse"]
@@ -85,6 +86,27 @@ class OneSided:
 
 
 @dataclass(frozen=True, slots=True)
+class GeometricMean:
+    """The geometric mean of B / A over `rows` of one unit and direction, without the `left_out`, which have values of 0 or below.
+
+    They are the treatments of the metric `of`; if that is empty, the metrics of one treatment. Units of `level` are independent,
+    and `paired` where both sides ran in the same ones. `ratio` and `percent`, 100 (ratio - 1), are None without inference, and
+    `reason` says why.
+    """
+
+    of: str
+    unit: str
+    better: Better | None
+    rows: int
+    left_out: int
+    level: Level
+    paired: bool
+    ratio: st.Ratio | None
+    percent: st.Ratio | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Side `b` compared with side `a`. Verdicts hold jointly at `confidence` percent by the method `correction`."""
 
@@ -98,6 +120,7 @@ class Comparison:
     """Caveats about the trials, by side."""
     environments: tuple[EnvironmentDifference, ...] = ()
     """Differences between the environments of both sides, if both are recorded."""
+    geometric_means: tuple[GeometricMean, ...] = ()
 
     @property
     def counts(self) -> dict[Word, int]:

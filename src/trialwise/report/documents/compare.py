@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf, isfinite
+from typing import Literal
 
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
-from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
 from trialwise.report import comparison_words as words
 from trialwise.report.document import (
     Block,
@@ -33,19 +35,23 @@ _GATES: dict[str, Outcome] = {"passed": "good", "failed": "bad", "undecided": "o
 _ROWS: dict[str, Outcome] = {"equivalent": "good", "undecided": "open", "no inference": "open"}
 _MOST = 100
 _Placed = tuple[int, ComparisonRow]
+Order = Literal["verdict", "change", "name", "metric"]
+"""Of tables and rows: what needs a look first, the largest change first, or by name of treatment or metric."""
 
 
-def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: bool = False) -> Document:
+def document(
+    found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: bool = False, order: Order = "verdict"
+) -> Document:
     """Return how many rows end in which word, the rows, their intervals and what would decide them, the ranks.
 
-    `has_gate` asks for what the comparison means for a gate.
+    `has_gate` asks for what the comparison means for a gate; `order` is that of tables and rows.
     """
     gate = gate_of(found)
     sides = Note((Code(found.b), " against ", Code(found.a)), is_aside=True)
     told = (Note((f"Gate {sentence(found, gate)}",), is_aside=True),) if has_gate else ()
     outcome = _GATES[gate.outcome] if has_gate else outcome_of(found)
     title, names = words.row_names(found)
-    groups = _by_metric(found)
+    groups = _by_metric(found, order)
     details = (*(intervals(rows, names, title) for rows in groups), *_remarks(found))
     ranks = (block for ranking in rankings for block in ranks_of(ranking))
     return Document(
@@ -55,6 +61,7 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
             sides,
             *told,
             *(summary(rows, names, title) for rows in groups),
+            *geometric_means(found),
             Details("Intervals, and what would decide", details),
             *ranks,
         ),
@@ -86,10 +93,10 @@ def placed(found: Comparison, rows: Sequence[ComparisonRow]) -> list[_Placed]:
     return [(places[id(row)], row) for row in rows]
 
 
-def _by_metric(found: Comparison) -> list[list[_Placed]]:
-    """Return the rows of each metric with their places: what needs a look comes first, equal verdicts as the experiment has them."""
+def _by_metric(found: Comparison, order: Order) -> list[list[_Placed]]:
+    """Return the rows of each metric with their places; rows that are equal in the order stay as the experiment has them."""
     groups: dict[str, list[_Placed]] = {}
-    for at, row in sorted(enumerate(found.rows), key=lambda placed: _urgency(placed[1])):
+    for at, row in sorted(enumerate(found.rows), key=lambda placed: _ORDERS[order](placed[1])):
         groups.setdefault(row.metric.name, []).append((at, row))
     return list(groups.values())
 
@@ -108,10 +115,40 @@ def summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Ta
     )
 
 
+def geometric_means(found: Comparison) -> Iterator[Block]:
+    """Yield the geometric means of B / A, as changes in percent; nothing if there are none."""
+    lines = tuple(_geometric(at, one) for at, one in enumerate(found.geometric_means))
+    if lines:
+        yield Items(lines, most=None)
+
+
+def _geometric(at: int, one: GeometricMean) -> Text:
+    of = f"{one.of} of {one.rows} treatments" if one.of else f"{one.rows} metrics in {one.unit}"
+    begin = f"geometric mean of B / A, {of}: "
+    without = f"; {one.left_out} with values of 0 or below left out" if one.left_out else ""
+    if one.percent is None:
+        return (begin, ABSENT, f" ({one.reason})", without)
+    return (begin, estimate_of(one.percent, f"/geometric_means/{at}/percent", "%", sign=True), without)
+
+
 def _urgency(row: ComparisonRow) -> int:
     if row.verdict == "different":
         return 1 if row.direction == "better" else 0
     return {"undecided": 2, "no inference": 3, "equivalent": 4}[row.verdict]
+
+
+def _by_size(row: ComparisonRow) -> float:
+    """Return what puts the largest change first, and what has none last."""
+    change = row.difference.percent.estimate if row.difference else row.summary.percent_difference
+    return -abs(change) if row.is_described and isfinite(change) else inf
+
+
+_ORDERS: dict[Order, Callable[[ComparisonRow], int | float | str]] = {
+    "verdict": _urgency,
+    "change": _by_size,
+    "name": lambda row: row.treatment,
+    "metric": lambda row: row.metric.name,
+}
 
 
 def _judged(at: int, row: ComparisonRow, shown: Scale) -> tuple[Cell, ...]:

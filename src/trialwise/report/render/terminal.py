@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trialwise.report.document import (
@@ -33,6 +34,9 @@ from trialwise.visible import visible
 
 Style = Literal["", "good", "bad", "open", "strong", "dim"]
 _MARKS: dict[Outcome, str] = {"good": "✓", "bad": "✗", "open": "?", "plain": "·"}
+_PLACES: dict[Outcome, str] = {"good": "\x01", "bad": "\x02", "open": "\x03"}
+"""One character each, as long as lines are laid out; in foreign text these are escapes (`trialwise.visible`)."""
+_OUTCOMES: dict[str, Outcome] = {place: outcome for outcome, place in _PLACES.items()}
 _STANDINGS: dict[Standing, tuple[str, Style]] = {
     "claim": ("✓", "good"),
     "descriptive": ("~", "open"),
@@ -142,8 +146,12 @@ class _Page:
             *(tuple(map(_written, row)) for row in shown),
         ]
         numeric = [place for place, column in enumerate(table.columns) if column.is_numeric]
-        for line, is_heading in aligned(rows, numeric).lines(self.width) if shown else ():
-            yield (Span(line.replace(_JOINT, " "), "strong" if is_heading else ""),)
+        grid = aligned(rows, numeric)
+        if self.width is not None:
+            grid = replace(grid, rows=(grid.rows[0], *map(_marked, shown, grid.rows[1:])))
+        for line, is_heading in grid.lines(self.width) if shown else ():
+            text = line.replace(_JOINT, " ")
+            yield (Span(text, "strong"),) if is_heading else tuple(_spans(text))
         yield from self.left_out(left_out)
         yield from self.items(table.facts, None, "dim")
 
@@ -169,6 +177,25 @@ def _is_apart(before: Block | None, block: Block) -> bool:
     return not (beside and isinstance(before, Note | Items)) and not (
         before is None and isinstance(block, Note) and block.is_aside
     )
+
+
+def _marked(cells: Sequence[Cell], texts: Sequence[str]) -> tuple[str, ...]:
+    """Put the place of a mark before each judgement in a row."""
+    return tuple(
+        f"{_PLACES[cell.outcome]}{_JOINT}{text}"
+        if isinstance(cell, Verdict) and cell.outcome != "plain"
+        else text
+        for cell, text in zip(cells, texts, strict=True)
+    )
+
+
+def _spans(line: str) -> Iterator[Span]:
+    """Replace the places of marks in a line by the marks in their styles."""
+    for piece in filter(None, re.split(f"([{''.join(_OUTCOMES)}])", line)):
+        if piece in _OUTCOMES and (outcome := _OUTCOMES[piece]) != "plain":
+            yield Span(_MARKS[outcome], outcome)
+        else:
+            yield Span(piece)
 
 
 def _written(cell: Cell) -> str:
