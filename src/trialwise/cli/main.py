@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from threading import Event
-from types import FrameType
 
 from cyclopts import App, CycloptsError, Group
 
 from trialwise import __version__
+from trialwise.cli.control_c import ControlC
 from trialwise.cli.defaults import BROKEN_PIPE, OPTIONS
 from trialwise.cli.spellings import spelled_now
 from trialwise.errors import TrialwiseError
@@ -133,22 +131,10 @@ def _words() -> list[str]:
     return separated(words)
 
 
-def _watch_for_control_c() -> Event:
-    """Return an event that is set once Ctrl-C was pressed, which still raises KeyboardInterrupt."""
-    pressed = Event()
-
-    def press(number: int, frame: FrameType | None) -> None:
-        pressed.set()
-        signal.default_int_handler(number, frame)
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, press)
-    return pressed
-
-
 def main() -> None:
     """Run the command line; the entry point of the package."""
-    pressed = _watch_for_control_c()
+    control_c = ControlC()
+    control_c.watch()
     try:
         result = app(_words(), exit_on_error=True, result_action="return_value")
     except TrialwiseError as error:
@@ -168,7 +154,7 @@ def main() -> None:
             if isinstance(error.__context__, BrokenPipeError):  # rich ends with 1, which is a verdict
                 sys.exit(BROKEN_PIPE)
             raise
-        if pressed.is_set():  # compiled code that is importing makes errors of its own of it
+        if control_c.is_pressed:  # compiled code that is importing makes errors of its own of it
             sys.exit(130)
         from trialwise.cli.unexpected import tell
 
