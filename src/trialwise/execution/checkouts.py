@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
+from trialwise.trials.temporary import vanishing_folder
 
 _LAST = 20
 """Number of lines of a failed build that are shown."""
@@ -79,8 +80,8 @@ def _own_place(folder: Path, commits: Mapping[str, str]) -> Generator[str]:
     try:
         place.mkdir(mode=0o700)
     except FileExistsError:  # another process is using it, or is hostile
-        with tempfile.TemporaryDirectory(prefix="trialwise-") as other:
-            yield other
+        with vanishing_folder("trialwise-") as other:
+            yield str(other)
         return
     try:
         yield str(place)

@@ -17,6 +17,7 @@ import pytest
 
 from agent_worker import MARKER, Worker
 from trialwise.execution.workers.agent.execution import Execution
+from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.connection import Connection, DisconnectedError
 from trialwise.execution.workers.ssh import agent_archive
 
@@ -75,6 +76,22 @@ def test_a_killed_executor_leaves_no_process_and_is_told_as_lost(worker: Worker)
     assert reply.head["state"] == "lost"
     assert not runs(int((worker.folder / "begun").read_text()))
     assert worker.run(connection, "1.2", "echo 9").body == b"9\n"
+
+
+def test_what_was_killed_with_its_guardian_leaves_neither_files_nor_settings(worker: Worker):
+    """The end of a path that died with everybody who would clear up after it; its folder is that of the trial."""
+    connection = worker.attach()
+    number = worker.begin(connection, "1.1", "touch begun; exec sleep 60")
+    worker.wait_for("begun")
+    (worker.folder / "scratch/1.1").mkdir(exist_ok=True)
+    (worker.folder / "scratch/1.1/sightings").touch()
+    Settings(str(worker.folder / "settings")).keep(["net/ipv4/tcp_congestion_control"])
+    os.kill(worker.executor(), signal.SIGKILL)
+    reply = connection.reply(number, patience=60)
+    assert reply is not None
+    assert reply.head["state"] == "lost"
+    assert not list((worker.folder / "scratch").iterdir())
+    assert not (worker.folder / "settings").exists()
 
 
 def test_frames_that_an_older_connection_delivers_late_start_nothing(worker: Worker):

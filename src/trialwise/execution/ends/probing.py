@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import math
 import secrets
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from trialwise.measurement.joining import join_sightings
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.path_plan import NOWHERE, flow_plans, trial_of
 from trialwise.trials.programs import readable
+from trialwise.trials.temporary import vanishing_folder
 
 STRETCH = 300.0
 """Seconds of probes between two collections: what is lost at most when an end is killed."""
@@ -101,8 +101,8 @@ def probe_path(
     StoreError
         The file cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix="trialwise-profile-") as scratch:
-        probing = _Probing(experiment, settings, file, rate_every, cancel, Path(scratch))
+    with vanishing_folder("trialwise-profile-") as scratch:
+        probing = _Probing(experiment, settings, file, rate_every, cancel, scratch)
         try:
             return probing.run(time.clock_gettime(time.CLOCK_BOOTTIME) + seconds, tell)
         finally:

@@ -9,7 +9,6 @@ import shlex
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.certificates import security_of_run, variables
 from trialwise.execution.workers.address import Address, addresses
 from trialwise.execution.workers.ssh import ssh_words
+from trialwise.trials.temporary import vanishing_folder
 
 START_SECONDS = 30.0
 IDLE = "120 s"
@@ -50,7 +50,7 @@ def started_over_ssh(hosts: str) -> Generator[tuple[str, Security]]:
     """
     nodes = _nodes(hosts)
     with contextlib.ExitStack() as started:
-        folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="trialwise-cluster-")))
+        folder = started.enter_context(vanishing_folder("trialwise-cluster-"))
         own = _own_address(nodes)
         scheduler_file = folder / "scheduler.json"
         security = security_of_run()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +21,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.identity import Identity
 from trialwise.measurement.known_files import KnownFiles
 from trialwise.store.records import TrialRow
+from trialwise.trials.temporary import vanishing_folder
 
 if TYPE_CHECKING:
     from trialwise.measurement.file_identity import Described
@@ -159,9 +159,9 @@ class RemoteMachine:
 
 def described_by(facts: Mapping[str, Any]) -> Environment:
     """Return the environment of another machine from its agent's answer to `facts` with the patterns `FACTS`."""
-    with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
-        _lay_out(Path(folder), facts["files"])
-        found = capture(root=Path(folder))
+    with vanishing_folder("trialwise-") as folder:
+        _lay_out(folder, facts["files"])
+        found = capture(root=folder)
     machine = dataclasses.replace(found.machine, architecture=facts["architecture"])
     return dataclasses.replace(found, machine=machine, python=facts["python"])
 

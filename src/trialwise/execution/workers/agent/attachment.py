@@ -282,6 +282,8 @@ class Attachment:
         if state == "started":
             end_marked(head["marker"])
             end_left(marker_beside(head["marker"]))
+            self.put_settings_back()
+            self.folder.clear(key)
             return {"state": "lost"}, b""
         with open(self.folder.result(key), "rb") as file:
             found = read_frame(file)

@@ -124,6 +124,10 @@ class Folder:
         remove(self.result(key))
         remove(self.listening(key))
         remove(self.at("spool", key + ".tmp"))
+        self.clear(key)
+
+    def clear(self, key: str) -> None:
+        """Remove what a trial that has ended left in its folder."""
         shutil.rmtree(self.at("scratch", key), ignore_errors=True)
 
     @contextlib.contextmanager
