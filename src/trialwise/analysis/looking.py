@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import comb, isfinite
 
+import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
@@ -16,6 +16,8 @@ from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
 from trialwise.experiment.model import Level as FactorLevel
+from trialwise.readers.blocks import Block, parts
+from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
 from trialwise.readers.gathering import Group
 
@@ -306,8 +308,8 @@ def _mean(table: pl.DataFrame) -> float | None:
 def _failed(group: Group, metric: str, trials: TrialSet) -> dict[str, int]:
     found: dict[str, int] = {}
     for reading in group.readings:
-        for row in reading.rows:
-            if row.status == "failed" and row.metric == metric:
+        for row in failed_rows(reading.rows):
+            if row.metric == metric:
                 levels = {
                     name: level
                     for name, level in row.treatment.items()
@@ -321,20 +323,47 @@ def _failed(group: Group, metric: str, trials: TrialSet) -> dict[str, int]:
 
 def _order(group: Group) -> tuple[str, list[str]]:
     """Say what is known of the order of execution, and what follows if it is not random."""
-    rows = [row for reading in group.readings for row in reading.rows]
-    own = [row for row in rows if row.metric == rows[0].metric and row.status == "finished"]
-    several = len({tuple(row.treatment.items()) for row in own}) > 1
+    ran = _ran(group)
+    treatments = ran["treatment"].n_unique()
     if any(note.code == "order_blocked" for reading in group.readings for note in reading.notes):
         return "one treatment after the other", [CODES["order_blocked"]]
-    if len(group.readings) > 1 and any(row.start is None for row in own):
-        return "unknown", [CODES["order_unknown"]] if several else []
-    if any(row.start is None and row.order is None for row in own):
-        return "unknown", [CODES["order_unknown"]] if several else []
-    ran = sorted(own, key=lambda row: (row.start or 0.0, row.order or 0))
-    turns = [treatment for treatment, _ in groupby(tuple(row.treatment.items()) for row in ran)]
-    if several and len(turns) == len(set(turns)) < len(own):
+    unknown = ran["start"].is_null() & (ran["order"].is_null() | (len(group.readings) > 1))
+    if ran.is_empty() or unknown.any():
+        return "unknown", [CODES["order_unknown"]] if treatments > 1 else []
+    turns = ran.sort(pl.col("start", "order").fill_null(0), maintain_order=True)["treatment"].rle_id().max()
+    if treatments > 1 and turns == treatments - 1 < ran.height - 1:
         return "one treatment after the other", [CODES["order_blocked"]]
     return "known", []
+
+
+def _ran(group: Group) -> pl.DataFrame:
+    """Return the treatment, start and order of each trial that finished, from the rows of one metric."""
+    metric = group.readings[0].rows[0].metric
+    schema = {"treatment": pl.String, "start": pl.Float64, "order": pl.Float64}
+    rows = [
+        (str(row.treatment), row.start, row.order)
+        for reading in group.readings
+        for row in parts(reading.rows)[0]
+        if row.metric == metric and row.status == "finished"
+    ]
+    columns = [
+        _ran_in(block)
+        for reading in group.readings
+        for block in parts(reading.rows)[1]
+        if block.metric == metric
+    ]
+    return pl.concat([pl.DataFrame(rows, schema=schema, orient="row"), *columns])
+
+
+def _ran_in(block: Block) -> pl.DataFrame:
+    finished = np.delete(np.arange(len(block)), list(block.reasons))
+    names = pl.Series([str(each) for each in block.treatments])
+    unknown = pl.lit(None, pl.Float64)
+    return pl.select(
+        treatment=names.gather(block.treatment[finished]),
+        start=unknown if block.starts is None else pl.Series(block.starts[finished]).fill_nan(None),
+        order=unknown if block.orders is None else pl.Series(block.orders[finished]).fill_nan(None),
+    )
 
 
 def _bills(metrics: Sequence[MetricSeen]) -> Iterator[str]:

@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
 from trialwise.analysis.boots import with_joined_boots
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Place
+from trialwise.readers.blocks import Block, Floats, kinds, parts
 from trialwise.readers.records import Reading, Row
 
 _SHORT = {"byte": "B", "byte/s": "B/s", "1": "", "unknown": ""}
@@ -42,21 +47,22 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
 
 def _metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:
     """Return the name of each metric by its name, unit and direction in the files: what differs in these is another metric."""
-    kinds = dict.fromkeys((row.metric, row.unit, row.better) for reading in readings for row in reading.rows)
-    several = Counter(metric for metric, _, _ in kinds)
+    found = dict.fromkeys(kind for reading in readings for kind in kinds(reading.rows))
+    several = Counter(metric for metric, _, _ in found)
     return {
         (metric, unit, better): f"{metric} ({unit or better or 'unknown'})" if several[metric] > 1 else metric
-        for metric, unit, better in kinds
+        for metric, unit, better in found
     }
 
 
 def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | None], str]) -> Iterator[str]:
     unknown = {"order_unknown", "direction_unknown"}
     yield from (note.text for note in reading.notes if note.code not in unknown)
-    for number, row in enumerate(reading.rows):
-        levels = {
-            name: level for name, level in row.treatment.items() if not reading.named or name in reading.named
-        }
+    single, blocks = parts(reading.rows)
+    for block in blocks:
+        _add_block(cells, block, names[block.metric, block.unit, block.better], reading)
+    for number, row in enumerate(single):
+        levels = _named(reading, row.treatment)
         treatment = treatment_name(levels)
         if row.status == "aggregated":
             yield f"{treatment}: only a summary, without the values of its trials"
@@ -65,8 +71,54 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
             continue
         cells.treatments[treatment] = levels
         metric = names[row.metric, row.unit, row.better]
-        cells.metrics.setdefault(metric, MetricFacts(metric, _SHORT.get(row.unit, row.unit), row.better))
-        _add_trials(cells, row, metric, treatment, _place(cells, reading, row, number))
+        cells.metrics.setdefault(metric, _facts(metric, row))
+        _add_trials(cells, row, metric, treatment, _place(cells, reading, row.levels, number))
+
+
+def _named(reading: Reading, treatment: Mapping[str, str]) -> dict[str, str]:
+    return {name: level for name, level in treatment.items() if not reading.named or name in reading.named}
+
+
+def _facts(metric: str, of: Row | Block) -> MetricFacts:
+    return MetricFacts(metric, _SHORT.get(of.unit, of.unit), of.better)
+
+
+def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> None:
+    """Add the rows of a block that have a value, as columns."""
+    chosen = np.flatnonzero(block.measured)
+    if not chosen.size:
+        return
+    cells.metrics.setdefault(metric, _facts(metric, block))
+    treatment = block.treatment[chosen]
+    levels = [_named(reading, each) for each in block.treatments]
+    for first in np.sort(np.unique(treatment, return_index=True)[1]):
+        own = levels[treatment[first]]
+        cells.treatments[treatment_name(own)] = own
+    names = pl.Series([treatment_name(own) for own in levels], dtype=pl.String)
+    places = [_place(cells, reading, each) for each in block.units]
+    within = np.zeros(len(chosen), np.int32) if block.within is None else block.within[chosen]
+    before, after = block.process
+    process = pl.concat_str(
+        pl.Series([f"{place.process}/{before}" for place in places]).gather(within),
+        pl.Series(block.numbers[chosen]).cast(pl.String),
+        pl.lit(after),
+    )
+    cells.add_columns(
+        metric=pl.lit(metric),
+        treatment=names.gather(treatment),
+        value=pl.Series(block.values[chosen]),
+        host=pl.Series([place.host for place in places]).gather(within),
+        boot=pl.Series([place.boot for place in places]).gather(within),
+        build=pl.Series([place.build for place in places]).gather(within),
+        process=process,
+        trial=process,
+        started=_chosen(block.starts, chosen),
+        seconds=_chosen(block.seconds, chosen),
+    )
+
+
+def _chosen(column: Floats | None, chosen: npt.NDArray[np.intp]) -> pl.Series | None:
+    return None if column is None else pl.Series(column[chosen]).fill_nan(None)
 
 
 def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Place) -> None:
@@ -80,8 +132,7 @@ def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Plac
         cells.add(metric, treatment, value, own, seconds, row.start)
 
 
-def _place(cells: Cells, reading: Reading, row: Row, number: int) -> Place:
-    levels: Mapping[str, str] = row.levels
+def _place(cells: Cells, reading: Reading, levels: Mapping[str, str], number: int | None = None) -> Place:
     host = levels.get("host", "")
     boot = f"{host}/{levels.get('boot', '')}"
     if (moment := _moment(levels.get("boot"))) is not None:
@@ -90,7 +141,7 @@ def _place(cells: Cells, reading: Reading, row: Row, number: int) -> Place:
     file = f"{origin}/{levels.get('file', '')}"
     process = f"{file}/{levels['process']}" if "process" in levels else file
     trial = f"{process}/{levels['repetition']}" if "repetition" in levels else process
-    if reading.replicated != "file" and not levels:
+    if number is not None and reading.replicated != "file" and not levels:
         process = trial = f"{file}/{number}"
     return Place(trial, process, host, boot, f"{boot}/{levels['build']}" if "build" in levels else boot)
 

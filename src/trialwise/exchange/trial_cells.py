@@ -13,6 +13,9 @@ from trialwise.analysis.trial_set import SCHEMA, Boot, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level
 
+_ONE = "1"
+"""The only series, and the only round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -23,8 +26,8 @@ class Place:
     host: str = ""
     boot: str = ""
     build: str = ""
-    series: str = "1"
-    round: str = "1"
+    series: str = _ONE
+    round: str = _ONE
 
 
 @dataclass(slots=True)
@@ -36,6 +39,7 @@ class Cells:
     treatments: dict[str, Mapping[str, Level]] = field(default_factory=dict[str, Mapping[str, Level]])
     booted: dict[str, Boot] = field(default_factory=dict[str, Boot])
     _rows: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+    _columns: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
     _missing: Counter[str] = field(default_factory=Counter[str])
 
     def add(
@@ -56,6 +60,15 @@ class Cells:
             (metric, treatment, float(value), *units, place.series, place.round, started, seconds)
         )
 
+    def add_columns(self, **columns: pl.Series | pl.Expr | None) -> None:
+        """Add values of many trials, as columns of `SCHEMA`: of one series and round; other columns are unknown."""
+        given = {**columns, "series": pl.lit(_ONE), "round": pl.lit(_ONE)}
+        found = [
+            (pl.lit(None, kind) if (column := given.get(name)) is None else column).alias(name)
+            for name, kind in SCHEMA.items()
+        ]
+        self._columns.append(pl.select(found))
+
     def trial_set(self, notes: Sequence[str] = ()) -> TrialSet:
         """Return what was collected.
 
@@ -64,14 +77,14 @@ class Cells:
         AnalysisError
             There is no value.
         """
-        if not self._rows:
+        if not self._rows and not self._columns:
             why = "; ".join(notes)
             raise AnalysisError(f"{self.name}: no trial has a value" + (f": {why}" if why else ""))
         return TrialSet(
             name=self.name,
             metrics=self.metrics,
             treatments=self.treatments,
-            table=pl.DataFrame(self._rows, schema=SCHEMA, orient="row"),
+            table=pl.concat([pl.DataFrame(self._rows, schema=SCHEMA, orient="row"), *self._columns]),
             notes=(*notes, *self._lost()),
             booted=self.booted,
         )

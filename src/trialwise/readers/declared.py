@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
 from trialwise.errors import AnalysisError
+from trialwise.readers.blocks import Block, Indices, Rows, failed, kinds
 from trialwise.readers.codes import CODES
 from trialwise.readers.content import Content
 from trialwise.readers.records import Better, Inside, Level, Note, Reading, Row, Status, Summary
@@ -41,6 +44,7 @@ class Found:
         self.named: tuple[str, ...] = ()
         """The factors that suffice to tell treatments apart; empty if all are needed."""
         self._rows: list[Row] = []
+        self._blocks: list[Block] = []
         self._notes: dict[str, Note] = {}
         self._gathered: dict[str, dict[str, None]] = {}
         self._few: dict[str, None] = {}
@@ -96,6 +100,56 @@ class Found:
         )
         self._rows.append(row)
 
+    def add_block(
+        self,
+        metric: str,
+        values: Sequence[float | None],
+        unit: str,
+        better: Better | None = None,
+        *,
+        treatments: Sequence[Mapping[str, object]],
+        treatment: Indices,
+        numbers: Sequence[int],
+        process: tuple[str, str],
+        where: tuple[str, str],
+        as_written: bool = False,
+        reasons: Mapping[int, str] | None = None,
+        orders: Sequence[float | None] | None = None,
+        starts: Sequence[float | None] | None = None,
+        units: Sequence[Mapping[str, str]] = ({},),
+        within: Indices | None = None,
+        lasts: bool = False,
+    ) -> None:
+        """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took."""
+        found = np.array(values, np.float64)
+        missing = set(reasons or ()) | {row for row, value in enumerate(values) if value is None}
+        found[list(reasons or ())] = np.nan
+        finite = np.isfinite(found)
+        self._not_finite += int(len(found) - finite.sum()) - len(missing)
+        found[~finite] = np.nan
+        if not as_written:
+            factor, unit = normalised(1.0, unit)
+            found *= factor
+        self._blocks.append(
+            Block(
+                metric=metric,
+                unit=unit,
+                better=better,
+                treatments=tuple(map(self._once, treatments)),
+                treatment=treatment,
+                values=found,
+                numbers=np.array(numbers, np.int64),
+                process=process,
+                where=where,
+                units=tuple(units),
+                within=within,
+                reasons=reasons or {},
+                orders=None if orders is None else np.array(orders, np.float64),
+                starts=None if starts is None else np.array(starts, np.float64),
+                seconds=found if lasts else None,
+            )
+        )
+
     def _once(self, treatment: Mapping[str, object]) -> Mapping[str, str]:
         """Return the levels as text; equal treatments share them."""
         key = tuple((str(name), str(level)) for name, level in treatment.items())
@@ -140,7 +194,7 @@ class Found:
         AnalysisError
             There is nothing.
         """
-        if not self._rows and not _REFUSED & set(self._notes):
+        if not self._rows and not self._blocks and not _REFUSED & set(self._notes):
             raise AnalysisError(
                 f"{self.content.path}: looks like what {reader.tool} writes, but holds no result"
             )
@@ -153,7 +207,7 @@ class Found:
             version=self.version,
             replicated=self.replicated,
             unit=self.unit,
-            rows=tuple(self._rows),
+            rows=self._all,
             notes=tuple(self._notes.values()),
             facts=self.facts,
             options=self.options,
@@ -165,22 +219,20 @@ class Found:
         """Add the notes that follow from the rows."""
         if self._not_finite:
             self.note("not_finite", n=self._not_finite)
-        failed = {_unit_of(row) for row in self._rows if row.status == "failed"}
-        if failed:
-            failed -= {
-                _unit_of(row) for row in self._rows if row.status == "finished" and row.value is not None
-            }
-        if failed and "failed_units" not in self._notes:
-            self.note("failed_units", n=len(failed), of=len({_unit_of(row) for row in self._rows}))
+        lost = {_unit_of(row) for row in failed(self._all)}
+        if lost:
+            lost -= {_unit_of(row) for row in self._beside_failed() if row.value is not None}
+        if lost and "failed_units" not in self._notes:
+            self.note("failed_units", n=len(lost), of=self._count_units())
         missing = sum(
-            row.value is None and row.status != "aggregated" and _unit_of(row) not in failed
-            for row in self._rows
+            row.value is None and row.status != "aggregated" and _unit_of(row) not in lost
+            for row in self._without_value()
         )
         if missing > self._not_finite:
             self.note("missing_values", n=missing - self._not_finite)
         if self._few:
             self.remark(f"fewer than ten values lie beyond {_listed(self._few)}")
-        unclear = sorted({row.metric for row in self._rows if row.better is None})
+        unclear = sorted({metric for metric, _, better in kinds(self._all) if better is None})
         if unclear:
             self.note("direction_unknown", what=", ".join(unclear))
         if any(row.status == "aggregated" for row in self._rows):
@@ -190,10 +242,32 @@ class Found:
         if self.content.is_cut and "partial" not in self._notes:
             self.note("partial", what="it was cut off, and what is whole was read")
 
+    @property
+    def _all(self) -> Rows:
+        return Rows(self._rows, self._blocks)
+
+    def _beside_failed(self) -> Iterator[Row]:
+        """Yield the rows that may be of a unit of which another row failed: in blocks, those at the same place."""
+        yield from (row for row in self._rows if row.status == "finished")
+        places = sorted({place for block in self._blocks for place in block.reasons})
+        for block in self._blocks:
+            yield from (block[place] for place in places if place < len(block) and place not in block.reasons)
+
+    def _without_value(self) -> Iterator[Row]:
+        yield from self._rows
+        for block in self._blocks:
+            yield from (block[place] for place in np.flatnonzero(~block.measured).tolist())
+
+    def _count_units(self) -> int:
+        names = {(block.process, id(block.treatment)): block for block in self._blocks}
+        return len({_unit_of(row) for row in self._rows}) + sum(map(len, names.values()))
+
     def _nothing_repeated(self) -> bool:
         """Return True if there are values, and no treatment has them from two units."""
+        if any(block.is_repeated for block in self._blocks):
+            return False
         first: dict[object, object] = {}
-        for row in self._rows:
+        for row in self._all:
             if row.value is not None:
                 unit = _unit_of(row)
                 if first.setdefault(tuple(row.treatment.items()), unit) != unit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from trialwise.readers.blocks import treatments, with_factors
 from trialwise.readers.file_names import Named, by_pattern, guessed
 from trialwise.readers.gathering import Group
 from trialwise.readers.records import Reading
@@ -49,7 +50,7 @@ def _is_repeated(name: str, named: Named, readings: Sequence[Reading]) -> bool:
     """Return True if a factor of names maps one to one to a factor in the files."""
     levels = [own[name] for own in named.factors]
     inside = [
-        {factor: {row.treatment.get(factor) for row in reading.rows} for factor in _factors(reading)}
+        {factor: {own.get(factor) for own in treatments(reading.rows)} for factor in _factors(reading)}
         for reading in readings
     ]
     for factor in dict.fromkeys(factor for each in inside for factor in each):
@@ -62,9 +63,12 @@ def _is_repeated(name: str, named: Named, readings: Sequence[Reading]) -> bool:
 
 
 def _factors(reading: Reading) -> list[str]:
-    return list(dict.fromkeys(factor for row in reading.rows for factor in row.treatment))
+    return list(dict.fromkeys(factor for own in treatments(reading.rows) for factor in own))
 
 
 def _with(reading: Reading, factors: Mapping[str, str]) -> Reading:
-    rows = tuple(replace(row, treatment={**row.treatment, **factors}) for row in reading.rows)
-    return replace(reading, rows=rows, named=(*reading.named, *factors) if reading.named else ())
+    return replace(
+        reading,
+        rows=with_factors(reading.rows, factors),
+        named=(*reading.named, *factors) if reading.named else (),
+    )

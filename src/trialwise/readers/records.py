@@ -104,7 +104,7 @@ class Reading:
     version: str
     replicated: Level
     unit: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     notes: tuple[Note, ...]
     facts: Mapping[str, str]
     options: Mapping[str, str] = field(default_factory=dict[str, str])

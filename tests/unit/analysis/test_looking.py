@@ -152,3 +152,10 @@ def test_a_factor_that_repeats_another_is_told_once():
     found = seen(replace(base, rows=rows))
     assert (found.factors, found.follows) == ({"x": ("a", "b")}, {"y": "x"})
     assert found.metrics[0].answers[0].best == "x=a"
+
+
+def test_nothing_is_known_of_the_order_where_all_of_the_first_metric_failed():
+    found = reading({("a",): [1.0, 2.0]}, starts=[[5.0, 6.0]])
+    lost = [replace(row, metric="rate", value=None, status="failed", reason="refused") for row in found.rows]
+    found = replace(found, rows=(*lost, *found.rows))
+    assert see(Group("t", "f", (found,)), trial_set([found], "t")).order == "unknown"

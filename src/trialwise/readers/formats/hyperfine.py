@@ -9,22 +9,16 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator
+import numpy as np
+from pydantic import BaseModel
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
 from trialwise.readers.forms import valid
 from trialwise.readers.records import Summary
 
-_SIGNAL = -1
 _COLUMNS = ["command", "mean", "stddev", "median", "user", "system", "min", "max"]
-
-
-def _code(value: object) -> object:
-    """Check an exit code; null means that a signal ended the run."""
-    return _SIGNAL if value is None else value
 
 
 class Result(BaseModel):
@@ -34,7 +28,8 @@ class Result(BaseModel):
     mean: float | None = None
     stddev: float | None = None
     times: list[float] | None = None
-    exit_codes: list[Annotated[int, BeforeValidator(_code)]] | None = None
+    exit_codes: list[int | None] | None = None
+    """None: a signal ended the run."""
     memory_usage_byte: list[float] | None = None
     parameters: dict[str, str] | None = None
     user: float | None = None
@@ -71,45 +66,50 @@ def _read_json(content: Content, found: Found) -> None:
 
 
 def _add_runs(found: Found, result: Result, treatment: Mapping[str, str], where: str) -> None:
-    codes, memory = result.exit_codes or [], result.memory_usage_byte or []
-    for run, seconds in enumerate(result.times or []):
-        code = codes[run] if run < len(codes) else 0
-        place = {"process": f"{where}/{run}"}
-        if code:
-            reason = "a signal ended it" if code == _SIGNAL else f"exit code {code}"
-            found.add(
-                treatment,
-                "time",
-                None,
-                "s",
-                "lower",
-                levels=place,
-                status="failed",
-                reason=reason,
-                where=f"{where}/times/{run}",
-            )
-            continue
-        found.add(
+    times, codes, memory = result.times or [], result.exit_codes or [], result.memory_usage_byte or []
+    reasons = {
+        run: "a signal ended it" if code is None else f"exit code {code}"
+        for run, code in enumerate(codes[: len(times)])
+        if code != 0
+    }
+    _add(found, "time", times, "s", treatment, (where, "times"), reasons, range(len(times)))
+    ran = [run for run in range(min(len(times), len(memory))) if run not in reasons]
+    if ran:
+        _add(
+            found,
+            "memory",
+            [memory[run] for run in ran],
+            "byte",
             treatment,
-            "time",
-            seconds,
-            "s",
-            "lower",
-            levels=place,
-            seconds=seconds,
-            where=f"{where}/times/{run}",
+            (where, "memory_usage_byte"),
+            {},
+            ran,
         )
-        if run < len(memory):
-            found.add(
-                treatment,
-                "memory",
-                memory[run],
-                "byte",
-                "lower",
-                levels=place,
-                seconds=seconds,
-                where=f"{where}/memory_usage_byte/{run}",
-            )
+
+
+def _add(
+    found: Found,
+    metric: str,
+    values: Sequence[float],
+    unit: str,
+    treatment: Mapping[str, str],
+    where: tuple[str, str],
+    reasons: Mapping[int, str],
+    runs: Sequence[int],
+) -> None:
+    found.add_block(
+        metric,
+        values,
+        unit,
+        "lower",
+        treatments=[treatment],
+        treatment=np.zeros(len(values), np.int32),
+        numbers=runs,
+        process=(f"{where[0]}/", ""),
+        where=(f"{where[0]}/{where[1]}/", ""),
+        reasons=reasons,
+        lasts=metric == "time",
+    )
 
 
 def _levels(results: Sequence[Result]) -> list[Mapping[str, str]]:

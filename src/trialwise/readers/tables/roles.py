@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite
 from statistics import median
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
+from trialwise.readers.blocks import Indices, distinct, first_of
 from trialwise.readers.declared import Found
 from trialwise.readers.records import Inside, Summary
 from trialwise.readers.units import NORMAL
@@ -224,10 +225,10 @@ def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
 
 
 def _groups(factors: Sequence[Column], rows: int) -> list[list[int]]:
-    found: dict[tuple[object, ...], list[int]] = {}
-    for row in range(rows):
-        found.setdefault(tuple(column.values[row] for column in factors), []).append(row)
-    return list(found.values())
+    """Return the rows of each combination of levels."""
+    of = distinct([column.values for column in factors], rows)
+    ends = np.cumsum(np.bincount(of))[:-1]
+    return [group.tolist() for group in np.split(np.argsort(of, kind="stable"), ends)]
 
 
 def _numbers_trials(column: Column, groups: Sequence[Sequence[int]]) -> bool:
@@ -322,20 +323,41 @@ def _text(level: object) -> str:
 
 
 def _add_rows(found: Found, roles: Roles, places: Sequence[int], *, wide: bool) -> None:
-    for row, line in enumerate(places):
-        common = {column.name: _text(column.values[row]) for column in roles.factors}
-        levels = {_level(column.name): _text(column.values[row]) for column in roles.levels}
-        for column in roles.values:
-            _add_cell(
-                found,
-                {"level": column.name} if wide else common,
-                "value" if wide else column.name,
-                column,
-                row,
-                roles,
-                {**levels, "process": f"{line} {column.name}" if wide else str(line)},
-                line,
-            )
+    treatment, treatments = _combined(roles.factors, len(places))
+    within, units = _combined(roles.levels, len(places), _level)
+    for column in roles.values:
+        found.add_block(
+            "value" if wide else column.name,
+            column.values,
+            column.unit or UNKNOWN,
+            treatments=[{"level": column.name}] if wide else treatments,
+            treatment=treatment,
+            numbers=places,
+            process=("", f" {column.name}" if wide else ""),
+            where=("line ", f", {column.name}"),
+            as_written=column.in_header or not column.unit,
+            reasons=_reasons(column, roles.status),
+            orders=None if roles.order is None else roles.order.values,
+            starts=None if roles.time is None else roles.time.values,
+            units=units,
+            within=within,
+        )
+
+
+def _combined(
+    columns: Sequence[Column], rows: int, name: Callable[[str], str] = str
+) -> tuple[Indices, list[dict[str, str]]]:
+    """Return the different combinations of levels, and which of them each row has."""
+    of = distinct([column.values for column in columns], rows)
+    return of, [{name(column.name): _text(column.values[row]) for column in columns} for row in first_of(of)]
+
+
+def _reasons(column: Column, status: Column | None) -> Mapping[int, str]:
+    """Return why rows failed: what a column of states says, or else the cell itself."""
+    if status is None:
+        return column.failed
+    told = {row: str(state) for row, state in enumerate(status.values) if str(state).lower() in FAILED}
+    return {**column.failed, **told}
 
 
 def _are_samples(roles: Roles) -> bool:
@@ -369,35 +391,6 @@ def _add_series(found: Found, roles: Roles, places: Sequence[int]) -> None:
 
 def _level(name: str) -> str:
     return "host" if name.lower() == "hostname" else name.lower()
-
-
-def _add_cell(
-    found: Found,
-    treatment: Mapping[str, str],
-    metric: str,
-    column: Column,
-    row: int,
-    roles: Roles,
-    levels: Mapping[str, str],
-    line: int,
-) -> None:
-    reason = column.failed.get(row, "")
-    if roles.status is not None and (told := str(roles.status.values[row] or "")).lower() in FAILED:
-        reason = told
-    order = None if roles.order is None else roles.order.values[row]
-    found.add(
-        treatment,
-        metric,
-        None if reason else column.values[row],
-        column.unit or UNKNOWN,
-        as_written=column.in_header or not column.unit,
-        levels=levels,
-        status="failed" if reason else "finished",
-        reason=reason,
-        order=None if order is None else int(order),
-        start=None if roles.time is None else roles.time.values[row],
-        where=f"line {line}, {column.name}",
-    )
 
 
 def _add_summaries(found: Found, columns: Sequence[Column], roles: Roles, places: Sequence[int]) -> None:

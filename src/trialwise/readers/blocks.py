@@ -1,0 +1,186 @@
+"""Rows of one metric as columns, for files with millions of trials: a row takes 500 bytes by itself, and about 40 in a block.
+
+What reads `Reading.rows` may treat them as any sequence of rows; what has to be fast with many asks the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.readers.records import Better, Row
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block(Sequence[Row]):
+    """Rows of one metric, of a process each; a row is made when it is asked for.
+
+    Attributes
+    ----------
+    metric, unit, better
+        As in each row.
+    treatments, treatment
+        The different treatments, and which of them each row has.
+    values
+        NaN where a value is missing.
+    numbers
+        What the names of the process and of the place of each row have between the two parts of `process` and of `where`.
+    units, within
+        The different levels above the process, and which of them each row has; `within` is None if there is one alone.
+    reasons
+        Why a row failed, by its index.
+    orders, starts, seconds
+        As in a row, NaN where unknown; None if unknown for all.
+    """
+
+    metric: str
+    unit: str
+    better: Better | None
+    treatments: tuple[Mapping[str, str], ...]
+    treatment: Indices
+    values: Floats
+    numbers: npt.NDArray[np.int64]
+    process: tuple[str, str]
+    where: tuple[str, str]
+    units: tuple[Mapping[str, str], ...] = ({},)
+    within: Indices | None = None
+    reasons: Mapping[int, str] = field(default_factory=dict[int, str])
+    orders: Floats | None = None
+    starts: Floats | None = None
+    seconds: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return [self._row(each) for each in range(len(self))[place]]
+        return self._row(range(len(self))[place])
+
+    def _row(self, place: int) -> Row:
+        number = self.numbers[place]
+        order = _known(self.orders, place)
+        outer = self.units[0 if self.within is None else int(self.within[place])]
+        reason = self.reasons.get(place, "")
+        return Row(
+            treatment=self.treatments[int(self.treatment[place])],
+            metric=self.metric,
+            value=_known(self.values, place),
+            unit=self.unit,
+            better=self.better,
+            levels={**outer, "process": f"{self.process[0]}{number}{self.process[1]}"},
+            status="failed" if reason else "finished",
+            reason=reason,
+            order=None if order is None else int(order),
+            start=_known(self.starts, place),
+            seconds=_known(self.seconds, place),
+            where=f"{self.where[0]}{number}{self.where[1]}",
+        )
+
+    @property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Which rows have a value."""
+        return ~np.isnan(self.values)
+
+    @property
+    def is_repeated(self) -> bool:
+        """True if a treatment has values of two processes."""
+        return bool((np.bincount(self.treatment[self.measured]) > 1).any())
+
+
+class Rows(Sequence[Row]):
+    """Single rows, followed by those of blocks."""
+
+    def __init__(self, single: Sequence[Row], blocks: Sequence[Block]) -> None:
+        self.single = tuple(single)
+        self.blocks = tuple(blocks)
+
+    def __len__(self) -> int:
+        return len(self.single) + sum(map(len, self.blocks))
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain(self.single, *self.blocks)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(len(self))[place]]
+        place = range(len(self))[place]
+        for part in (self.single, *self.blocks):
+            if place < len(part):
+                return part[place]
+            place -= len(part)
+        raise IndexError(place)
+
+
+def parts(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Block, ...]]:
+    """Return the single rows, and the blocks."""
+    return (rows.single, rows.blocks) if isinstance(rows, Rows) else (rows, ())
+
+
+def kinds(rows: Sequence[Row]) -> dict[tuple[str, str, Better | None], None]:
+    """Return the different metrics with their units and directions."""
+    single, blocks = parts(rows)
+    return dict.fromkeys((each.metric, each.unit, each.better) for each in chain[Row | Block](single, blocks))
+
+
+def treatments(rows: Sequence[Row]) -> Iterator[Mapping[str, str]]:
+    """Yield the treatments, each at least once."""
+    single, blocks = parts(rows)
+    yield from (row.treatment for row in single)
+    yield from chain.from_iterable(block.treatments for block in blocks)
+
+
+def failed(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows that failed."""
+    single, blocks = parts(rows)
+    yield from (row for row in single if row.status == "failed")
+    yield from (block[place] for block in blocks for place in block.reasons)
+
+
+def with_factors(rows: Sequence[Row], factors: Mapping[str, str]) -> Rows:
+    """Return the same rows with further factors."""
+    single, blocks = parts(rows)
+    return Rows(
+        [replace(row, treatment={**row.treatment, **factors}) for row in single],
+        [
+            replace(block, treatments=tuple({**treatment, **factors} for treatment in block.treatments))
+            for block in blocks
+        ],
+    )
+
+
+def distinct(columns: Sequence[Sequence[Any]], length: int) -> Indices:
+    """Number the different combinations of cells of columns in the order of their first row; return the number of each row."""
+    found = np.zeros(length, np.int64)
+    for cells in columns:
+        seen: dict[object, int] = {}
+        own = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int64, length)
+        _, first, joined = np.unique(found * max(len(seen), 1) + own, return_index=True, return_inverse=True)
+        found = np.argsort(np.argsort(first))[joined]
+    return found.astype(np.int32)
+
+
+def first_of(numbers: Indices) -> list[int]:
+    """Return the first row of each number that `distinct` gave."""
+    return np.unique(numbers, return_index=True)[1].tolist()
+
+
+def _known(column: Floats | None, place: int) -> float | None:
+    value = np.nan if column is None else column[place]
+    return None if np.isnan(value) else float(value)

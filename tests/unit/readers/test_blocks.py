@@ -1,0 +1,98 @@
+"""Rows that are held as columns are the rows that they would be by themselves, for whatever reads them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trialwise.analysis.looking import see
+from trialwise.exchange.readings import trial_set
+from trialwise.readers.blocks import distinct, first_of
+from trialwise.readers.content import Content
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.distinguishing import with_names
+from trialwise.readers.gathering import Group
+from trialwise.readers.register import recognised_table
+
+TREATMENTS = [{"cc": "cubic"}, {"cc": "bbr"}]
+UNITS = [{"host": "h1"}, {"host": "h2"}]
+VALUES = [1.5, None, float("nan"), 4.0, float("inf"), 6.0]
+OF, WITHIN = [0, 1, 0, 1, 0, 1], [0, 0, 0, 1, 1, 1]
+READER = Reader(name="x", tool="x", how="", replicated="process", unit="row", fits=bool, read=lambda *_: None)
+
+
+def readings(reasons, unit="ms"):
+    """Return the same rows, added one by one, and as a block."""
+    alone, together = (Found(Content(Path("x_1.csv"), b""), READER) for _ in range(2))
+    for row, value in enumerate(VALUES):
+        alone.add(
+            TREATMENTS[OF[row]],
+            "delay",
+            None if row in reasons else value,
+            unit,
+            "lower",
+            levels={**UNITS[WITHIN[row]], "process": f"line {row + 2}"},
+            status="failed" if row in reasons else "finished",
+            reason=reasons.get(row, ""),
+            order=row,
+            start=100.5 + row,
+            where=f"line {row + 2}, delay",
+        )
+    together.add_block(
+        "delay",
+        VALUES,
+        unit,
+        "lower",
+        treatments=TREATMENTS,
+        treatment=np.array(OF, np.int32),
+        numbers=range(2, 8),
+        process=("line ", ""),
+        where=("line ", ", delay"),
+        reasons=reasons,
+        orders=range(6),
+        starts=[100.5 + row for row in range(6)],
+        units=UNITS,
+        within=np.array(WITHIN, np.int32),
+    )
+    return alone.reading(READER), together.reading(READER)
+
+
+@pytest.mark.parametrize("reasons", [{}, {3: "timeout"}, dict.fromkeys(range(6), "x")])
+def test_rows_of_a_block_are_those_added_one_by_one(reasons):
+    alone, together = readings(reasons)
+    assert list(together.rows) == list(alone.rows)
+    assert [together.rows[-1], *together.rows[:2]] == [alone.rows[-1], *alone.rows[:2]]
+    assert together.notes == alone.notes
+    with pytest.raises(IndexError):
+        together.rows[len(VALUES)]
+
+
+@pytest.mark.parametrize("reasons", [{}, {3: "timeout"}])
+def test_trials_of_a_block_are_those_added_one_by_one(reasons):
+    alone, together = (trial_set([each], "x") for each in readings(reasons))
+    assert together.table.equals(alone.table)
+    assert (together.treatments, together.metrics) == (alone.treatments, alone.metrics)
+
+
+@pytest.mark.parametrize("reasons", [{}, {3: "timeout"}])
+def test_a_look_at_a_block_is_that_at_its_rows(reasons):
+    seen = [
+        see(with_names(group, "{kind}_{rep}.csv")[0], trial_set([each], "x"))
+        for each in readings(reasons)
+        for group in [Group("x", "x", (each,))]
+    ]
+    assert seen[0] == seen[1]
+
+
+def test_a_unit_of_which_one_metric_failed_has_not_failed():
+    table = b"scheme,run,rate,delay [ms]\na,1,5,3\na,2,timeout,4\nb,1,failed,timeout\nb,2,7,8\n"
+    content = Content(Path("x.csv"), table)
+    found = recognised_table(content).reading(content)
+    assert next(note.text for note in found.notes if note.code == "failed_units").startswith("1 of 4 ")
+
+
+def test_combinations_are_numbered_in_the_order_of_their_first_row():
+    found = distinct([["b", "a", "b", "b"], [2, 1, 1, 2]], 4)
+    assert found.tolist() == [0, 1, 2, 0]
+    assert first_of(found) == [0, 1, 2]
+    assert distinct([], 3).tolist() == [0, 0, 0]
