@@ -13,6 +13,7 @@ from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.estimation.estimating import Observed, estimate_directory
 from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
+from trialwise.analysis.missing_cells import missing_cells
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.progress import Progress
@@ -82,7 +83,13 @@ def analyse_directory(
         counts=_counts(counted),
         metrics=metrics,
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
-        notes=(*_notes(experiment, store, ledger), *_equal(experiment, metrics)),
+        notes=(
+            *_notes(experiment, store, ledger),
+            *missing_cells(
+                experiment.metrics, store.rows, {name: len(each) for name, each in observed.items()}
+            ),
+            *_equal(experiment, metrics),
+        ),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
         plan=plan_summary(experiment, counted),
         populations=populations(experiment, counted),

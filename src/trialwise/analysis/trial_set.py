@@ -14,6 +14,7 @@ from trialwise.analysis.conditions.timescales import trial_metrics
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.estimation.weighted import refuse_tilted
+from trialwise.analysis.missing_cells import missing_cells
 from trialwise.analysis.observations import StoreObservations
 from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
@@ -161,9 +162,12 @@ def read_trial_set(
     compared, apart = _compared(store)
     notes += apart
     notes += _mixed(store.rows, compared, ledger.events())
+    numbers: dict[str, int] = {}
     for metric in metrics:
         missing = 0
-        for found in trial_metrics(metric, store.of(metric), "default"):
+        observed = store.of(metric)
+        numbers[metric.name] = len(observed)
+        for found in trial_metrics(metric, observed, "default"):
             value, row = found.value, rows[found.number, found.attempt]
             if row.series not in compared:
                 continue
@@ -179,6 +183,7 @@ def read_trial_set(
                 )
         if missing:
             notes.append(f"{_trials(missing)} without a value of {metric.name}")
+    notes += missing_cells(metrics, store.rows, numbers)
     if not cells:
         raise AnalysisError(f"{directory.path}: no trial has a value", hint="run the experiment first")
     return TrialSet(

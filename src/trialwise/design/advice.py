@@ -11,6 +11,7 @@ from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.design.treatments import count_treatments
 from trialwise.experiment.model import Experiment, Order
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.results import claimed
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.rules import RULES
 
@@ -57,7 +58,7 @@ def _out_of_reach(sizing: Sizing) -> Iterator[str]:
 def _without_objectives(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
     if stops_by_itself(experiment):
         return
-    if experiment.design.rounds is None and not any(metric.kpis for metric in experiment.metrics):
+    if experiment.design.rounds is None and not any(metric.kpis for metric in claimed(experiment)):
         nothing = "no metric has a kpi and the design gives no rounds"
         if sizing.rounds == 1:
             yield f"{nothing}: one round runs, from which nothing can be claimed"
@@ -69,7 +70,7 @@ def _without_objectives(experiment: Experiment, sizing: Sizing) -> Iterator[str]
 
 
 def _confidences(experiment: Experiment) -> Iterator[str]:
-    for metric in experiment.metrics:
+    for metric in claimed(experiment):
         objectives = [*metric.kpis, *([metric.variability] if metric.variability else [])]
         for low in sorted({each.confidence for each in objectives if each.confidence < MIN_CONFIDENCE}):
             yield (
@@ -95,7 +96,7 @@ def _shared_processes(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
             'trial.process = "shared" with one series is one process of each treatment: nothing can be inferred about other '
             "processes, however many rounds there are; give series = 10 or so (each has processes of its own), or leave process out"
         )
-    if any(metric.kpis for metric in experiment.metrics):
+    if any(metric.kpis for metric in claimed(experiment)):
         yield (
             "the rounds of a series share the treatment's process, so a KPI speaks of that process; "
             "a variability score says how far processes differ"

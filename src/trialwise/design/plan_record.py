@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trialwise.experiment import model, simulation, sources, tilts, trials
+from trialwise.experiment import model, results, simulation, sources, tilts, trials
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.results import declared
 from trialwise.experiment.traits import Trial
 
 _KEYS: Mapping[type, str] = {
@@ -29,6 +30,9 @@ _KEYS: Mapping[type, str] = {
     sources.PathSource: "quantity flow bin",
     sources.InstrumentSource: "name",
     sources.StreamSource: "stream field",
+    sources.ResultSource: "name",
+    results.Results: "format place keep claims",
+    results.Claim: "pattern metric",
     simulation.SimulationSource: "quantity sizes phase",
     trials.CommandTrial: "command environment directory prepare conclude timeout exit_codes output_limit leftovers isolate kind",
     trials.PythonTrial: "call environment directory timeout isolate kind",
@@ -49,13 +53,16 @@ _LEFT_OUT: Mapping[type, str] = {
     model.Kpi: "stop",
     model.Variability: "stop",
     trials.PathSettings: "shells",
+    sources.ResultSource: "unit better",
+    results.Results: "metrics",
+    results.Claim: "by_direction",
 }
 """Keys that affect no trial. A key in neither list was added later: it counts if it is not at its default."""
 
 
 def plan_record(experiment: Experiment) -> dict[str, Any]:
     """Return what determines the trials: without the folder, the workers, the numbers of rounds and series, and what ends them."""
-    record = _plain(experiment)
+    record = _plain(dataclasses.replace(experiment, metrics=declared(experiment)))
     if reset := record["reset"]:
         directory = reset["directory"] or {"path": None, "template": None}
         reset |= {"directory": directory["path"], "template": directory["template"]}

@@ -10,6 +10,7 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.design.treatments import count_treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
+from trialwise.experiment.results import claimed
 from trialwise.experiment.stopping import stops_by_itself, stops_by_series
 from trialwise.statistics import samples_needed, series_needed
 
@@ -53,8 +54,8 @@ def size(experiment: Experiment) -> Sizing:
         `max_trials` is too small for what is required.
     """
     design, robustness = experiment.design, experiment.design.robustness
-    rounds = tuple(need for metric in experiment.metrics for need in _rounds(metric, robustness))
-    series = tuple(need for metric in experiment.metrics for need in _series(metric, robustness))
+    rounds = tuple(need for metric in claimed(experiment) for need in _rounds(metric, robustness))
+    series = tuple(need for metric in claimed(experiment) for need in _series(metric, robustness))
     most_rounds = design.rounds or whole_blocks(experiment, max((need.amount for need in rounds), default=1))
     most_series = design.series or max((need.amount for need in series), default=1)
     if stops_by_series(experiment):

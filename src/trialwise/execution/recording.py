@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import TrialwiseError
+from trialwise.experiment.sources import RESULTS
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
@@ -61,10 +62,7 @@ class Recorder:
         """
         self._ledger.check_in_place()
         try:
-            values = [
-                store_samples(self._directory, row, source, samples)
-                for source, samples in outcome.samples.items()
-            ]
+            values = self._stored(row, outcome)
             for name, content in _beside(row, outcome):
                 self._directory.write_durably(name, content)
             self._keep_record(row, outcome)
@@ -81,6 +79,17 @@ class Recorder:
         except TrialwiseError:
             shutil.rmtree(self._directory.scratch, ignore_errors=True)
             raise
+
+    def _stored(self, row: TrialRow, outcome: TrialOutcome) -> list[Value]:
+        """Write the samples of a trial: each source to a file, or those of a harness, which may be hundreds, to one together."""
+        found = {source: samples for source, samples in outcome.samples.items() if source.startswith(RESULTS)}
+        others = {source: samples for source, samples in outcome.samples.items() if source not in found}
+        values = [store_samples(self._directory, row, source, samples) for source, samples in others.items()]
+        segment, entries = segment_name(row.number, row.attempt), list[Entry]()
+        values += _in_segment(row, found, segment, entries)
+        if entries:
+            write_segment(self._directory.path / segment, entries)
+        return values
 
     def record_together(self, ended: Sequence[Ended], session: Session) -> None:
         """Record the outcomes of trials that have not been claimed: their files, including one of samples, then one transaction.
@@ -109,13 +118,7 @@ class Recorder:
 
     def _end(self, one: Ended, segment: str, entries: list[Entry]) -> TrialEnd:
         row, outcome = one.row, one.outcome
-        values: list[Value] = []
-        for source, samples in outcome.samples.items():
-            if _is_single(samples):
-                values.append((source, float(samples.values[0]), 1, None))
-            else:
-                entries.append((row.number, row.attempt, source, samples.values, samples.times))
-                values.append((source, None, len(samples.values), segment))
+        values = _in_segment(row, outcome.samples, segment, entries)
         return TrialEnd(
             row,
             outcome.status,
@@ -134,6 +137,20 @@ class Recorder:
         what, content = outcome.record
         if isinstance(content, Path):
             keep(content, self._directory.path / record_name(row.number, row.attempt, what))
+
+
+def _in_segment(
+    row: TrialRow, found: Mapping[str, Samples], segment: str, entries: list[Entry]
+) -> list[Value]:
+    """Return a trial's rows of the ledger; what is more than one number is added to the entries of a segment."""
+    values: list[Value] = []
+    for source, samples in found.items():
+        if _is_single(samples):
+            values.append((source, float(samples.values[0]), 1, None))
+        else:
+            entries.append((row.number, row.attempt, source, samples.values, samples.times))
+            values.append((source, None, len(samples.values), segment))
+    return values
 
 
 def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, samples: Samples) -> Value:

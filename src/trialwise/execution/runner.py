@@ -25,6 +25,7 @@ from trialwise.execution.events import (
     TrialStarted,
     Waiting,
 )
+from trialwise.execution.found_results import FoundResults
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.path_series import placed
@@ -161,6 +162,7 @@ class Runner:
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
         self._recorder = Recorder(directory, ledger, now)
+        self._found = FoundResults(ledger)
 
     def run(self, interruption: Interruption) -> Ending:
         """Run until the plan is used up, the stopping rule is satisfied, or a stop is requested.
@@ -256,7 +258,7 @@ class Runner:
         )
         self._tell(TrialStarted(row))
         began = self._now()
-        outcome = self._kind.execute(self.request(row, interruption))
+        outcome = self._found.checked(self._kind.execute(self.request(row, interruption)))
         row = self._on_path(self._learned(row, outcome, began), outcome)
         self._recorder.record(row, outcome)
         for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):
@@ -287,6 +289,7 @@ class Runner:
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Record, and announce, the outcome of a trial that an earlier run had begun."""
+        outcome = self._found.checked(outcome)
         self._recorder.record(row, outcome)
         self._tell(TrialEnded(row, outcome))
 

@@ -51,7 +51,8 @@ def without_stops(experiment: Experiment) -> Experiment:
     """Return the same experiment with the plan alone deciding when it ends."""
     design = dataclasses.replace(experiment.design, stop="plan", budget=None)
     metrics = tuple(_without_stops(metric) for metric in experiment.metrics)
-    return dataclasses.replace(experiment, design=design, metrics=metrics)
+    results = experiment.results and experiment.results.changed(_without_stops)
+    return dataclasses.replace(experiment, design=design, metrics=metrics, results=results)
 
 
 def _without_stops(metric: Metric) -> Metric:

@@ -20,6 +20,8 @@ from trialwise.experiment.metric_building import build_metric
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.placeholder_checking import check_placeholders
 from trialwise.experiment.problems import Problems, either, shown
+from trialwise.experiment.results import templates
+from trialwise.experiment.results_building import build_results
 from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.traits import Trial
@@ -41,6 +43,7 @@ def build(
     check_placeholders(document, path, problems)
     trial = build_trial(document, problems)
     metrics = tuple(build_metric(name, item, trial, problems) for name, item in document.metrics.items())
+    results = build_results(document.results, problems)
     experiment = made_of(
         model.Experiment,
         document.experiment,
@@ -48,11 +51,12 @@ def build(
         trial=trial,
         metrics=metrics,
         factors=factors,
-        design=_design(document, trial, metrics, factors, problems),
+        design=_design(document, trial, (*metrics, *templates(results)), factors, problems),
         reset=document.reset,
         workers=document.workers,
         measurement=build_measurement(document),
         instrumentation=document.instrumentation,
+        results=results,
         runtime=document.trial.stated_runtime,
         warmup=document.trial.cut,
     )

@@ -17,12 +17,18 @@ from trialwise.experiment.traits import Trial
 def build_metric(name: str, table: MetricTable, trial: Trial, problems: Problems) -> model.Metric:
     """Build the metric of that name for an experiment with such trials."""
     key: Key = ("metrics", name)
-    if table.variability and not table.kpis:
-        hint = "add kpi = { percentile = 50, confidence = 95 }"
-        problems.add((*key, "variability"), "a variability score needs a kpi", hint)
     source = trial.source(key, table, problems)
     given = {field: getattr(table, field) for field in keys_of(model.Metric)}
-    metric = _completed(key, model.Metric(name, source, **given), problems)
+    metric = completed(key, model.Metric(name, source, **given), problems)
+    check_claims(key, metric, problems)
+    return metric
+
+
+def check_claims(key: Key, metric: model.Metric, problems: Problems) -> None:
+    """Note claims about a metric that do not go together."""
+    if metric.variability and not metric.kpis:
+        hint = "add kpi = { percentile = 50, confidence = 95 }"
+        problems.add((*key, "variability"), "a variability score needs a kpi", hint)
     for index, kpi in enumerate(metric.kpis):
         if kpi in metric.kpis[:index]:
             problems.add((*key, "kpi", index), "the same KPI stands there already")
@@ -30,10 +36,9 @@ def build_metric(name: str, table: MetricTable, trial: Trial, problems: Problems
     if metric.estimand == "pooled" and problems.given((*key, "stop", "of")):
         hint = 'leave "of" out, or write estimand = "per_trial"'
         problems.add((*key, "stop", "of"), "a pooled metric is one number for all trials", hint)
-    return metric
 
 
-def _completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metric:
+def completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metric:
     """Add the defaults that depend on the source, the measure and the direction."""
     metric = put_in(metric, key, metric_defaults(metric), problems)
     stop, score = metric.stop, metric.variability

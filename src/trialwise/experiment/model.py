@@ -29,6 +29,7 @@ from trialwise.experiment.metrics import (
     Variability,
 )
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.results import Results
 from trialwise.experiment.traits import Trial
 
 __all__ = [
@@ -96,6 +97,7 @@ class Experiment(ExperimentTable):
     workers: Workers = field(default_factory=Workers)
     measurement: Measurement | None = None
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
+    results: Results | None = None
     runtime: float | None = None
     warmup: float = 0.0
 

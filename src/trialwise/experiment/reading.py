@@ -12,7 +12,9 @@ from trialwise.errors import PlanError
 from trialwise.experiment import model
 from trialwise.experiment.building import build
 from trialwise.experiment.file.checking import checked
+from trialwise.experiment.file.document import Document
 from trialwise.experiment.file.positions import key_lines
+from trialwise.experiment.file.sections import keys_of
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.text import MAX_FILE, read_text
 from trialwise.kinds import kinds, part
@@ -69,12 +71,19 @@ def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
     table = _table(text, path)
     problems = Problems(path, key_lines(text))
     _import_kind(table)
+    _check_metrics(table, problems)
     document = checked(table, problems)
     experiment = None if document is None else build(document, path, problems, within)
     problems.raise_any()
     if experiment is None:
         raise AssertionError("a document was refused without a reason")
     return experiment
+
+
+def _check_metrics(table: Mapping[str, Any], problems: Problems) -> None:
+    """Note that nothing is measured: the file has no metric, and no harness whose metrics are found."""
+    if table.get("metrics", {}) == {} and "results" not in table:
+        problems.add(("metrics",), "missing", keys_of(Document)["metrics"].key.missing)
 
 
 def _import_kind(table: Mapping[str, Any]) -> None:

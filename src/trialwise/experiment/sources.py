@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from trialwise.experiment.quantities import QUANTITIES, quantity_traits
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.traits import Source, SourceTraits
 
 Resource = Literal["wall", "user", "system", "max_rss"]
+RESULTS = "results:"
+"""Prefix of the keys of sources that trials found in what a harness prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,42 @@ class StreamSource(Source):
         return {"source": f"{self.stream}.{self.field}"}
 
 
+@dataclass(frozen=True, slots=True)
+class ResultSource(Source):
+    """What a harness prints under a name, found while trials run, with the unit and the direction that its format says."""
+
+    name: str
+    unit: str = ""
+    better: Literal["lower", "higher"] | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger stores the values; it tells all of the source."""
+        return f"{RESULTS}{self.name}|unit:{self.unit}|better:{self.better or 'unknown'}"
+
+    @classmethod
+    def from_key(cls, key: str) -> ResultSource | None:
+        """Return the source of a key; None if it is that of another source."""
+        found = _RESULT_KEY.fullmatch(key)
+        if found is None:
+            return None
+        better = found["better"]
+        return cls(
+            found["name"],
+            found["unit"],
+            None if better == "unknown" else cast("Literal['lower', 'higher']", better),
+        )
+
+    @property
+    def traits(self) -> SourceTraits:
+        """Repetitions within a trial are samples."""
+        return SourceTraits(unit=self.unit, better=self.better, samples="many")
+
+
+_RESULT_KEY = re.compile(
+    rf"{RESULTS}(?P<name>.*)\|unit:(?P<unit>[^|]*)\|better:(?P<better>lower|higher|unknown)", re.DOTALL
+)
+
 Source.known = (
     ResourceSource,
     TextSource,
@@ -181,4 +220,5 @@ Source.known = (
     SimulationSource,
     InstrumentSource,
     StreamSource,
+    ResultSource,
 )

@@ -10,6 +10,7 @@ from typing import Literal
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.model import Design, Experiment, Kpi, Metric, Stop
 from trialwise.experiment.problems import Problems
+from trialwise.experiment.results import claimed, key_of
 from trialwise.rules import RULES, Judged, Rule, judging
 
 GoalKind = Literal["metric", "kpi", "variability"]
@@ -27,7 +28,7 @@ class Goal:
 
 def goals(experiment: Experiment) -> tuple[Goal, ...]:
     """Return the intervals that decide when to stop, metric by metric."""
-    return tuple(goal for metric in experiment.metrics for goal in goals_of(metric))
+    return tuple(goal for metric in claimed(experiment) for goal in goals_of(metric))
 
 
 def goals_of(metric: Metric) -> tuple[Goal, ...]:
@@ -72,7 +73,7 @@ def compared_metrics(experiment: Experiment) -> tuple[Metric, ...]:
     """Return the metrics whose comparisons are to be decided: those with a margin."""
     if experiment.design.stop != "verdict":
         return ()
-    return tuple(metric for metric in experiment.metrics if metric.margin)
+    return tuple(metric for metric in claimed(experiment) if metric.margin)
 
 
 def check_stopping(experiment: Experiment, problems: Problems) -> None:
@@ -103,7 +104,7 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
 
 def _check_pooled_verdict(metric: Metric, experiment: Experiment, problems: Problems) -> None:
     """Note options that a pooled metric excludes: it is compared once, by each trial's contribution to the statistic."""
-    key, each = ("metrics", metric.name, "margin"), 'write estimand = "per_trial"'
+    key, each = (*key_of(metric), "margin"), 'write estimand = "per_trial"'
     rule = RULES[experiment.design.looks]
     if "verdict" in rule.judges and "pooled verdict" not in rule.judges:
         hint = f"{judging('pooled verdict')}, or {each}"
@@ -122,9 +123,9 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
         problems.add(
             ("design", "span"), "spreads a known number of rounds, and the end may come after any", hint
         )
-    scored = [metric for metric in experiment.metrics if metric.variability and not metric.variability.stop]
+    scored = [metric for metric in claimed(experiment) if metric.variability and not metric.variability.stop]
     if design.rounds is None and (scored or (design.series or 1) > 1):
-        key = ("metrics", scored[0].name, "variability") if scored else ("design", "series")
+        key = (*key_of(scored[0]), "variability") if scored else ("design", "series")
         hint = "give design.rounds, the most for each series; or let the variability score say when to stop"
         problems.add(key, "takes several series, and the end may come inside the first", hint)
     reset = experiment.reset
@@ -141,7 +142,7 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
 
 
 def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
-    key = ("metrics", goal.metric.name, *(() if goal.kind == "metric" else (goal.kind,)), "stop")
+    key = (*key_of(goal.metric), *(() if goal.kind == "metric" else (goal.kind,)), "stop")
     rule, asked = RULES[experiment.design.looks], _asked_of(goal, experiment)
     if asked not in rule.judges:
         said, instead = _REFUSALS[asked]

@@ -10,6 +10,7 @@ from trialwise.experiment import model
 from trialwise.experiment.defaults import default_bound, design_defaults, metric_defaults, stop_defaults
 from trialwise.experiment.factors import factor_value
 from trialwise.experiment.file.sections import table_of
+from trialwise.experiment.results import Claim, declared
 from trialwise.experiment.toml_writing import Table, toml_key, written_table
 
 
@@ -23,7 +24,13 @@ def write_experiment(experiment: model.Experiment) -> str:
         "factors": {factor.name: factor_value(factor) for factor in experiment.factors},
         "trial": trial_table(experiment),
     }
-    tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
+    tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in declared(experiment)}
+    if experiment.results is not None:
+        tables["results"] = table_of(experiment.results, metrics=experiment.results.metrics)
+        tables |= {
+            f"results.metrics.{toml_key(claim.pattern)}": _claims(claim)
+            for claim in experiment.results.claims
+        }
     design = experiment.design
     tables["design"] = table_of(design, **design_defaults(experiment.trial, design.stop, experiment.metrics))
     if experiment.reset:
@@ -36,7 +43,9 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables |= {".".join(map(toml_key, place)): table for place, table in experiment.trial.sections().items()}
     # A metric with only defaults is still written: it is what a function returns under its name.
     return "\n".join(
-        written_table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
+        written_table(name, table)
+        for name, table in tables.items()
+        if table or name.startswith(("metrics.", "results"))
     )
 
 
@@ -60,6 +69,15 @@ def _metric(metric: model.Metric) -> Table:
         of = {"of": stop.of} if metric.estimand == "pooled" else stop_defaults(metric.source)
         claims["stop"] = table_of(stop, confidence=None, **of)
     return source | claims
+
+
+def _claims(claim: Claim) -> Table:
+    """Return the table of a pattern; the bound of a median is written if it does not follow the direction."""
+    table = _metric(claim.metric)
+    if _metric(claim.by_direction["higher"]) == table:
+        return table
+    kpis = [table_of(kpi, whole=True) for kpi in claim.metric.kpis]
+    return {**table, "kpi": kpis}
 
 
 def _workers(workers: model.Workers) -> Table:

@@ -38,17 +38,21 @@ def _read(source: TextSource, reported: Reported) -> Samples:
 
 
 def _require_own(source: TextSource, reported: Reported, samples: Samples) -> None:
-    """Raise `TrialError` if a rewritten file holds all samples that it held before, and further ones."""
     try:
         earlier = _read(source, Reported(reported.before, reported.where))
     except TrialError:
         return
+    require_own(reported.where, earlier, samples)
+
+
+def require_own(where: str, earlier: Samples, samples: Samples) -> None:
+    """Raise `TrialError` if a rewritten file holds all samples that it held before, and further ones."""
     old, new = len(earlier), len(samples)
     if old < new and (
         _equal(earlier, samples, slice(old)) or _equal(earlier, samples, slice(new - old, new))
     ):
         raise TrialError(
-            f"{reported.where} holds the {old:,} samples that stood there before this trial, and {new - old:,} more:"
+            f"{where} holds the {old:,} samples that stood there before this trial, and {new - old:,} more:"
             " whether this trial measured all of them, or only the new ones, cannot be told",
             hint="have prepare remove the file, so that each trial begins with none",
         )

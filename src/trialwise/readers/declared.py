@@ -316,6 +316,8 @@ class Reader:
         are theirs.
     subjects
         Factors that say what was measured, as the name of a benchmark is.
+    context
+        Factors that say where and how it ran rather than what: a name of a metric lacks those that are the same in all rows.
     is_table
         True if a file is a table too, whose columns a command may be told.
     """
@@ -329,6 +331,7 @@ class Reader:
     read: Callable[[Content, Found], None]
     parts: Callable[[Path], Sequence[Path]] | None = None
     subjects: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     is_table: bool = False
 
     def reading(self, content: Content) -> Reading:

@@ -49,11 +49,32 @@ MODULES = (
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 
+_ENCODINGS = {"json", "csv", "text", "xml", "tsv", "terse", "keyval"}
+"""Ends of names of formats that say how a file is written."""
+
 
 @cache
 def readers() -> tuple[Reader, ...]:
     """Return all readers."""
     return tuple(_declared())
+
+
+def families() -> list[str]:
+    """Return the formats without their encodings, as go-bench for go-bench-text and go-bench-json, in alphabetical order."""
+    return sorted({family(reader.name) for reader in readers() if reader.parts is None})
+
+
+def family(name: str) -> str:
+    """Return the name of a format without its encoding."""
+    stem, _, encoding = name.rpartition("-")
+    return stem if stem and encoding in _ENCODINGS else name
+
+
+def readers_named(name: str) -> list[Reader]:
+    """Return the readers of files of a format, or of a family of formats."""
+    return [
+        reader for reader in readers() if reader.parts is None and name in (reader.name, family(reader.name))
+    ]
 
 
 def _declared() -> Iterator[Reader]:

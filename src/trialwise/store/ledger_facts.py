@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trialwise.experiment.model import Level
+from trialwise.experiment.sources import RESULTS
 from trialwise.store.ledger_file import LedgerFile
 from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
 from trialwise.store.tables import factors_of, having, marks, shared, trial_row, trial_rows
@@ -96,6 +97,11 @@ class LedgerFacts(LedgerFile):
             sources,
         )
         return shared(rows)
+
+    def found_sources(self) -> list[str]:
+        """Return the sources that trials found in what harnesses print (`ResultSource.key`), by the first trial that has them."""
+        query = "SELECT source FROM value WHERE source GLOB ? GROUP BY source ORDER BY min(number), source"
+        return [str(source) for (source,) in self._select(query, [f"{RESULTS}*"])]
 
     def sessions(self) -> list[Session]:
         """Return all runs of the runner, oldest first."""

@@ -9,6 +9,7 @@ from trialwise.errors import StoreError
 from trialwise.experiment.aa_design import against_itself
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment, read_text
+from trialwise.experiment.results import with_found
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 
@@ -51,7 +52,7 @@ def frozen_text(directory: ExperimentDirectory) -> str:
 
 
 def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
-    """Return the experiment as it was when it began, with the folder of its files.
+    """Return the experiment as it was when it began, with the folder of its files and the metrics that its trials found.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experim
     """
     experiment = _frozen(directory, ledger)
     check_factors(experiment, ledger)
-    return experiment
+    return with_found(experiment, ledger.found_sources()) if experiment.results else experiment
 
 
 def _frozen(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:

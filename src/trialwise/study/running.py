@@ -5,6 +5,7 @@ import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from trialwise.analysis.stopping.found import FindingMonitor
 from trialwise.errors import PlanError, StoreError, reason_of
 from trialwise.execution.allowance import Allowance
 from trialwise.execution.events import (
@@ -185,4 +186,5 @@ def _by_results(
     watch: Watch | None = None,
 ) -> StopByResults:
     """Return the rule that the experiment states."""
-    return StopByResults(judge_of(experiment, directory, watch), lambda event: tell(observers, event))
+    judge = FindingMonitor(experiment) if experiment.results else judge_of(experiment, directory, watch)
+    return StopByResults(judge, lambda event: tell(observers, event))

@@ -26,9 +26,7 @@ from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.keeping import Keeping
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import files_beside, program_files
-from trialwise.measurement.reported import from_file, from_output
-from trialwise.measurement.samples import Samples
-from trialwise.measurement.sources import read_source
+from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import Beside
 from trialwise.trials.collecting import check_measurement, collecting
@@ -242,11 +240,11 @@ class _Execution:
     def _path(self, source: TextSource) -> str:
         return str(self.directory / Path(fill(source.path or "", self.values)).expanduser())
 
-    def _text(self, source: TextSource, run: CommandResult, files: _Files) -> Samples:
+    def _text(self, source: TextSource, run: CommandResult, files: _Files) -> Reported:
         if source.path is None:
-            return read_source(source, from_output(run.stdout, total=run.stdout_total))
+            return from_output(run.stdout, total=run.stdout_total)
         path = self._path(source)
-        return read_source(source, from_file(path, files.written(path)))
+        return from_file(path, files.written(path))
 
 
 class _Files:
@@ -275,7 +273,8 @@ class _Files:
 
 def file_sources(experiment: Experiment) -> Iterator[TextSource]:
     """Yield the sources that are read from files."""
-    for _, source in sources_of(experiment.metrics, TextSource):
+    found = [] if experiment.results is None else [experiment.results.text]
+    for source in (*(source for _, source in sources_of(experiment.metrics, TextSource)), *found):
         if source.path is not None:
             yield source
 

@@ -10,10 +10,14 @@ import numpy as np
 
 from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.results import Results, declared
 from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.followed import Seen
+from trialwise.measurement.reported import Reported
+from trialwise.measurement.results import Printed, read_results, what_was_read
 from trialwise.measurement.samples import Samples
+from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
@@ -90,13 +94,13 @@ def judge(
     trial: CommandTrial,
     experiment: Experiment,
     run: Run,
-    text: Callable[[TextSource], Samples],
+    text: Callable[[TextSource], Reported],
     instruments: Mapping[str, Samples],
     remarks: tuple[str, ...],
 ) -> TrialOutcome:
     """Return the outcome of a trial whose program has ended.
 
-    `text` reads what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
+    `text` returns what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
     """
     started = run.started_realtime_ns / 1e9
     problem = _problem(trial, run)
@@ -104,8 +108,13 @@ def judge(
     if problem is None:
         try:
             samples = {**instruments, **_read(experiment, run, text, instruments)}
+            printed = _printed(experiment, text)
+            samples |= printed.samples
+            remarks = (*remarks, *printed.remarks)
         except TrialError as error:
-            problem = error.message
+            problem, samples = error.message, {}
+    elif experiment.results is not None and not run.cancelled:
+        problem += _said_before(experiment.results, text)
     return TrialOutcome(
         status="abandoned" if run.cancelled else "finished" if problem is None else "failed",
         started=started,
@@ -117,6 +126,23 @@ def judge(
         output=run.stdout,
         errors=run.stderr,
     )
+
+
+def _printed(experiment: Experiment, text: Callable[[TextSource], Reported]) -> Printed:
+    """Read what a harness printed, if metrics are to be found in it."""
+    if experiment.results is None:
+        return Printed({}, 0)
+    taken = {metric.name for metric in declared(experiment)}
+    return read_results(experiment.results, text(experiment.results.text), taken)
+
+
+def _said_before(results: Results, text: Callable[[TextSource], Reported]) -> str:
+    """Say what a harness that failed had printed until then."""
+    try:
+        said = what_was_read(results, text(results.text))
+    except TrialError:
+        return ""
+    return f"; until then the harness had printed {said}" if said else ""
 
 
 def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
@@ -162,7 +188,7 @@ def _problem(trial: CommandTrial, run: Run) -> str | None:
 def _read(
     experiment: Experiment,
     run: Run,
-    text: Callable[[TextSource], Samples],
+    text: Callable[[TextSource], Reported],
     instruments: Mapping[str, Samples],
 ) -> dict[str, Samples]:
     samples: dict[str, Samples] = {}
@@ -176,7 +202,7 @@ def _read(
             elif isinstance(source, InstrumentSource):
                 samples[source.key] = _counted(source, instruments)
             elif isinstance(source, TextSource):
-                samples[source.key] = text(source)
+                samples[source.key] = read_source(source, text(source))
         except TrialError as error:
             raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
     return samples

@@ -24,9 +24,7 @@ from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
-from trialwise.measurement.reported import from_file, from_output
-from trialwise.measurement.samples import Samples
-from trialwise.measurement.sources import read_source
+from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import (
     added_to,
@@ -249,11 +247,11 @@ class RemoteKind:
         except TrialError as error:
             raise TrialError(f"{words!r} cannot be started: {error.message}") from error
 
-        def text(source: TextSource) -> Samples:
+        def text(source: TextSource) -> Reported:
             if source.path is None:
-                return read_source(source, from_output(run.stdout, total=run.stdout_total))
+                return from_output(run.stdout, total=run.stdout_total)
             path = self._path(request, source)
-            return read_source(source, from_file(path, report.files[path], here=False))
+            return from_file(path, report.files[path], here=False)
 
         wanted = request.experiment.instrumentation
         instruments = recorded(wanted, run, *(report.machine or (None, None)))

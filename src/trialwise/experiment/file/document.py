@@ -19,6 +19,7 @@ from trialwise.experiment.instruments import Instrumentation, Measurement
 from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
+from trialwise.experiment.results import ResultsTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.traits import Trial
 from trialwise.experiment.trials import Path, PathSettings, Schemes
@@ -49,9 +50,12 @@ class Document(Section):
     trial: Annotated[Trial, ByTag("kind", known=lambda: list(trial_tables().values()))] = key(
         ..., missing=f'add [trial] with command = "…"; {_WHOLE}'
     )
-    metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED, min_length=1)] = key(
-        ..., missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}'
+    metrics: Annotated[dict[Name, MetricTable], Limits(_NAMED)] = key(
+        ...,
+        missing=f'add [metrics.NAME] with a source, as in resource = "wall"; {_WHOLE}',
+        factory=dict[str, MetricTable],
     )
+    results: ResultsTable | None = key(None, kinds=("command",))
     design: Design = key(..., factory=Design)
     reset: Reset | None = key(None, kinds=("command", "python", "path"))
     workers: Workers = key(..., factory=Workers)
