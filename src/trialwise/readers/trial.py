@@ -85,6 +85,11 @@ class Trial:
             self.found.note("errors_in_load", n=f"{failed:.0f}", of="?" if of is None else f"{of:.0f}")
 
 
+def unanswered(answered: float, errors: Iterable[str]) -> str:
+    """Return why a load that nobody answered failed, which otherwise looks like the fastest; empty if there was an answer."""
+    return "" if answered else next(filter(None, errors), "") or "no request was answered"
+
+
 def sum_of(values: Iterable[float]) -> float:
     """Return the sum; not a number if there is an infinite one, or the sum exceeds the range of a double."""
     try:
@@ -104,10 +109,14 @@ def quantile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(0, min(len(ordered) - 1, int(place) - 1))]
 
 
-def add_requests(trial: Trial, metric: str, values: Sequence[float], times: Sequence[float] | None) -> None:
-    """Add the mean and percentiles of values in seconds, which are samples of the mean."""
-    trial.add(f"{metric}_mean", mean(values), "s", "lower", samples=Inside("request", values, times))
-    add_quantiles(trial, metric, values, "s")
+def add_requests(
+    trial: Trial, metric: str, values: Sequence[float], times: Sequence[float] | None, reason: str = ""
+) -> None:
+    """Add the mean and percentiles of values in seconds, which are samples of the mean; with a reason, the mean failed."""
+    samples = Inside("request", values, times)
+    trial.add(f"{metric}_mean", mean(values), "s", "lower", samples=samples, reason=reason)
+    if not reason:
+        add_quantiles(trial, metric, values, "s")
 
 
 def add_quantiles(trial: Trial, metric: str, values: Sequence[float], unit: str) -> None:

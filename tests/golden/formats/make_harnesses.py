@@ -1,6 +1,6 @@
-"""Run a suite of benchmarks with pytest-benchmark, and keep what it writes: `python tests/golden/formats/make_harnesses.py`.
+"""Run suites of benchmarks, and keep what their harnesses write: `python tests/golden/formats/make_harnesses.py`.
 
-Needs an environment with pytest and pytest-benchmark.
+Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev of Debian 12.
 """
 
 import subprocess
@@ -24,9 +24,36 @@ def test_skipped():
     pass
 """
 
+LOOPS = """\
+#include <benchmark/benchmark.h>
+static void BM(benchmark::State& state) {
+  for (auto _ : state)
+    for (int i = 0; i < state.range(0); i++) benchmark::DoNotOptimize(i);
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+  state.counters["rate"] = benchmark::Counter(state.iterations(), benchmark::Counter::kIsRate);
+  if (state.range(0) == 64) state.SkipWithError("bad");
+}
+BENCHMARK(BM)->Arg(8)->Arg(64)->Arg(512)->Threads(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK_MAIN();
+"""
+
+
+def make_google():
+    """Make the fixture of Google Benchmark, of which one benchmark fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "loops.cc"), Path(folder, "loops")
+        source.write_text(LOOPS)
+        subprocess.run(["g++", "-O1", source, "-lbenchmark", "-lpthread", "-o", program], check=True)
+        path = DATA / "google-benchmark/errors.csv"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
+            few = ["--benchmark_min_time=0.01", "--benchmark_format=csv"]
+            subprocess.run([program, *few], stdout=file, stderr=subprocess.DEVNULL, check=True)
+
 
 def make():
     """Make all fixtures; one test fails after it was measured."""
+    make_google()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_suite.py").write_text(SUITE)
         few = [

@@ -1,13 +1,17 @@
 """Run network and load tools on this machine, and keep what they write as fixtures: `python tests/golden/formats/make_load_tools.py`.
 
-Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12; all traffic stays on the loopback interface.
+Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12, vegeta 12, bombardier 2 and k6 2 built by
+`go install`, and oha 1.14 built by `cargo install`; all traffic stays on the loopback interface.
 """
 
 import subprocess
 import sys
 import tempfile
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
+from threading import Thread
 
 DATA = Path(__file__).parent / "data"
 CLOSED = "http://127.0.0.1:1/"
@@ -32,6 +36,82 @@ def with_server(server, command, into):
         serving.wait()
 
 
+class Failing(BaseHTTPRequestHandler):
+    """Answers every fourth request with an error."""
+
+    number = count(1)
+
+    def do_GET(self):
+        """Answer."""
+        self.send_response(200 if next(self.number) % 4 else 503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Print nothing."""
+
+
+SCRIPT = """
+import http from 'k6/http';
+import { check } from 'k6';
+import { Counter, Rate, Trend } from 'k6/metrics';
+const wait = new Trend('my_wait', true), calls = new Counter('my_calls'), good = new Rate('my_good');
+export const options = { vus: 2, iterations: 4, thresholds: { http_req_failed: ['rate<0.01'] } };
+export default function () {
+  const answer = http.get(__ENV.URL);
+  wait.add(answer.timings.waiting); calls.add(1); good.add(answer.status == 200);
+  check(answer, { ok: (answer) => answer.status == 200 });
+}
+"""
+HANDLED = "export function handleSummary(data) { return { [__ENV.INTO]: JSON.stringify(data) }; }"
+
+
+def make_http():
+    """Make the fixtures of tools that load a server in HTTP."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Failing)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    with tempfile.TemporaryDirectory() as folder:
+        for name, target in (("answers", url), ("refused", CLOSED)):
+            attack = Path(folder, name)
+            attack.write_bytes(
+                subprocess.run(
+                    ["vegeta", "attack", "-rate", "40", "-duration", "1s"],
+                    input=f"GET {target}".encode(),
+                    stdout=subprocess.PIPE,
+                    check=True,
+                ).stdout
+            )
+            run(["vegeta", "report", "-type", "json", attack], f"vegeta/{name}.json")
+            run(["vegeta", "encode", "-to", "csv", attack], f"vegeta/{name}.csv")
+            run(
+                ["bombardier", "-c", "2", "-n", "20", "-l", "-o", "json", "-p", "r", target],
+                f"bombardier/{name}.json",
+            )
+            run(
+                ["oha", "--no-tui", "-n", "20", "-c", "2", "--output-format", "json", target],
+                f"oha/{name}.json",
+            )
+        run(["vegeta", "report", "-type", "hdrplot", Path(folder, "answers")], "vegeta/percentiles.txt")
+        script, handled = Path(folder, "a.js"), Path(folder, "b.js")
+        script.write_text(SCRIPT)
+        handled.write_text(SCRIPT + HANDLED)
+        (DATA / "k6").mkdir(exist_ok=True)
+        k6 = ["k6", "run", "-q", "--no-usage-report", "--env", f"URL={url}"]
+        outs = [
+            f"--summary-export={DATA}/k6/export.json",
+            f"--out=json={DATA}/k6/points.jsonl",
+            f"--out=csv={DATA}/k6/points.csv",
+        ]
+        subprocess.run(
+            [*k6, *outs, script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        )
+        subprocess.run(
+            [*k6, "--env", f"INTO={DATA}/k6/handled.json", handled], stderr=subprocess.DEVNULL, check=False
+        )
+    server.shutdown()
+
+
 def make():
     """Make all fixtures."""
     with tempfile.TemporaryDirectory() as folder:
@@ -53,6 +133,9 @@ def make():
         "perf-stat/processors.csv",
     )
     run(["sysbench", "threads", "--time=1", "run"], "sysbench/threads.txt")
+    mutex = ["--mutex-num=10", "--mutex-locks=10", "--mutex-loops=1"]
+    run(["sysbench", "mutex", *mutex, "run"], "sysbench/mutex.txt")
+    make_http()
     run(["wrk", "-t1", "-c2", "-d1s", CLOSED], "wrk/refused.txt")
     run(["ab", "-n", "5", CLOSED], "ab/refused.txt")
     run(["hey", "-n", "20", "-c", "2", CLOSED], "hey/refused.txt")

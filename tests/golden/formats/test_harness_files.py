@@ -45,3 +45,11 @@ def test_junit_tells_what_failed_and_what_was_skipped():
         None,
         "skipped: no device",
     )
+
+
+def test_rows_of_google_benchmark_that_failed_end_early_but_are_whole():
+    """A row with an error has no cells of counters."""
+    found = read("google-benchmark/errors.csv")
+    failed = {(row.treatment["arg1"], row.reason) for row in found.rows if row.status == "failed"}
+    assert failed == {("64", "bad")}
+    assert "partial" not in {note.code for note in found.notes}

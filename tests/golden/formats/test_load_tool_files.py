@@ -1,5 +1,6 @@
 """What network and load tools wrote when they ran here (`make_load_tools.py`) is read as it stands in the files."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -129,3 +130,100 @@ def test_omitted_intervals_of_iperf3_are_left_out():
     assert "warmup_dropped" in codes(found)
     (samples,) = [row.samples for row in found.rows if row.samples is not None]
     assert len(samples.values) == 2
+
+
+def statuses(found, metric):
+    return [(row.status, row.reason) for row in found.rows if row.metric == metric]
+
+
+def entries(name):
+    return list(csv.reader((DATA / name).read_text().splitlines()))
+
+
+def test_requests_of_vegeta_in_csv_are_those_of_its_report():
+    """Columns 2 and 3 are the code and the latency in ns; the report has the same, its mean rounded down."""
+    rows, report = entries("vegeta/answers.csv"), json.loads((DATA / "vegeta/answers.json").read_text())
+    found = read("vegeta/answers.csv")
+    latencies = [int(row[2]) / 1e9 for row in rows]
+    assert value(found, "latency_mean") == pytest.approx([sum(latencies) / len(latencies)])
+    assert value(found, "latency_mean") == pytest.approx([report["latencies"]["mean"] / 1e9], rel=1e-5)
+    assert value(found, "errors") == [sum(row[1] != "200" for row in rows)] == [10]
+    assert value(found, "throughput") == pytest.approx([report["throughput"]], rel=1e-5)
+    assert value(read("vegeta/answers.json"), "throughput") == [report["throughput"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "rate"),
+    [
+        ("vegeta/refused.csv", "throughput"),
+        ("vegeta/refused.json", "throughput"),
+        ("bombardier/refused.json", "requests"),
+    ],
+)
+def test_requests_that_nobody_answered_are_no_fast_answers(name, rate):
+    found = read(name)
+    for metric in (rate, "latency_mean"):
+        ((status, reason),) = statuses(found, metric)
+        assert status == "failed"
+        assert "connection refused" in reason
+    assert value(found, "errors") == [40 if name.startswith("vegeta") else 20]
+    assert not [row for row in found.rows if "_p" in row.metric]
+
+
+def test_answers_of_bombardier_are_counted_by_their_status():
+    result = json.loads((DATA / "bombardier/answers.json").read_text())["result"]
+    assert (result["req2xx"], result["req5xx"]) == (15, 5)
+    found = read("bombardier/answers.json")
+    assert value(found, "requests") == pytest.approx([20 / result["timeTakenSeconds"]])
+    assert value(found, "errors") == [5]
+
+
+def test_printed_percentiles_are_no_trials():
+    (row,) = read("vegeta/percentiles.txt").rows
+    told = [line.split() for line in (DATA / "vegeta/percentiles.txt").read_text().splitlines()[1:]]
+    assert (row.status, row.value, row.unit, row.summary.n) == ("aggregated", None, "ms", 40)
+    assert row.summary.percentiles[50] == next(float(each[0]) for each in told if float(each[1]) == 0.5)
+    assert 0 not in row.summary.percentiles
+
+
+def test_rates_counters_and_trends_of_k6_in_all_its_files():
+    points = [json.loads(line) for line in (DATA / "k6/points.jsonl").read_text().splitlines()]
+
+    def of(name):
+        return [
+            each["data"]["value"] for each in points if each["type"] == "Point" and each["metric"] == name
+        ]
+
+    found = read("k6/points.jsonl")
+    assert value(found, "my_wait_mean") == pytest.approx([sum(of("my_wait")) / 4 / 1000])
+    assert value(found, "my_good") == [sum(of("my_good")) / 4] == value(found, "checks")
+    assert value(found, "my_calls") == value(found, "requests")
+    duration = sum(of("http_req_duration")) / 4 / 1000
+    for name in ("k6/points.csv", "k6/export.json", "k6/points.jsonl"):
+        assert value(read(name), "http_req_duration_mean") == pytest.approx([duration], rel=1e-5)
+        assert value(read(name), "errors") == [sum(of("http_req_failed"))] == [1]
+        assert value(read(name), "checks") == [0.75]
+
+
+def test_csv_of_k6_has_whole_seconds_and_so_no_rates_of_a_short_run():
+    found = read("k6/points.csv")
+    assert not value(found, "requests")
+    assert "coarse_clock" in codes(found)
+
+
+def test_what_k6_hands_to_its_summary():
+    metrics = json.loads((DATA / "k6/handled.json").read_text())["metrics"]
+    found = read("k6/handled.json")
+    assert value(found, "my_good") == [metrics["my_good"]["values"]["rate"]]
+    assert value(found, "requests") == [metrics["http_reqs"]["values"]["rate"]]
+    assert value(found, "my_wait_mean") == pytest.approx([metrics["my_wait"]["values"]["avg"] / 1000])
+    assert value(found, "vus") == []
+    assert "threshold_crossed" in codes(found)
+    assert metrics["http_req_failed"]["thresholds"] == {"rate<0.01": {"ok": False}}
+
+
+def test_a_rate_over_a_time_that_rounds_to_nothing_is_left_out():
+    assert told("sysbench/mutex.txt", r"total time: +([\d.]+)s")[0] < 0.005
+    found = read("sysbench/mutex.txt")
+    assert value(found, "events") == [None]
+    assert "rounded" in codes(found)

@@ -92,7 +92,8 @@ def _read_csv(content: Content, found: Found) -> None:
     header = next(number for number, line in enumerate(lines) if line.startswith(_COLUMNS))
     rows: list[Entry] = []
     for cells in csv.DictReader(lines[header:]):
-        if None in cells.values() or None in cells:
+        is_short = None in cells.values() and cells.get("error_occurred") != "true"
+        if is_short or None in cells:
             found.note("partial", what=f"the row of {cells['name']} is not whole")
             continue
         known = {name: cell for name, cell in cells.items() if cell not in ("", None)}

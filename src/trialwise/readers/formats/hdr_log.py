@@ -1,4 +1,4 @@
-"""Logs of HdrHistogram (`.hlog`, format 1.x, histograms V2); a file is a trial, and each tag a treatment.
+"""Logs of HdrHistogram (`.hlog`, format 1.x, histograms V2), and its printed percentiles; a file is a trial, and each tag a treatment.
 
 Histograms of intervals are merged before a quantile is taken: percentiles of intervals must never be averaged. An encoded histogram is
 laid out as HdrHistogram 2 writes it: counts are ZigZag LEB128, and a negative one is a run of zeros.
@@ -14,11 +14,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 
 from trialwise.readers.content import Content
-from trialwise.readers.declared import Found, Reader
+from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.lines import number
-from trialwise.readers.records import Inside
+from trialwise.readers.records import Inside, Summary
 from trialwise.readers.trial import Trial, sum_of
 
 _SIGNATURE = re.compile(
@@ -30,6 +31,8 @@ _COMPRESSED, _PLAIN, _KIND = 0x1C849304, 0x1C849303, 0xFFFFFF0F
 _HEADER = struct.Struct(">iiiiqqd")
 _MOST_BYTES = 16 << 20
 _MOST_DIGITS = 5
+_SPECTRUM = re.compile(r"\A *Value(?:\((\w{1,3})\))? +Percentile +TotalCount +1/\(1-Percentile\)\n")
+_SPECTRUM_CELLS = 3
 _PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 
@@ -186,6 +189,38 @@ def _counts(data: bytes) -> Iterator[tuple[int, int]]:
         index += 1
 
 
+def _is_spectrum(content: Content) -> bool:
+    return not content.is_binary and _SPECTRUM.match(content.head) is not None
+
+
+def _read_spectrum(content: Content, found: Found) -> None:
+    """Read the percentiles that a histogram was printed as, whose rows are no trials."""
+    head = _SPECTRUM.match(content.head)
+    unit = head[1] if head is not None and head[1] else ""
+    rows = [[number(cell) for cell in line.split()] for line in content.lines[1:]]
+    told = [(row[0], row[1], row[2]) for row in rows if len(row) >= _SPECTRUM_CELLS]
+    curve = {
+        100 * share: value
+        for value, share, _ in told
+        if value is not None and share is not None and 0 < share < 1
+    }
+    n = max((count for _, _, count in told if count is not None and isfinite(count)), default=None)
+    if not unit:
+        found.note("unit_unknown", what="value")
+    if curve:
+        found.add(
+            {},
+            "value",
+            None,
+            unit,
+            "lower" if unit else None,
+            as_written=True,
+            status="aggregated",
+            summary=Summary(n=None if n is None else int(n), percentiles=curve),
+        )
+    found.note("one_unit", unit="file")
+
+
 READERS = (
     Reader(
         name="hdr-log",
@@ -195,5 +230,14 @@ READERS = (
         unit="file",
         fits=_fits,
         read=_read,
+    ),
+    Reader(
+        name="hdr-percentiles",
+        tool="HdrHistogram",
+        how="`outputPercentileDistribution`, or `vegeta report -type hdrplot`",
+        replicated="file",
+        unit=NO_UNIT,
+        fits=_is_spectrum,
+        read=_read_spectrum,
     ),
 )

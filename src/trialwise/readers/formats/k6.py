@@ -1,4 +1,4 @@
-"""k6's `--summary-export`, `handleSummary` and `--out json`; a file is a trial, and requests are its samples.
+"""k6's `--summary-export`, `handleSummary`, `--out json` and `--out csv`; a file is a trial, and requests are its samples.
 
 In an exported summary, a threshold that is true was crossed; in `handleSummary`, `ok: true` means that it held. In both, the passes of
 `http_req_failed` are requests that failed.
@@ -6,11 +6,14 @@ In an exported summary, a threshold that is true was crossed; in `handleSummary`
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
+from trialwise.readers.lines import number
 from trialwise.readers.parts import Part
 from trialwise.readers.records import Better, Inside
 from trialwise.readers.trial import Trial, add_quantiles, mean, sum_of
@@ -26,6 +29,11 @@ _COUNTERS: dict[str, tuple[str, str, Better]] = {
     "data_sent": ("data_sent", "byte/s", "higher"),
 }
 _FAILED = "http_req_failed"
+_CHECKS = "checks"
+_RATES = (_CHECKS, _FAILED)
+_SHORTEST = 100.0
+"""Seconds of which a rate is known within one per cent, where times are whole seconds."""
+_HEADER = "metric_name,timestamp,metric_value,"
 
 
 def _is_export(content: Content) -> bool:
@@ -83,8 +91,15 @@ def _add_metrics(found: Found, metrics: dict[str, Part], units: dict[str, str]) 
         elif "rate" in values and "count" in values:
             metric, own, better = _COUNTERS.get(name, (name, "1/s", None))
             trial.add(metric, values["rate"].number, own, better)
+        elif _is_rate(values) and name != _FAILED:
+            share = values["rate" if "rate" in values else "value"].number
+            trial.add(name, share, "1", "higher" if name == _CHECKS else None)
     failed = metrics.get(_FAILED, Part(None))
     trial.add_errors(failed["passes"].number, requests)
+
+
+def _is_rate(values: Part) -> bool:
+    return "passes" in values and "fails" in values
 
 
 def _add_trend(trial: Trial, name: str, values: Part, unit: str, n: float | None) -> None:
@@ -100,48 +115,98 @@ def _add_trend(trial: Trial, name: str, values: Part, unit: str, n: float | None
             trial.add_quantile(name, float(told[1]), value.number, unit, n)
 
 
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """The points of one metric: Unix seconds, None where unknown, and values."""
+
+    kind: str
+    is_time: bool
+    times: list[float | None] = field(default_factory=list[float | None])
+    values: list[float] = field(default_factory=list[float])
+
+
 def _is_points(content: Content) -> bool:
     return content.keys.get("type") in ("Metric", "Point") and "metric" in content.keys
 
 
 def _read_points(content: Content, found: Found) -> None:
     """Read the points: each request gives one of each of nine metrics, and its failure is a metric of its own."""
-    points: dict[str, list[tuple[float | None, float]]] = {}
-    kinds: dict[str, Part] = {}
+    metrics: dict[str, _Points] = {}
     for line in map(Part, content.documents.whole):
         name, data = line["metric"].text, line["data"]
         if line["type"].text == "Metric":
-            kinds[name] = data
+            metrics.setdefault(name, _Points(data["type"].text, data["contains"].text == "time"))
         elif (value := data["value"].number) is not None:
-            points.setdefault(name, []).append((data["time"].moment, value))
+            own = metrics.setdefault(name, _Points("", is_time=False))
+            own.times.append(data["time"].moment)
+            own.values.append(value)
     if content.documents.rest:
         found.note("partial", what="the last line has no end")
-    moments = [moment for each in points.values() for moment, _ in each if moment is not None]
+    _add_points(found, metrics)
+
+
+def _is_table(content: Content) -> bool:
+    return not content.is_binary and content.head.startswith(_HEADER)
+
+
+def _read_table(content: Content, found: Found) -> None:
+    """Read the points from CSV, which does not say what kinds metrics are: those of others than k6 itself are left out."""
+    metrics: dict[str, _Points] = {}
+    unknown: dict[str, None] = {}
+    for line, cells in enumerate(csv.reader(content.lines[1:]), 2):
+        moment, value = (number(cell) for cell in (*cells[1:3], "", "")[:2])
+        if moment is None or value is None:
+            found.note("partial", what=f"line {line} has too few columns")
+            continue
+        name = cells[0]
+        is_time = name.startswith(_TIMES) and name != _FAILED
+        kind = "trend" if is_time else "counter" if name in _COUNTERS else "rate" if name in _RATES else ""
+        if not kind:
+            unknown[name] = None
+            continue
+        own = metrics.setdefault(name, _Points(kind, is_time))
+        own.times.append(moment)
+        own.values.append(value)
+    if unknown:
+        found.remark(
+            f"the file does not say what these metrics are, which are left out: {', '.join(unknown)}"
+        )
+    found.note("coarse_clock", what="1 s")
+    _add_points(found, metrics, _SHORTEST)
+
+
+def _add_points(found: Found, metrics: Mapping[str, _Points], shortest: float = 0.0) -> None:
+    """Add all metrics, rates if the points lie over more than the `shortest` seconds."""
+    moments = [moment for own in metrics.values() for moment in own.times if moment is not None]
     trial = Trial(found=found, start=min(moments, default=None), end=max(moments, default=None))
-    for name, each in points.items():
-        kind = kinds.get(name, Part(None))
-        if kind["type"].text == "trend":
-            _add_samples(trial, name, each, "ms" if kind["contains"].text == "time" else "")
-    _add_rate(trial, points.get("http_reqs", []))
-    failures = [value for _, value in points.get(_FAILED, [])]
+    seconds = max(moments) - min(moments) if moments else 0.0
+    for name, own in metrics.items():
+        if not own.values:
+            continue
+        if own.kind == "trend":
+            _add_samples(trial, name, own)
+        elif own.kind == "rate" and name != _FAILED:
+            trial.add(name, mean(own.values), "1", "higher" if name == _CHECKS else None)
+        elif own.kind == "counter" and seconds > shortest:
+            _add_rate(trial, name, own.values, seconds)
+    failures = metrics[_FAILED].values if _FAILED in metrics else []
     trial.add_errors(sum(value != 0 for value in failures) if failures else None, len(failures))
 
 
-def _add_samples(trial: Trial, name: str, points: Sequence[tuple[float | None, float]], unit: str) -> None:
-    scale, own = (1e-3, "s") if unit else (1.0, "")
-    values = [value * scale for _, value in points]
-    times = [moment for moment, _ in points if moment is not None]
+def _add_samples(trial: Trial, name: str, points: _Points) -> None:
+    scale, unit = (1e-3, "s") if points.is_time else (1.0, "")
+    values = [value * scale for value in points.values]
+    times = [moment for moment in points.times if moment is not None]
     what = "iteration" if name in _OF_ITERATIONS else "request"
     samples = Inside(what, values, times if len(times) == len(values) else None)
-    trial.add(f"{name}_mean", mean(values), own, "lower" if unit else None, samples=samples)
+    trial.add(f"{name}_mean", mean(values), unit, "lower" if unit else None, samples=samples)
     if unit:
-        add_quantiles(trial, name, values, own)
+        add_quantiles(trial, name, values, unit)
 
 
-def _add_rate(trial: Trial, requests: Sequence[tuple[float | None, float]]) -> None:
-    if trial.start is not None and trial.end is not None and trial.end > trial.start and requests:
-        total = sum_of(value for _, value in requests)
-        trial.add("requests", total / (trial.end - trial.start), "1/s", "higher")
+def _add_rate(trial: Trial, name: str, values: Sequence[float], seconds: float) -> None:
+    metric, unit, better = _COUNTERS.get(name, (name, "1/s", None))
+    trial.add(metric, sum_of(values) / seconds, unit, better)
 
 
 READERS = (
@@ -171,5 +236,14 @@ READERS = (
         unit="file",
         fits=_is_points,
         read=_read_points,
+    ),
+    Reader(
+        name="k6-csv",
+        tool="k6",
+        how="`k6 run --out csv=FILE`",
+        replicated="file",
+        unit="file",
+        fits=_is_table,
+        read=_read_table,
     ),
 )

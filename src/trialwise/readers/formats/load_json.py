@@ -6,9 +6,9 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import number
 from trialwise.readers.parts import Part
-from trialwise.readers.trial import Trial
+from trialwise.readers.trial import Trial, unanswered
 
-_ANSWERED = ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx", "others")
+_ANSWERED = ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx")
 _FAILED = ("req4xx", "req5xx", "others")
 
 
@@ -25,13 +25,15 @@ def _read_bombardier(content: Content, found: Found) -> None:
     found.options |= {
         name: spec[name].level for name in ("url", "method", "client", "rate") if spec[name].level
     }
-    total = sum(result[name].number or 0 for name in _ANSWERED)
+    answered = sum(result[name].number or 0 for name in _ANSWERED)
+    total = answered + (result["others"].number or 0)
+    errors = [error["description"].text for error in result["errors"].entries()]
+    reason = unanswered(answered, errors)
     seconds = result["timeTakenSeconds"].number
-    trial.add("requests", total / seconds if seconds else None, "1/s", "higher")
+    trial.add("requests", total / seconds if seconds else None, "1/s", "higher", reason=reason)
     latency = result["latency"]
-    reason = "" if total else "no request was answered"
     trial.add("latency_mean", latency["mean"].number, "us", "lower", reason=reason)
-    if total:
+    if answered:
         trial.add_known("latency_max", latency["max"].number, "us", "lower")
         for percent, value in latency["percentiles"].members():
             if (asked := number(percent)) is not None and 0 < asked < 100:
@@ -50,14 +52,9 @@ def _read_oha(content: Content, found: Found) -> None:
     answered = {code: count.number or 0 for code, count in document["statusCodeDistribution"].members()}
     broken = sum(count.number or 0 for _, count in document["errorDistribution"].members())
     total = sum(answered.values())
-    trial.add("requests", summary["requestsPerSec"].number, "1/s", "higher")
-    trial.add(
-        "latency_mean",
-        summary["average"].number,
-        "s",
-        "lower",
-        reason="" if total else "no request was answered",
-    )
+    reason = unanswered(total, [told for told, _ in document["errorDistribution"].members()])
+    trial.add("requests", summary["requestsPerSec"].number, "1/s", "higher", reason=reason)
+    trial.add("latency_mean", summary["average"].number, "s", "lower", reason=reason)
     if total:
         trial.add_known("latency_max", summary["slowest"].number, "s", "lower")
         for name, value in document["latencyPercentiles"].members():

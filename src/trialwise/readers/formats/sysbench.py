@@ -58,6 +58,9 @@ _MAX = re.compile(rf"^ *max: +({NUMBER})(?:ms)?$")
 _PERCENT = re.compile(rf"^ *(?:approx\. +)?({COUNT})(?:th)? percentile: +({NUMBER})(?:ms)?$")
 _INTERVAL = re.compile(rf"^\[ *({NUMBER})s *\] (?:thds|threads): {COUNT},? (?:eps|tps): ({NUMBER})")
 
+_SHORTEST = 0.005
+"""Seconds of which a rate is known within one per cent: the total time has four digits."""
+
 
 def _fits(content: Content) -> bool:
     return not content.is_binary and (_BEGIN.search(content.head) is not None or _is_refusal(content))
@@ -110,7 +113,10 @@ def _add_rates(trial: Trial, lines: list[str], total: int) -> None:
     if not told:
         seconds = first(_SECONDS, lines)
         elapsed = 0.0 if seconds is None else float(seconds[1])
-        trial.add("events", total / elapsed if elapsed else None, "1/s", "higher", samples=samples)
+        is_known = elapsed >= _SHORTEST
+        if not is_known:
+            trial.found.note("rounded", what=f"0.1 ms: a rate over {elapsed:g} s is left out")
+        trial.add("events", total / elapsed if is_known else None, "1/s", "higher", samples=samples)
 
 
 def _add_latencies(trial: Trial, lines: list[str], total: int) -> None:

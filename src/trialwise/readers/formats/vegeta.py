@@ -12,23 +12,26 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import number
 from trialwise.readers.parts import Part
-from trialwise.readers.trial import Trial, add_requests
+from trialwise.readers.trial import Trial, add_requests, unanswered
 
 _PERCENTS = {"50th": 50, "90th": 90, "95th": 95, "99th": 99}
 _CSV = re.compile(r"\A\d{18,19},\d{1,4},\d{1,18},\d{1,18},\d{1,18},")
 _CSV_FIELDS = 9
 _GOB = 64
 _SUCCESSES = range(200, 400)
+_NO_ANSWER = 0
+"""The code of a request that was not answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One request: Unix seconds when it was sent, its latency in seconds, and whether it failed."""
+    """One request: Unix seconds when it was sent, its latency in seconds, whether it failed, and why there was no answer."""
 
     attack: str
     sent: float
     latency: float
     failed: bool
+    unanswered: str
 
 
 def _is_report(content: Content) -> bool:
@@ -39,12 +42,15 @@ def _read_report(content: Content, found: Found) -> None:
     report = Part(content.keys)
     requests, latencies = report["requests"].number, report["latencies"]
     trial = Trial(found=found, start=report["earliest"].moment, end=report["end"].moment)
-    trial.add("latency_mean", latencies["mean"].number, "ns", "lower")
-    trial.add_known("latency_max", latencies["max"].number, "ns", "lower")
-    for name, percent in _PERCENTS.items():
-        trial.add_quantile("latency", percent, latencies[name].number, "ns", requests)
-    trial.add("throughput", report["throughput"].number, "1/s", "higher")
     codes = [(code, count.number or 0) for code, count in report["status_codes"].members()]
+    answered = sum(count for code, count in codes if number(code) != _NO_ANSWER)
+    reason = unanswered(answered, (error.text for error in report["errors"].entries())) if codes else ""
+    trial.add("latency_mean", latencies["mean"].number, "ns", "lower", reason=reason)
+    if not reason:
+        trial.add_known("latency_max", latencies["max"].number, "ns", "lower")
+        for name, percent in _PERCENTS.items():
+            trial.add_quantile("latency", percent, latencies[name].number, "ns", requests)
+    trial.add("throughput", report["throughput"].number, "1/s", "higher", reason=reason)
     failed = sum(count for code, count in codes if not _succeeded(number(code)))
     trial.add_errors(failed if codes else requests, requests)
 
@@ -67,8 +73,7 @@ def _from_json(content: Content) -> Iterator[_Request]:
     for line in map(Part, content.documents.whole):
         sent, latency = line["timestamp"].moment, line["latency"].number
         if sent is not None and latency is not None:
-            failed = not _succeeded(line["code"].number) or bool(line["error"].text)
-            yield _Request(line["attack"].text, sent, latency / 1e9, failed)
+            yield _request(line["attack"].text, sent, latency, line["code"].number, line["error"].text)
 
 
 def _is_csv(content: Content) -> bool:
@@ -94,7 +99,13 @@ def _from_csv(content: Content, found: Found) -> Iterator[_Request]:
         if sent is None or latency is None:
             found.note("partial", what=f"line {line} has too few columns")
             continue
-        yield _Request(row[7], sent / 1e9, latency / 1e9, not _succeeded(code) or bool(row[5]))
+        yield _request(row[7], sent / 1e9, latency, code, row[5])
+
+
+def _request(attack: str, sent: float, latency: float, code: float | None, error: str) -> _Request:
+    """Return a request, whose latency is told in nanoseconds."""
+    why = (error or "no answer") if code == _NO_ANSWER else ""
+    return _Request(attack, sent, latency / 1e9, not _succeeded(code) or bool(error), why)
 
 
 def _add_all(found: Found, requests: Iterable[_Request]) -> None:
@@ -106,12 +117,13 @@ def _add_all(found: Found, requests: Iterable[_Request]) -> None:
         sent.sort(key=lambda request: request.sent)
         first, last = sent[0].sent, max(request.sent + request.latency for request in sent)
         trial = Trial(found=found, treatment={"attack": attack} if attack else {}, start=first, end=last)
-        add_requests(
-            trial, "latency", [request.latency for request in sent], [request.sent for request in sent]
-        )
+        answered = sum(not request.unanswered for request in sent)
+        reason = unanswered(answered, (request.unanswered for request in sent))
+        latencies, times = [request.latency for request in sent], [request.sent for request in sent]
+        add_requests(trial, "latency", latencies, times, reason)
         failed = sum(request.failed for request in sent)
         if last > first:
-            trial.add("throughput", (len(sent) - failed) / (last - first), "1/s", "higher")
+            trial.add("throughput", (len(sent) - failed) / (last - first), "1/s", "higher", reason=reason)
         trial.add_errors(failed, len(sent))
 
 
