@@ -1,0 +1,259 @@
+"""Change points: where the level of a series changes, by how much, and how sure that is.
+
+Binary segmentation over seeded intervals: the best split of the whole series is tested, then those of its two parts, until no test
+rejects. Each test allows for correlated neighbours and for ties. A level that drifts along a line is no change at one place: where a line
+describes the series better than the steps, by Schwarz's criterion, the line is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import expm1, log, log1p, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.errors import StatisticsError
+from trialwise.statistics.checks import as_values
+from trialwise.statistics.comparing.shift import shift_between
+from trialwise.statistics.pooled.phase_randomization import normal_scores
+from trialwise.statistics.tests.change_scan import LEAST, Split, best_split, height, largest, tail
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from trialwise.statistics.checks import Array
+
+_LEVEL = 0.95
+_TRIMMED = 0.2
+"""Share of the differences between neighbours that is left out, because changes and outliers are among the largest."""
+_MOST_CORRELATED = 0.95
+_UNEVEN = 1.15
+"""Ties count as uneven where a score lies this much farther out than the outermost of untied values."""
+_SHUFFLED_VALUES, _MOST_SHUFFLES, _LEAST_SHUFFLES = 200_000, 999, 99
+_FEW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """A change of level between the values `at - 1` and `at`, counted from 0."""
+
+    at: int
+    before: float
+    """Median of the values since the previous change."""
+    after: float
+    """Median of the values until the next change."""
+    shift: float
+    """Hodges and Lehmann's estimate of the change, in the unit of the values."""
+    low: float
+    """Lower bound of the shift at 95 %, widened for correlated neighbours; the place is taken as known."""
+    high: float
+    """Upper bound, likewise."""
+    p_value: float
+    """Of no change between the previous change and the next one that were known when it was found."""
+    n: tuple[int, int]
+    """Values on either side, up to the neighbouring changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearDrift:
+    """A level that moves along a line instead of changing at places."""
+
+    change: float
+    """From the first to the last value along Theil and Sen's line, in the unit of the values."""
+    p_value: float
+    """Of no change at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoints:
+    """Changes of level in the order of the series, or a drift."""
+
+    changes: tuple[ChangePoint, ...]
+    drift: LinearDrift | None
+    correlation: float
+    """Of neighbouring values, estimated from differences, 0 if it would be negative; every test allows for it."""
+    more: int
+    """Further values that are needed before any change could be found; 0 if there are enough."""
+    n: int
+    alpha: float
+    """Of each test."""
+    method: str
+
+
+def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> ChangePoints:
+    """Find changes of level in a series.
+
+    The statistic is the largest normal deviate over all splits of all seeded intervals, with at least 5 values on either side, in
+    normal scores, so that neither outliers nor the distribution matter. Its p-value is c z exp(-z^2/2), with c found by simulation for
+    the number of values; with uneven ties, such as spikes over a constant, also by shuffling. Correlated neighbours: z is divided by
+    sqrt((1 + r) / (1 - r)), where 1 + r is the trimmed mean square of differences at lag 2 divided by that at lag 1, which changes of
+    level hardly affect. `tests/operating/test_change_rates.py` measures false positives and power.
+
+    Parameters
+    ----------
+    values
+        A series in its order, such as one value for each commit.
+    alpha
+        False-positive rate of the series: divide it by the number of series to bound that of all of them.
+    seed
+        Of the shuffles (PCG64DXSM).
+
+    Raises
+    ------
+    StatisticsError
+        No values, values that are not finite, or an alpha that is not between 0 and 1.
+    """
+    array = as_values(values)
+    if not 0 < alpha < 1:
+        raise StatisticsError(f"alpha is {alpha}; it must lie between 0 and 1")
+    search = _Search(array, alpha, np.random.Generator(np.random.PCG64DXSM(seed)))
+    found = search.found()
+    places = _placed(array, sorted(found))
+    drift = search.drift(places)
+    changes = () if drift else _changes(array, places, [found[at] for at in sorted(found)], search.inflation)
+    return ChangePoints(
+        changes=changes,
+        drift=drift,
+        correlation=search.correlation,
+        more=values_needed(alpha, array.size) - array.size,
+        n=array.size,
+        alpha=alpha,
+        method="seeded binary segmentation of normal scores",
+    )
+
+
+def values_needed(alpha: float, n: int = 0) -> int:
+    """Return the smallest number of values, `n` or more, among which a change can be found: one in the middle of a series of two levels."""
+    n = max(n, 2 * LEAST)
+    while tail(best_split(normal_scores(np.arange(float(n)))).z, n) > alpha:
+        n += 1
+    return n
+
+
+class _Search:
+    """Splits a series where a test says so."""
+
+    def __init__(self, values: Array, alpha: float, rng: np.random.Generator) -> None:
+        self._values = values
+        self._scores = normal_scores(values)
+        self._alpha = alpha
+        self._rng = rng
+        self.correlation = neighbour_correlation(self._scores)
+        self.inflation = sqrt((1 + self.correlation) / (1 - self.correlation))
+
+    def found(self) -> dict[int, float]:
+        """Return the places of changes with their p-values."""
+        found: dict[int, float] = {}
+        parts = [(0, self._values.size)]
+        while parts:
+            begin, end = parts.pop()
+            if end - begin < 2 * LEAST:
+                continue
+            scores = normal_scores(self._values[begin:end])
+            split = best_split(scores)
+            p_value = self._p_value(scores, split)
+            if p_value <= self._alpha:
+                found[begin + split.at] = p_value
+                parts += [(begin, begin + split.at), (begin + split.at, end)]
+        return found
+
+    def _p_value(self, scores: Array, split: Split) -> float:
+        z = split.z / self.inflation
+        p_value = tail(z, scores.size)
+        if p_value > self._alpha or not _is_uneven(scores):
+            return p_value
+        return max(p_value, self._shuffled(scores, z))
+
+    def _shuffled(self, scores: Array, z: float) -> float:
+        """Return the p-value from shuffles; beyond them, from a tail of the same form that fits the largest twentieth of them."""
+        count = min(_MOST_SHUFFLES, max(_LEAST_SHUFFLES, _SHUFFLED_VALUES // scores.size))
+        maxima = np.concatenate([
+            largest(self._rng.permuted(np.tile(scores, (rows, 1)), axis=1)) for rows in _portions(count, scores.size)
+        ])  # fmt: skip
+        beyond = 1 + int(np.sum(maxima >= z * (1 - 1e-9)))
+        if beyond > _FEW:
+            return beyond / (1 + count)
+        top = float(np.quantile(maxima, 1 - 1 / _FEW))
+        factor = -log1p(-1 / _FEW) / height(top) if top > 1 else 0.0
+        fitted = -expm1(-factor * height(z))
+        return max(fitted, (beyond - 1) / (1 + count))
+
+    def drift(self, places: list[int]) -> LinearDrift | None:
+        """Return the drift if a line describes the scores better than steps at these places."""
+        if not places:
+            return None
+        from trialwise.statistics.tests.slopes import theil_sen
+
+        n = self._scores.size
+        along = np.arange(n) - (n - 1) / 2
+        slope = float(along @ self._scores / (along @ along))
+        line = self._scores - self._scores.mean() - slope * along
+        steps = np.concatenate([part - part.mean() for part in np.split(self._scores, places)])
+        if _criterion(line, 1) >= _criterion(steps, 2 * len(places)):
+            return None
+        whole = self._p_value(self._scores, best_split(self._scores))
+        kept = np.linspace(0, n - 1, min(n, 2000)).astype(np.int64)
+        return LinearDrift(theil_sen(kept, self._values[kept], 95).slope * (n - 1), whole)
+
+
+def _criterion(rest: Array, terms: int) -> float:
+    """Return Schwarz's criterion of a description with so many terms besides the mean."""
+    return rest.size * log(max(float(rest @ rest) / rest.size, 1e-12)) + terms * log(rest.size)
+
+
+def neighbour_correlation(scores: Array) -> float:
+    """Estimate the correlation of neighbours from differences, so that changes of level are not taken for it."""
+    if scores.size < 2 * LEAST:
+        return 0.0
+    near, far = (_trimmed_square(scores[lag:] - scores[:-lag]) for lag in (1, 2))
+    return min(max(far / near - 1, 0.0), _MOST_CORRELATED) if near > 0 else 0.0
+
+
+def _trimmed_square(differences: Array) -> float:
+    squares = np.sort(differences**2)
+    return float(squares[: max(1, round((1 - _TRIMMED) * squares.size))].mean())
+
+
+def _is_uneven(scores: Array) -> bool:
+    spread = float(scores.std())
+    farthest = float(np.abs(scores - scores.mean()).max())
+    untied = normal_scores(np.arange(float(scores.size)))
+    return farthest / spread > _UNEVEN * float(untied.max() / untied.std())
+
+
+def _portions(count: int, n: int) -> list[int]:
+    """Split a number of shuffles so that each portion fits into memory."""
+    most = max(1, 500_000 // n)
+    return [most] * (count // most) + ([count % most] if count % most else [])
+
+
+def _placed(values: Array, places: list[int]) -> list[int]:
+    """Move each place to where the values between its neighbours split best."""
+    placed = [0, *places, values.size]
+    for number in range(1, len(placed) - 1):
+        begin, end = placed[number - 1], placed[number + 1]
+        placed[number] = begin + best_split(normal_scores(values[begin:end]), whole=True).at
+    return placed[1:-1]
+
+
+def _changes(values: Array, places: list[int], p_values: list[float], inflation: float) -> tuple[ChangePoint, ...]:
+    parts = np.split(values, places)
+    made: list[ChangePoint] = []
+    for at, p_value, (first, second) in zip(places, p_values, pairwise(parts), strict=True):
+        shift = shift_between(second, first, _LEVEL)
+        low, high = (shift.estimate if end is None else end for end in (shift.low, shift.high))
+        made.append(
+            ChangePoint(
+                at=at,
+                before=float(np.median(first)),
+                after=float(np.median(second)),
+                shift=shift.estimate,
+                low=shift.estimate - inflation * (shift.estimate - low),
+                high=shift.estimate + inflation * (high - shift.estimate),
+                p_value=p_value,
+                n=(first.size, second.size),
+            )
+        )
+    return tuple(made)
