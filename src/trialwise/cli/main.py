@@ -53,6 +53,7 @@ SUMMARIES = {
     },
     "Conclude": {
         "look": "Look at result files of other tools: which is best, by how much, what they cannot say.",
+        "history": "Look back over commits or days: where a metric changed, and by how much.",
         "analyze": "Analyse an experiment directory or a table of measurements.",
         "report": "Write the report of an experiment as one HTML file.",
         "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",

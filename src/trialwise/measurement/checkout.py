@@ -23,6 +23,15 @@ def git_state(folder: Path) -> GitState | None:
     return None if commit is None or changes is None else GitState(commit, bool(changes))
 
 
+def commits_in_order(folder: Path) -> list[str] | None:
+    """Return the commits that HEAD descends from, parents before children, then itself; None without git or a commit.
+
+    `rev-list` runs no program that a repository names in its settings.
+    """
+    listed = _git(folder, "rev-list", "--topo-order", "--reverse", "HEAD")
+    return None if listed is None else listed.split()
+
+
 def _git(folder: Path, *arguments: str) -> str | None:
     # Without optional locks, git does not write to the checkout: inspecting it must not change it.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

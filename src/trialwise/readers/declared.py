@@ -41,6 +41,8 @@ class Found:
         """Facts about the machine and the program, which describe all rows."""
         self.options: dict[str, str] = {}
         """Settings of the tool: they are factors where they differ between files."""
+        self.commits: dict[str, float | None] = {}
+        """When the commits were made that the file tells of, in Unix seconds; None where it does not tell that."""
         self.named: tuple[str, ...] = ()
         """The factors that suffice to tell treatments apart; empty if all are needed."""
         self._rows: list[Row] = []
@@ -213,6 +215,7 @@ class Found:
             options=self.options,
             named=self.named,
             subjects=reader.subjects,
+            commits=self.commits,
         )
 
     def _note_rows(self) -> None:

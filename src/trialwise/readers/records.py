@@ -94,7 +94,7 @@ class Reading:
     `facts` are what the file tells about the machine and the program: they describe all rows. `options` are settings of the tool:
     factors where they differ between files. `named` are the factors that suffice to tell treatments apart; empty if all are needed.
     `subjects` are factors that say what was measured, as the name of a benchmark is: treatments are compared with each other where
-    these are equal.
+    these are equal. `commits` are those that the file tells of, with the Unix time at which they were made where it tells that too.
     """
 
     path: str
@@ -110,3 +110,4 @@ class Reading:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     named: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
+    commits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])

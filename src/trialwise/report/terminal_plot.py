@@ -57,3 +57,17 @@ def _marks(periods: Sequence[float], longest: float, columns: int) -> str:
         if period <= longest:
             line[min(int(period / longest * columns), columns - 1)] = "▲"
     return "".join(line)
+
+
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Draw a series as at most `width` bars from its smallest to its largest value; a bar that covers several shows their median."""
+    array = np.asarray(values, dtype=np.float64)
+    bars = np.array([np.median(part) for part in np.array_split(array, min(width, array.size))])
+    low, high = float(bars.min()), float(bars.max())
+    if not high > low:
+        return _HEIGHTS[0] * bars.size
+    levels = np.rint((bars - low) / (high - low) * (len(_HEIGHTS) - 1)).astype(np.int64)
+    return "".join(_HEIGHTS[level] for level in levels)

@@ -121,6 +121,13 @@ from trialwise.statistics.sizing.switching import (
     run_cycle,
 )
 from trialwise.statistics.tests.assumptions import Assumptions, BreuschPagan, CellNormality, assumptions
+from trialwise.statistics.tests.change_points import (
+    ChangePoint,
+    ChangePoints,
+    LinearDrift,
+    change_points,
+    values_needed,
+)
 from trialwise.statistics.tests.correlogram import Correlogram
 from trialwise.statistics.tests.independence import Independence, independence
 from trialwise.statistics.tests.proportions import Proportion, proportion
@@ -145,6 +152,8 @@ __all__ = [
     "CdfBand",
     "Cell",
     "CellNormality",
+    "ChangePoint",
+    "ChangePoints",
     "Component",
     "ConfidenceSequence",
     "ControlVariates",
@@ -166,6 +175,7 @@ __all__ = [
     "LevelDrift",
     "LevelInterval",
     "LevelShift",
+    "LinearDrift",
     "LognormalTilt",
     "MeanInterval",
     "MedianInterval",
@@ -225,6 +235,7 @@ __all__ = [
     "block_gain",
     "carry_over",
     "cdf_band",
+    "change_points",
     "combine_pilots",
     "control_variates",
     "control_variates_quantile",
@@ -288,6 +299,7 @@ __all__ = [
     "turning_points",
     "two_stage_interval",
     "two_stage_size",
+    "values_needed",
     "variability",
     "variance_components",
     "variance_ratio",

@@ -24,10 +24,15 @@ FOLDERS = {"samples", "logs", "environments", OUTPUTS}
 _PAIR = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}(-[0-9]+)?")
 
 
+def is_pair(path: Path) -> bool:
+    """Return True for the directory of a pair of versions, by its name."""
+    return _PAIR.fullmatch(path.name) is not None
+
+
 def pairs_below(place: Path) -> list[Path]:
     """List the directories of pairs of versions in a folder (`trialwise ab`), latest first."""
     try:
-        found = [path for path in place.iterdir() if _PAIR.fullmatch(path.name) and (path / LEDGER).is_file()]
+        found = [path for path in place.iterdir() if is_pair(path) and (path / LEDGER).is_file()]
         return sorted(found, key=lambda path: (path / LOCK).stat().st_mtime_ns, reverse=True)
     except OSError:
         return []

@@ -79,6 +79,9 @@ def _read_folder(content: Content, found: Found) -> None:
         except AnalysisError as error:
             found.note("partial", what=str(error))
     labels = _labels([each for _, each in results])
+    found.commits |= {
+        each.commit_hash: None if each.date is None else each.date / 1000 for _, each in results
+    }
     for (where, each), label in zip(results, labels, strict=True):
         for name, row in each.results.items():
             _add_benchmark(found, each, name, row, known.get(name, Benchmark()), label, where)

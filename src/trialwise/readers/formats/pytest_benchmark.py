@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader, entries_have
 from trialwise.readers.forms import valid
+from trialwise.readers.parts import moment
 from trialwise.readers.records import Inside, Summary
 
 _PARAMETERS = re.compile(r"^([^\[]*)\[(.*)\]$", re.DOTALL)
@@ -73,6 +74,8 @@ def _read(content: Content, found: Found) -> None:
     found.facts |= {name: str(machine[name]) for name in _FACTS if isinstance(machine.get(name), str)}
     if document.commit_info.get("dirty") is True:
         found.remark("the working tree had changes that were not committed")
+    if isinstance(commit := document.commit_info.get("id"), str):
+        found.commits[commit] = moment(str(document.commit_info.get("time") or ""))
     names = _names(document.benchmarks)
     written = _moment(document.datetime)
     for number, (name, each) in enumerate(zip(names, document.benchmarks, strict=True)):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, RootModel
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
+from trialwise.readers.parts import moment
 from trialwise.readers.records import Better, Summary
 
 _SCRIPT = "window.BENCHMARK_DATA"
@@ -52,9 +53,10 @@ class Benches(RootModel[list[Bench]]):
 
 
 class Commit(BaseModel):
-    """What was measured."""
+    """What was measured, and when it was made as ISO 8601."""
 
     id: str
+    timestamp: str = ""
 
 
 class Run(BaseModel):
@@ -152,6 +154,7 @@ def _read_history(content: Content, found: Found) -> None:
     several = len(history.entries) > 1
     for suite, runs in history.entries.items():
         for number, run in enumerate(runs):
+            found.commits[run.commit.id] = moment(run.commit.timestamp)
             labels = {"commit": run.commit.id} | ({"suite": suite} if several else {})
             for place, each in enumerate(run.benches):
                 where = f"/entries/{suite}/{number}/benches/{place}"

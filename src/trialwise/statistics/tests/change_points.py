@@ -1,15 +1,16 @@
 """Change points: where the level of a series changes, by how much, and how sure that is.
 
 Binary segmentation over seeded intervals: the best split of the whole series is tested, then those of its two parts, until no test
-rejects. Each test allows for correlated neighbours and for ties. A level that drifts along a line is no change at one place: where a line
-describes the series better than the steps, by Schwarz's criterion, the line is returned.
+rejects. A part that holds a share of the values is tested at that share of the level, so that the false positives of all parts
+together stay below the level. Each test allows for correlated neighbours and for ties. A level that drifts along a line is no change
+at one place: where a line describes the series better than the steps, by Schwarz's criterion, the line is returned.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import expm1, log, log1p, sqrt
+from math import expm1, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.tests.change_scan import LEAST, Split, best_split, height, largest, tail
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from trialwise.statistics.checks import Array
@@ -33,6 +36,7 @@ _UNEVEN = 1.15
 """Ties count as uneven where a score lies this much farther out than the outermost of untied values."""
 _SHUFFLED_VALUES, _MOST_SHUFFLES, _LEAST_SHUFFLES = 200_000, 999, 99
 _FEW = 20
+_MOST_OF_SLOPE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class ChangePoint:
     high: float
     """Upper bound, likewise."""
     p_value: float
-    """Of no change between the previous change and the next one that were known when it was found."""
+    """Of no change in the part of the series that it was found in, divided by that part's share of the values."""
     n: tuple[int, int]
     """Values on either side, up to the neighbouring changes."""
 
@@ -125,7 +129,7 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
 
 
 def values_needed(alpha: float, n: int = 0) -> int:
-    """Return the smallest number of values, `n` or more, among which a change can be found: one in the middle of a series of two levels."""
+    """Return the smallest number of values, `n` or more, among which a change can be found: one in the middle."""
     n = max(n, 2 * LEAST)
     while tail(best_split(normal_scores(np.arange(float(n)))).z, n) > alpha:
         n += 1
@@ -153,7 +157,7 @@ class _Search:
                 continue
             scores = normal_scores(self._values[begin:end])
             split = best_split(scores)
-            p_value = self._p_value(scores, split)
+            p_value = min(1.0, self._p_value(scores, split) * self._values.size / (end - begin))
             if p_value <= self._alpha:
                 found[begin + split.at] = p_value
                 parts += [(begin, begin + split.at), (begin + split.at, end)]
@@ -181,26 +185,29 @@ class _Search:
         return max(fitted, (beyond - 1) / (1 + count))
 
     def drift(self, places: list[int]) -> LinearDrift | None:
-        """Return the drift if a line describes the scores better than steps at these places."""
+        """Return the drift if a line describes the values better than steps at these places."""
         if not places:
             return None
         from trialwise.statistics.tests.slopes import theil_sen
 
-        n = self._scores.size
-        along = np.arange(n) - (n - 1) / 2
-        slope = float(along @ self._scores / (along @ along))
-        line = self._scores - self._scores.mean() - slope * along
-        steps = np.concatenate([part - part.mean() for part in np.split(self._scores, places)])
-        if _criterion(line, 1) >= _criterion(steps, 2 * len(places)):
+        n = self._values.size
+        kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_OF_SLOPE)).astype(np.int64))
+        slope = theil_sen(kept, self._values[kept], 95).slope
+        if _criterion([self._values - slope * np.arange(n)], 1) >= _criterion(
+            np.split(self._values, places), 2 * len(places)
+        ):
             return None
-        whole = self._p_value(self._scores, best_split(self._scores))
-        kept = np.linspace(0, n - 1, min(n, 2000)).astype(np.int64)
-        return LinearDrift(theil_sen(kept, self._values[kept], 95).slope * (n - 1), whole)
+        return LinearDrift(slope * (n - 1), self._p_value(self._scores, best_split(self._scores)))
 
 
-def _criterion(rest: Array, terms: int) -> float:
-    """Return Schwarz's criterion of a description with so many terms besides the mean."""
-    return rest.size * log(max(float(rest @ rest) / rest.size, 1e-12)) + terms * log(rest.size)
+def _criterion(parts: Sequence[Array], terms: int) -> float:
+    """Return Schwarz's criterion of parts around their medians, for double exponential errors, with so many terms besides a median.
+
+    Distances instead of squares: an outlier would decide between a line and steps.
+    """
+    n = sum(part.size for part in parts)
+    distances = sum(float(np.abs(part - np.median(part)).sum()) for part in parts)
+    return 2 * n * log(distances / n) + terms * log(n) if distances > 0 else -inf
 
 
 def neighbour_correlation(scores: Array) -> float:
@@ -238,7 +245,9 @@ def _placed(values: Array, places: list[int]) -> list[int]:
     return placed[1:-1]
 
 
-def _changes(values: Array, places: list[int], p_values: list[float], inflation: float) -> tuple[ChangePoint, ...]:
+def _changes(
+    values: Array, places: list[int], p_values: list[float], inflation: float
+) -> tuple[ChangePoint, ...]:
     parts = np.split(values, places)
     made: list[ChangePoint] = []
     for at, p_value, (first, second) in zip(places, p_values, pairwise(parts), strict=True):

@@ -1,9 +1,9 @@
 """The scan for one change of level: the split of any stretch of a series whose two sides differ most, in normal scores.
 
-Stretches are seeded intervals (Kovács, Bühlmann, Li and Munk 2023): their lengths fall by the square root of 2, and neighbours overlap by
-half, so that a level that lasts for a while only fills a good part of one of them. A split is measured by the t statistic of its two
-sides, as the normal deviate that is equally rare (Wallace 1959): Z^2 = -v log(1 - R^2) ((8 v + 1) / (8 v + 3))^2, where R^2 is the share
-of the stretch's sum of squares that lies between the sides, and v = L - 2 for a stretch of L values.
+Stretches are seeded intervals (Kovács, Bühlmann, Li and Munk 2023): their lengths fall by the square root of 2, and neighbours
+overlap by half, so that a level that lasts for a while only fills a good part of one of them. A split is measured by the t statistic
+of its two sides, as the normal deviate that is equally rare (Wallace 1959): Z^2 = -v log(1 - R^2) ((8 v + 1) / (8 v + 3))^2, where
+R^2 is the share of the stretch's sum of squares that lies between the sides, and v = L - 2 for a stretch of L values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ALL = 1 - 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The split with the largest |Z|, and the stretch in which it lies: values `begin` to `end` (exclusive), the second side at `at`."""
+    """The split with the largest |Z|: the second side begins at `at`, the stretch is that of the values `begin` to `end - 1`."""
 
     z: float
     at: int
