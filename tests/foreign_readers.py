@@ -37,10 +37,9 @@ from trialwise.exchange.captures import read_capture
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.exchange.packet_files import PacketFile, read_packet_file
 from trialwise.exchange.pantheon_log import read_tunnel_log
-from trialwise.exchange.pantheon_results import read_results
 from trialwise.exchange.path_sources import SOURCES, Options, Source, filled
 from trialwise.exchange.recording_files import read_recording, recording_text
-from trialwise.exchange.result_files import read_trials
+from trialwise.exchange.result_files import read_results, read_trials
 from trialwise.exchange.trace_files import (
     read_trace,
     text_of,
@@ -165,7 +164,7 @@ def in_a_run(path: Path, name: str) -> None:
     ):
         (folder / each).write_bytes(path.read_bytes() if each.endswith(name) else content)
     (folder / "pantheon_metadata.json").write_bytes(b'{"sender_side": "local"}')
-    read_results(folder).order()
+    read_results([folder]).order()
 
 
 def of_both_ends(path: Path) -> None:

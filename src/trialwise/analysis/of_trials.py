@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,23 +20,31 @@ from trialwise.analysis.path.results import (
     PathTreatment,
     PlaneAxes,
 )
-from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.analysis.recorded import Lost, Recorded
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.model import Method, Metric
 
 _THROUGHPUT, _DELAY, _LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
 
 
-def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method = "default") -> Analysis:
-    """Analyse the metrics of a set of trials; missing units and directions of metrics are taken from the set.
+_NO_ORDER = "the order in which the trials ran is not in the files: tests of independence take that of the files for it"
+
+
+def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method = "default") -> Analysis:
+    """Analyse metrics of what other programs recorded; missing units and directions of metrics are taken from there.
 
     Trials have the same numbers for all metrics: in the order in which they began, or that of the set if this is not known of all.
+    What one process measured again and again is one value: its mean.
     """
+    trials = found.units()
     table = trials.table
     ran = table if table["started"].null_count() else table.sort("started", maintain_order=True)
     numbers = {trial: number for number, trial in enumerate(dict.fromkeys(ran["trial"].to_list()), start=1)}
     known = [_with_facts(metric, trials) for metric in metrics]
-    found = tuple(analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known)
+    analysed = tuple(
+        analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known
+    )
     return Analysis(
         name=trials.name,
         description="",
@@ -43,15 +52,27 @@ def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method =
         seed=None,
         treatments=tuple(trials.treatments),
         series=tuple(dict.fromkeys(trials.table["series"].to_list())),
-        planned=len(numbers),
-        counts={"finished": len(numbers)},
-        metrics=tuple(
-            analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known
-        ),
-        failures=(),
-        notes=trials.notes,
+        planned=len(numbers) + len(found.lost),
+        counts={"finished": len(numbers), **Counter(one.status for one in found.lost)},
+        metrics=analysed,
+        failures=tuple(_failure(number, one) for number, one in enumerate(found.lost, len(numbers) + 1)),
+        notes=trials.notes if found.is_ordered else (*trials.notes, _NO_ORDER),
         boots=(),
-        path=_path(trials, found),
+        path=_path(trials, analysed),
+    )
+
+
+def _failure(number: int, lost: Lost) -> TrialFailure:
+    return TrialFailure(
+        number=number,
+        attempt=1,
+        treatment=lost.treatment,
+        series="1",
+        round=1,
+        status=lost.status,
+        exit_code=None,
+        reason=lost.reason or None,
+        log=None,
     )
 
 

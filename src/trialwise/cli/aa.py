@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.defaults import gated
 from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.path_profile import is_experiment
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
@@ -54,6 +55,7 @@ def aa(
     trialwise aa experiment.toml --trials 80   # 40 more
     trialwise aa NAME.aa --json
     trialwise aa NAME.results                  # re-splits of what has run already
+    trialwise aa baselines/                    # of repeated runs of any tool
     ```
 
     Exit codes: 0 done, and with --gate fine; 1 with --gate a treatment is different from itself, or false alarms are above their
@@ -63,7 +65,7 @@ def aa(
     Parameters
     ----------
     source
-        The experiment file, or the directory of an experiment.
+        The experiment file, the directory of an experiment, or repeated results of a tool that `trialwise look` knows.
     trials
         Trials of each side of each treatment, in one series; default the rounds and series of the file. A round has one of each.
     directory
@@ -88,7 +90,7 @@ def aa(
 
     _check(source, trials, directory, confidence, splits)
     failed, where, interrupted = 0, source, False
-    if not source.is_dir():
+    if _is_to_run(source):
         experiment = study.itself(source, trials)
         where = directory or Path(f"{experiment.name}.aa")
         watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
@@ -139,11 +141,17 @@ def _check(source: Path, trials: int | None, directory: Path | None, confidence:
         raise TrialwiseError(f"--splits {splits}: expected a number from 20 to 1000000")
     if trials is not None and trials < 1:
         raise TrialwiseError(f"--trials {trials}: expected a number above 0")
-    if source.is_dir() and (trials is not None or directory is not None):
+    if not _is_to_run(source) and (trials is not None or directory is not None):
+        what = "a directory, whose" if source.is_dir() else "no experiment file, and its"
         raise TrialwiseError(
-            f"{source}: is a directory, whose trials are judged as they are",
+            f"{source}: is {what} trials are judged as they are",
             hint="give the experiment file to run more trials",
         )
+
+
+def _is_to_run(source: Path) -> bool:
+    """Return True for an experiment file, also one that is not there; others are judged as they are."""
+    return is_experiment(source) or not source.exists()
 
 
 def _calibration(
@@ -153,4 +161,4 @@ def _calibration(
         from trialwise import study
         from trialwise.analysis.calibration.calibrating import CalibrateOptions
 
-        return study.calibration(where, metrics, CalibrateOptions(confidence, splits, seed))
+        return study.calibration_of([where], metrics, CalibrateOptions(confidence, splits, seed))

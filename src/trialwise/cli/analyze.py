@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
-from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.cli.tables import TableOptions, analysis_of, source_of
 from trialwise.cli.text import print_data, say_document
 from trialwise.experiment.model import Method
-from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.study.documents import StoppingDocument
+    from trialwise.study.sources import Source
 
 
 def analyze(
-    data: Path,
-    /,
-    *,
+    *data: Data,
     method: Method = "default",
     json: Annotated[bool, Parameter(negative="")] = False,
     csv: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
     full: Annotated[bool, Parameter(negative="")] = False,
     controls: Literal["none", "workload", "fluid"] | None = None,
+    factor: Factor = None,
     table: TableOptions | None = None,
     reading: ReadingOptions | None = None,
 ) -> int:
-    r"""Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
+    r"""Analyse an experiment directory, result files of other tools, or a table of measurements (CSV or Parquet, long form).
 
     Says what can be claimed, what is descriptive only and why, and what would lift a refusal.
 
@@ -42,6 +40,7 @@ def analyze(
     ```text
     trialwise analyze compressors.results
     trialwise analyze compressors.results --json
+    trialwise analyze base.json head.json --objective percentile=50
     trialwise analyze runs.csv --value delay --group scheme \
         --objective percentile=75,confidence=95
     trialwise analyze samples.csv --value delay --trial run --time t \
@@ -57,7 +56,8 @@ def analyze(
     Parameters
     ----------
     data
-        The experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file.
+        The experiment directory (also an imported one), a Pantheon folder (also packed), files or folders of a tool that
+        `trialwise look` knows, or a CSV or Parquet file.
     method
         "default", or "paper" for the methods of the TriScale paper.
     json
@@ -71,11 +71,15 @@ def analyze(
     controls
         Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
         the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
-    with StatusLine(f"analysing {named(data)}") as patience:
+    table, reading = table or TableOptions(), reading or ReadingOptions()
+    with StatusLine(f"analysing {named_all(data)}") as patience:
+        source = source_of(data, table, reading, factor)
         analysis = analysis_of(
-            data,
-            table or TableOptions(),
+            source,
+            table,
             method,
             reading=reading,
             controls=controls,
@@ -83,7 +87,7 @@ def analyze(
             told=patience.going,
             overview=not (json or latex or full),
         )
-        claims = None if json or csv or latex else _awaited_claims(data, patience)
+        claims = None if json or csv or latex else _awaited_claims(source, patience)
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 
@@ -105,10 +109,11 @@ def analyze(
     return 0
 
 
-def _awaited_claims(data: Path, patience: StatusLine) -> StoppingDocument | None:
+def _awaited_claims(found: Source, patience: StatusLine) -> StoppingDocument | None:
     """Return the state of the claims that an experiment directory waits for; None for other data."""
-    if not data.is_dir() or is_pantheon(data):
-        return None
     from trialwise import study
+    from trialwise.study.sources import Directory
 
-    return study.awaited_claims(data, patience.drawing, patience.going)
+    if not isinstance(found, Directory):
+        return None
+    return study.awaited_claims(found.path, patience.drawing, patience.going)

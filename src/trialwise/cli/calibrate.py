@@ -153,15 +153,10 @@ def _judged(
     """Judge a path by its trials; `chosen` has what --only, --b and --hold-out say."""
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.comparison_options import (
-        check_named,
-        margins,
-        read_side,
-        selection,
-        with_pantheon_names,
-    )
+    from trialwise.cli.comparison_options import check_named, margins, read_side, selection
     from trialwise.exchange.trials_table import TrialColumns
     from trialwise.study.path_judging import judge_path
+    from trialwise.study.sides import with_pantheon_names
 
     common, own = margins(margin)
     sides = [read_side(path, (), TrialColumns()) for path in (real, judge)]

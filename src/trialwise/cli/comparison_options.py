@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialwise.cli.by_metric import by_metric, directions
-from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Extent
 
 if TYPE_CHECKING:
@@ -89,19 +89,9 @@ def read_side(
         The trials cannot be read, or have none of the metrics.
     """
     from trialwise.analysis.comparison.sides import with_metrics
-    from trialwise.exchange.result_files import read_trials
-    from trialwise.exchange.trials_table import TrialColumns
-    from trialwise.store.directory import ExperimentDirectory, latest
+    from trialwise.study.sources import compared_trials
 
-    if ExperimentDirectory(latest(path)).is_begun:
-        if columns != TrialColumns():
-            raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
-        from trialwise import study
-
-        found = dataclasses.replace(study.comparison_set(path, paired=paired, told=told), name=str(path))
-    else:
-        found = read_trials(path, columns)
-    return with_metrics(found, metrics)
+    return with_metrics(compared_trials(path, columns, paired=paired, told=told), metrics)
 
 
 def told(sides: Sequence[TrialSet], better: Sequence[str], unit: Sequence[str]) -> list[TrialSet]:

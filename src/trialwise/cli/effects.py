@@ -13,14 +13,16 @@ from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.plots import check_percentage
-from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
+from trialwise.cli.reading import ReadingOptions, check_is_table, refuse_told
+from trialwise.cli.sources import Data, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Extent
-from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trialwise.analysis.effects.directory import EffectsInput
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.analysis.effects.results import EffectsAnalysis
@@ -38,7 +40,13 @@ _MARGIN = re.compile(r"(?:(?P<metric>.+)=)?(?P<size>\d+(?:\.\d*)?|\.\d+)\s*(?P<p
 class EffectsColumns:
     """Which column of a table is what."""
 
-    factor: Annotated[tuple[str, ...], Parameter(help="Column of a factor; repeatable.", negative="")] = ()
+    factor: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Column of a factor; repeatable. Of result files: how their names give factors, as '{cc}_{rep}.json'.",
+            negative="",
+        ),
+    ] = ()
     value: Annotated[
         tuple[str, ...], Parameter(help="Column of a metric's values; repeatable.", negative="")
     ] = ()
@@ -52,15 +60,17 @@ class EffectsColumns:
         str, Parameter(help="What reduces samples: mean, median, min, max, or a percentile as p95.")
     ] = "mean"
 
-    def given(self) -> bool:
-        """True if any of them was given."""
-        return self != EffectsColumns()
+    def pattern(self) -> str | None:
+        """Return the pattern of names of files, if the only factor is one; no column is called so."""
+        return self.factor[0] if len(self.factor) == 1 and "{" in self.factor[0] else None
+
+    def names_columns(self) -> bool:
+        """True if any of them names a column, or says how samples are reduced."""
+        return self != (EffectsColumns(factor=self.factor) if self.pattern() else EffectsColumns())
 
 
 def effects(
-    data: Path,
-    /,
-    *,
+    *data: Data,
     by: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     base: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     margin: Annotated[tuple[str, ...], Parameter(negative="")] = (),
@@ -82,9 +92,9 @@ def effects(
 ) -> int:
     r"""Say which factors matter, alone and together, and by how much.
 
-    The data are an experiment directory, or a CSV or Parquet file with a column for each factor. Every main effect and
-    interaction is tested for every metric; where an interaction matters, simple effects come first; each level is compared with
-    its base and judged by the margin.
+    The data are an experiment directory, files of a tool, or a CSV or Parquet file with a column for each factor; also names of files
+    give factors (--factor '{cc}_{rate}_{rep}.json'). Every main effect and interaction is tested for every metric; where an
+    interaction matters, simple effects come first; each level is compared with its base and judged by the margin.
 
     For example:
 
@@ -103,7 +113,8 @@ def effects(
     Parameters
     ----------
     data
-        The experiment directory, or the CSV or Parquet file.
+        The experiment directory (also an imported one), a Pantheon folder (also packed), files or folders of a tool that
+        `trialwise look` knows, or a CSV or Parquet file.
     by
         Factor whose levels are analysed each by itself; repeatable.
     base
@@ -144,7 +155,7 @@ def effects(
     _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
     _check_places([csv, latex])
     margins, bases = _margins(margin), _bases(base)
-    with StatusLine(f"reading {named(data)}") as patience:
+    with StatusLine(f"reading {named_all(data)}") as patience:
         given = _read(
             data,
             columns or EffectsColumns(),
@@ -247,7 +258,7 @@ def _bases(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read(
-    data: Path,
+    paths: Sequence[Path],
     columns: EffectsColumns,
     reading: ReadingOptions,
     metrics: tuple[str, ...],
@@ -255,12 +266,14 @@ def _read(
     *,
     samples: bool,
 ) -> EffectsInput:
-    if data.is_dir():
-        refuse_table_options(data, given=columns.given() or reading.given())
-        from trialwise import study
+    from trialwise.study.sources import TableFile, effects_of, source
 
-        return study.effects_input(data, metrics, samples=samples)
-    check_there(data)
+    pattern, told = columns.pattern(), columns.names_columns() or reading.given()
+    found = source(paths, pattern, told=told)
+    if not isinstance(found, TableFile):
+        refuse_told(named_all(paths), given=told)
+        return effects_of(found, metrics, samples=samples)
+    data = found.path
     if not columns.factor or not columns.value:
         check_is_table(data)
         raise AnalysisError(

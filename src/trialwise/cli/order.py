@@ -11,18 +11,19 @@ from cyclopts import Parameter
 from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import print_json, stderr_console
-from trialwise.cli.pantheon import is_pantheon, pantheon_results
 from trialwise.cli.plots import check_percentage
-from trialwise.cli.reading import ReadingOptions, refuse_table_options
+from trialwise.cli.reading import ReadingOptions, refuse_told
+from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.ab_experiment import margin_of
 from trialwise.experiment.model import Better, Method
-from trialwise.foreign_files import named
 from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trialwise.analysis.order.analysing import OrderOptions
     from trialwise.analysis.order.results import OrderAnalysis
     from trialwise.analysis.order.trials import OrderTrials
@@ -74,9 +75,7 @@ class ColumnOptions:
 
 
 def order(
-    data: Path,
-    /,
-    *,
+    *data: Data,
     correction: Literal["holm", "bonferroni", "none"] | None = None,
     alpha: float = 0.05,
     confidence: float = 95,
@@ -90,14 +89,16 @@ def order(
     latex: Path | None = None,
     svg: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    factor: Factor = None,
     columns: ColumnOptions | None = None,
     reading: ReadingOptions | None = None,
 ) -> int:
     r"""Say whether the order in which treatments ran changes the results, and which predecessor does it.
 
-    The data are an experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file with a row for each trial:
-    treatment (or test), order, round (or run), position, value, and if there are such also worker and metric. Fixed order is
-    compared with random order; from random or balanced order alone, the effects of position, drift and predecessors are found.
+    The data are an experiment directory, a Pantheon folder (also packed), files of a tool that say when each trial ran, or a CSV or
+    Parquet file with a row for each trial: treatment (or test), order, round (or run), position, value, and if there are such also
+    worker and metric. Fixed order is compared with random order; from random or balanced order alone, the effects of position, drift
+    and predecessors are found.
 
     For example:
 
@@ -115,7 +116,8 @@ def order(
     Parameters
     ----------
     data
-        The experiment directory, the Pantheon folder or archive, or the CSV or Parquet file.
+        The experiment directory (also an imported one), a Pantheon folder (also packed), files or folders of a tool that
+        `trialwise look` knows, or a CSV or Parquet file.
     correction
         For the number of comparisons in a family; default holm, in the paper's method bonferroni.
     alpha
@@ -142,12 +144,14 @@ def order(
         Folder for figures for print.
     out
         Write a page with the figures, the carry-over matrix and the text to this HTML file.
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
     check_percentage(confidence, "--confidence")
     options = _options(correction, alpha, confidence, margin, compare, better, method)
     _check_places([csv, latex, out])
-    with StatusLine(f"reading {named(data)}") as patience:
-        trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions())
+    with StatusLine(f"reading {named_all(data)}") as patience:
+        trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions(), factor)
         from trialwise.analysis.order.analysing import analyse_order
 
         patience.say(f"comparing orders over {trials.table.height} trials")
@@ -195,19 +199,17 @@ def _percentage(margin: str) -> float:
         ) from error
 
 
-def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderTrials:
-    if is_pantheon(data):
-        if columns.given() or reading.given():
-            raise AnalysisError(
-                f"{data}: holds results of a Pantheon test, whose columns are known",
-                hint="leave out how a table is to be read; --metric chooses",
-            )
-        return pantheon_results(data).order(columns.metric)
-    if data.is_dir():
-        refuse_table_options(data, given=columns.given() or reading.given())
-        from trialwise import study
+def _read(
+    paths: Sequence[Path], columns: ColumnOptions, reading: ReadingOptions, factor: str | None
+) -> OrderTrials:
+    from trialwise.study.sources import TableFile, order_of, source
 
-        return study.order_trials(data, columns.metric)
+    told = columns.given() or reading.given()
+    found = source(paths, factor, told=told)
+    if not isinstance(found, TableFile):
+        refuse_told(named_all(paths), given=told)
+        return order_of(found, columns.metric)
+    data = found.path
     from trialwise.analysis.order.trials import OrderColumns, read_order_table
 
     return read_order_table(

@@ -104,25 +104,22 @@ def refuse_table_options(data: Path, *, given: bool) -> None:
 
     if not ExperimentDirectory(latest(data)).is_begun:
         raise folder_error(data)
-    if given:
-        raise AnalysisError(
-            f"{data}: is an experiment directory; --value and the like are for tables",
-            hint="leave those options out",
-        )
+    refuse_told(data, given=given)
 
 
-def check_there(data: Path) -> None:
-    """Refuse a path that does not exist.
+def refuse_told(data: Path | str, *, given: bool) -> None:
+    """Refuse options that say what the columns of a table are, or how it is written, for other data.
 
     Raises
     ------
     AnalysisError
-        The file or folder does not exist.
+        There are such options.
     """
-    if not data.exists():
-        from trialwise.foreign_files import absent
-
-        raise absent(data, "name an experiment directory or a table")
+    if given:
+        raise AnalysisError(
+            f"{data}: is no table but results whose columns are known; --value and the like are for tables",
+            hint="leave those options out",
+        )
 
 
 def check_is_table(data: Path) -> None:
@@ -131,12 +128,11 @@ def check_is_table(data: Path) -> None:
     Raises
     ------
     AnalysisError
-        The file does not exist, or is known not to be a table.
+        The file is known not to be a table.
     """
     from trialwise.readers.tables.content import content_of
     from trialwise.readers.tables.foreign import foreign
 
-    check_there(data)
     if data.is_file() and (known := foreign(content_of(data))) is not None:
         raise known.error(data)
 

@@ -11,18 +11,18 @@ from cyclopts import Parameter
 from trialwise import __version__
 from trialwise.cli.files import write_text
 from trialwise.cli.output import stderr_console
-from trialwise.cli.pantheon import is_pantheon, pantheon_analysis, pantheon_order, pantheon_results
 from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.cli.tables import TableOptions, analysis_of, source_of
 from trialwise.errors import not_written
 from trialwise.experiment.model import Controls, Method
-from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.between import VerdictSummary
     from trialwise.analysis.order.summary import OrderSummary
     from trialwise.analysis.results import Analysis
+    from trialwise.study.sources import Source
 
 _TABLE = (
     "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
@@ -31,9 +31,7 @@ _TABLE = (
 
 
 def report(
-    data: Path,
-    /,
-    *,
+    *data: Data,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     pdf: Path | None = None,
     svg: Path | None = None,
@@ -42,10 +40,11 @@ def report(
     method: Method = "default",
     controls: Controls | None = None,
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
+    factor: Factor = None,
     table: TableOptions | None = None,
     reading: ReadingOptions | None = None,
 ) -> int:
-    r"""Write the report of an experiment, or of a table of measurements, as one HTML file.
+    r"""Write the report of an experiment, of result files of other tools, or of a table, as one HTML file.
 
     The file opens from disk without a network: claims that can be pasted, figures, verdicts between treatments and what says
     when to stop, whether the order of trials matters, every table, the plan, the environment, the failures, the methods.
@@ -64,9 +63,10 @@ def report(
     Parameters
     ----------
     data
-        The experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file.
+        The experiment directory (also an imported one), a Pantheon folder (also packed), files or folders of a tool that
+        `trialwise look` knows, or a CSV or Parquet file.
     out
-        The HTML file; default report.html in the directory, or NAME.report.html beside a table or a Pantheon folder.
+        The HTML file; default report.html in the directory, or NAME.report.html beside other data.
     pdf
         Folder for figures for print, one column wide, as PDF; of paths and simulations also report.pdf: what ran, planes or
         estimates, tables, and trials over time.
@@ -83,31 +83,29 @@ def report(
         default: those that a metric stops by, else workload from 200 trials of a treatment on.
     open
         Open the report in the browser.
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
-    foreign = is_pantheon(data)
-    page = out or _page_of(data, foreign=foreign)
+    page = out or data[0]
     try:
-        with StatusLine(f"analysing {named(data)}") as patience:
+        with StatusLine(f"analysing {named_all(data)}") as patience:
             table, reading = table or TableOptions(), reading or ReadingOptions()
-            results = pantheon_results(data) if foreign else None
-            analysis = (
-                pantheon_analysis(data, table, method, is_read_as_table=reading.given(), results=results)
-                if results
-                else analysis_of(
-                    data,
-                    table,
-                    method,
-                    reading=reading,
-                    all_trials=all_trials,
-                    controls=controls,
-                    watch=patience.drawing,
-                    told=patience.going,
-                )
+            source = source_of(data, table, reading, factor)
+            page = out or _page_of(data[0], source)
+            analysis = analysis_of(
+                source,
+                table,
+                method,
+                reading=reading,
+                all_trials=all_trials,
+                controls=controls,
+                watch=patience.drawing,
+                told=patience.going,
             )
             patience.say(f"comparing orders over {analysis.planned} trials")
-            order = pantheon_order(results) if results else _order(data)
+            order = _order(source)
             patience.say(f"comparing treatments over {analysis.planned} trials")
-            verdicts = None if foreign else _verdicts(data, patience)
+            verdicts = _verdicts(source, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex)
     except OSError as error:
@@ -119,32 +117,32 @@ def report(
     return 0
 
 
-def _page_of(data: Path, *, foreign: bool) -> Path:
-    """Return the path of the report: in an experiment directory, or next to foreign data."""
-    if data.is_dir() and not foreign:
+def _page_of(data: Path, source: Source) -> Path:
+    """Return the path of the report: in an experiment directory, or next to other data."""
+    from trialwise.study.sources import Directory
+
+    if isinstance(source, Directory):
         return data / "report.html"
     if data.is_dir() and data.name in ("", ".."):  # as of `.`
         data = data.resolve()
     return data.with_name(f"{data.name if data.is_dir() else data.stem}.report.html")
 
 
-def _order(data: Path) -> OrderSummary:
-    if data.is_dir():
-        from trialwise import study
-
-        return study.order_view(data)
+def _order(source: Source) -> OrderSummary:
     from trialwise.analysis.order.summary import OrderSummary
+    from trialwise.study.sources import TableFile, order_summary
 
-    return OrderSummary(None, _TABLE)
+    return OrderSummary(None, _TABLE) if isinstance(source, TableFile) else order_summary(source)
 
 
-def _verdicts(data: Path, patience: StatusLine) -> VerdictSummary | None:
-    """Return the verdicts; None for a table, because `trialwise compare` takes its sides."""
-    if not data.is_dir():
-        return None
+def _verdicts(source: Source, patience: StatusLine) -> VerdictSummary | None:
+    """Return the verdicts; None for other data, because `trialwise compare` takes its sides."""
     from trialwise import study
+    from trialwise.study.sources import Directory
 
-    return study.verdict_view(data, patience.drawing, patience.going)
+    if not isinstance(source, Directory):
+        return None
+    return study.verdict_view(source.path, patience.drawing, patience.going)
 
 
 def _write(

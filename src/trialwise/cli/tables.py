@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trialwise.cli.by_metric import by_metric, directions
-from trialwise.cli.pantheon import is_pantheon, pantheon_analysis
-from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
+from trialwise.cli.reading import ReadingOptions, check_is_table, refuse_told
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import (
     Better,
@@ -30,7 +29,9 @@ from trialwise.experiment.sources import TextSource
 
 if TYPE_CHECKING:
     from trialwise.analysis.progress import Progress
+    from trialwise.analysis.recorded import Recorded
     from trialwise.analysis.results import Analysis
+    from trialwise.study.sources import Source
     from trialwise.trials.drawn_means import Watch
 
 _OBJECTIVE_KEYS = ("percentile", "confidence", "bound")
@@ -108,9 +109,30 @@ class TableOptions:
         """True if any of them was given."""
         return self != TableOptions()
 
+    def names_columns(self) -> bool:
+        """True if one of them is for tables alone."""
+        return bool(
+            self.group
+            or self.series
+            or self.trial
+            or self.order
+            or self.time
+            or self.measure
+            or self.convergence
+        )
+
+
+def source_of(
+    paths: Sequence[Path], options: TableOptions, reading: ReadingOptions, factor: str | None = None
+) -> Source:
+    """Return what paths stand for; with columns of values, a file that is a table too is one."""
+    from trialwise.study.sources import source
+
+    return source(paths, factor, told=bool(options.value) or options.names_columns() or reading.given())
+
 
 def analysis_of(
-    path: Path,
+    found: Source,
     options: TableOptions,
     method: Method,
     *,
@@ -121,12 +143,20 @@ def analysis_of(
     told: Progress | None = None,
     overview: bool = False,
 ) -> Analysis:
-    """Analyse an experiment directory, Pantheon results, or the table that the options describe; options as in `study.analyse`."""
+    """Analyse an experiment directory, what other programs recorded, or the table that the options describe.
+
+    Options are those of `study.analyse`.
+    """
+    from trialwise.analysis.recorded import Recorded
+    from trialwise.study.sources import Directory
+
     reading = reading or ReadingOptions()
-    if is_pantheon(path):
-        return pantheon_analysis(path, options, method, is_read_as_table=reading.given())
-    if path.is_dir():
-        refuse_table_options(path, given=options.given() or reading.given())
+    if isinstance(found, Recorded):
+        refuse_told(found.trials.name, given=reading.given() or options.names_columns())
+        return _recorded_analysis(found, options, method)
+    path = found.path
+    if isinstance(found, Directory):
+        refuse_told(path, given=options.given() or reading.given())
         from trialwise import study
 
         return study.analyse(
@@ -138,7 +168,6 @@ def analysis_of(
             told=told,
             overview=overview,
         )
-    check_there(path)
     if not options.value:
         check_is_table(path)
         raise AnalysisError(f"{path}: a table needs to know its columns", hint="add --value COLUMN")
@@ -155,8 +184,19 @@ def analysis_of(
     return analyse_table(path, columns, metrics_of(path, options), method, reading.dialect())
 
 
-def metrics_of(path: Path, options: TableOptions) -> list[Metric]:
-    """Build the metrics that the options name, with their settings."""
+def _recorded_analysis(found: Recorded, options: TableOptions, method: Method) -> Analysis:
+    """Analyse what other programs recorded; `--value` chooses among the metrics, whose directions are known."""
+    from trialwise.analysis.of_trials import analyse_recorded
+
+    known: dict[str, Better | None] = {name: facts.better for name, facts in found.trials.metrics.items()}
+    asked = replace(options, value=tuple(found.check(options.value)))
+    return analyse_recorded(found, metrics_of(Path(found.trials.name), asked, known), method)
+
+
+def metrics_of(
+    path: Path, options: TableOptions, known: Mapping[str, Better | None] | None = None
+) -> list[Metric]:
+    """Build the metrics that the options name, with their settings; `known` has directions that files tell."""
     names = tuple(dict.fromkeys(options.value))
 
     def told_of(
@@ -170,7 +210,7 @@ def metrics_of(path: Path, options: TableOptions) -> list[Metric]:
     units, ways = told_of("unit", options.unit), told_of("better", options.better)
     found: list[Metric] = []
     for name in names:
-        better = directions(ways[name])
+        better = directions(ways[name]) or (known or {}).get(name)
         convergence, score = _last(convergences[name]), _last(scores[name])
         found.append(
             Metric(

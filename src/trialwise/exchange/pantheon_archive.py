@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import dataclasses
 import gzip
 import io
 import lzma
@@ -13,9 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.pantheon_folder import is_pantheon_file, largest_file, pantheon_trials
+from trialwise.exchange.pantheon_folder import is_pantheon_file, largest_file
 from trialwise.exchange.tar_members import Content, Member, Tar, TarError
 from trialwise.foreign_files import MEBIBYTE, megabytes, open_foreign
 
@@ -85,12 +83,6 @@ _COMPRESSIONS: dict[bytes, Callable[[BinaryIO], Content]] = {
 def is_packed(path: Path) -> bool:
     """Return True if a file's name is that of an archive."""
     return path.name.lower().endswith(ENDINGS)
-
-
-def packed_trials(path: Path, name: str, most: int = MAX_BYTES) -> TrialSet:
-    """Return the runs of all schemes of a packed folder as trials (`pantheon_trials`, `with_unpacked`)."""
-    found, notes = with_unpacked(path, lambda folder: pantheon_trials(folder, name), most)
-    return dataclasses.replace(found, notes=notes(found.notes))
 
 
 def with_unpacked(

@@ -232,9 +232,8 @@ def _perf_of(path: Path, content: bytes) -> Perf:
         ) from error
 
 
-def trials(path: Path, document: object, name: str) -> TrialSet:
-    """Return the runs of a separate `pantheon_perf.json` as trials; the file is read again, so that messages name the place."""
-    del document
+def trials(path: Path, name: str) -> TrialSet:
+    """Return the runs of a separate `pantheon_perf.json` as trials."""
     return perf_trials(_perf_of(path, content_of(path)), name)
 
 
@@ -265,11 +264,16 @@ def perf_trials(
             continue
         treatment = treatment_name({"scheme": scheme})
         cells.treatments[treatment] = {"scheme": scheme}
-        trial = f"{name}#{scheme}/{run}"
+        trial = run_name(name, scheme, run)
         began = (times or {}).get((scheme, run), RunTimes()).began
         for metric, value in values.items():
             cells.add(metric, treatment, value, Place(trial, trial, round=run), runtime, began)
     return cells.trial_set([*(notes or ()), *ignored_note(ignored, "left out")])
+
+
+def run_name(name: str, scheme: str, run: str) -> str:
+    """Return the name of a run as a trial of the results of this name."""
+    return f"{name}#{scheme}/{run}"
 
 
 def _what_lacks(values: dict[str, float], metrics: list[str]) -> str:

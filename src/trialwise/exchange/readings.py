@@ -33,7 +33,7 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
         There is no value.
     """
     cells, notes = Cells(name), list[str]()
-    names = _metric_names(readings)
+    names = metric_names(readings)
     seen: dict[str, str] = {}
     for reading in readings:
         if (first := seen.setdefault(reading.digest, reading.path)) != reading.path:
@@ -45,8 +45,8 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
     return with_joined_boots(replace(found, environments=environments))[0]
 
 
-def _metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:
-    """Return the name of each metric by its name, unit and direction in the files: what differs in these is another metric."""
+def metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:
+    """Return the names of metrics among the trials, by name, unit and direction in the files: what differs in these is another one."""
     found = dict.fromkeys(kind for reading in readings for kind in kinds(reading.rows))
     several = Counter(metric for metric, _, _ in found)
     return {
@@ -62,7 +62,7 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
     for block in blocks:
         _add_block(cells, block, names[block.metric, block.unit, block.better], reading)
     for number, row in enumerate(single):
-        levels = _named(reading, row.treatment)
+        levels = levels_of(reading, row.treatment)
         treatment = treatment_name(levels)
         if row.status == "aggregated":
             yield f"{treatment}: only a summary, without the values of its trials"
@@ -75,7 +75,8 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
         _add_trials(cells, row, metric, treatment, _place(cells, reading, row.levels, number))
 
 
-def _named(reading: Reading, treatment: Mapping[str, str]) -> dict[str, str]:
+def levels_of(reading: Reading, treatment: Mapping[str, str]) -> dict[str, str]:
+    """Return the factors that tell a treatment of a file apart, with their levels."""
     return {name: level for name, level in treatment.items() if not reading.named or name in reading.named}
 
 
@@ -90,7 +91,7 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
         return
     cells.metrics.setdefault(metric, _facts(metric, block))
     treatment = block.treatment[chosen]
-    levels = [_named(reading, each) for each in block.treatments]
+    levels = [levels_of(reading, each) for each in block.treatments]
     for first in np.sort(np.unique(treatment, return_index=True)[1]):
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own
@@ -137,13 +138,17 @@ def _place(cells: Cells, reading: Reading, levels: Mapping[str, str], number: in
     boot = f"{host}/{levels.get('boot', '')}"
     if (moment := _moment(levels.get("boot"))) is not None:
         cells.booted[boot] = Boot(host, moment)
-    origin = reading.digest[:16]
-    file = f"{origin}/{levels.get('file', '')}"
-    process = f"{file}/{levels['process']}" if "process" in levels else file
+    process = process_of(reading, levels, number)
     trial = f"{process}/{levels['repetition']}" if "repetition" in levels else process
-    if number is not None and reading.replicated != "file" and not levels:
-        process = trial = f"{file}/{number}"
     return Place(trial, process, host, boot, f"{boot}/{levels['build']}" if "build" in levels else boot)
+
+
+def process_of(reading: Reading, levels: Mapping[str, str], number: int | None = None) -> str:
+    """Return the name of the process with these levels, the same in every set; `number` is that of its row in the reading."""
+    file = f"{reading.digest[:16]}/{levels.get('file', '')}"
+    if number is not None and reading.replicated != "file" and not levels:
+        return f"{file}/{number}"
+    return f"{file}/{levels['process']}" if "process" in levels else file
 
 
 def _moment(told: str | None) -> float | None:

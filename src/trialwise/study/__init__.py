@@ -20,6 +20,7 @@ from trialwise.study.reading import (
 )
 from trialwise.study.running import run, run_experiment, run_pilot
 from trialwise.study.sessions import RunResult, check_samples
+from trialwise.study.sources import calibration_of, trials
 from trialwise.study.state import State
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "analyse",
     "awaited_claims",
     "calibration",
+    "calibration_of",
     "check_samples",
     "comparison_set",
     "default_directory",
@@ -47,5 +49,6 @@ __all__ = [
     "state",
     "tails",
     "trial_set",
+    "trials",
     "verdict_view",
 ]

@@ -19,7 +19,7 @@ from trialwise.cli.order import order
 from trialwise.cli.profile import profile
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.runtime import runtime
-from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.cli.tables import TableOptions, analysis_of, source_of
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"
@@ -27,7 +27,8 @@ KPIS = [0.708, 0.703, 0.668, 0.657, 0.667, 0.666, 0.658, 1.019, 0.63, 0.918, 0.6
 
 
 def of(path, method="default", **options):
-    return analysis_of(path, TableOptions(**options), method)
+    table = TableOptions(**options)
+    return analysis_of(source_of([path], table, ReadingOptions()), table, method)
 
 
 def test_options_belong_to_metrics():
@@ -156,7 +157,8 @@ def test_options_of_dialects_reach_the_reader(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("1:1.234\n2:lost\n3:2.345\n")
     reading = ReadingOptions(delimiter=":", decimal=",", missing=("lost",), header=False)
-    found = analysis_of(path, TableOptions(value=("column_2",)), "default", reading=reading)
+    table = TableOptions(value=("column_2",))
+    found = analysis_of(source_of([path], table, reading), table, "default", reading=reading)
     assert [trial.value for trial in found.metrics[0].trials] == [1234, 2345]
     for wrong in ("", "ab", '"'):
         with pytest.raises(TrialwiseError, match="--delimiter"):
@@ -185,8 +187,7 @@ def test_folders_say_what_they_hold(tmp_path):
 def test_what_compare_reads_the_others_say(tmp_path):
     path = tmp_path / "hf.json"
     path.write_text('{"results": [{"command": "true", "times": [1.0]}]}')
-    commands = (analyze, effects, order, profile, runtime)
-    for command in commands:
+    for command in (profile, runtime):
         with pytest.raises(AnalysisError, match="is what hyperfine writes, no table") as raised:
             command(path)
         assert raised.value.hint == "`trialwise compare` reads it"

@@ -16,7 +16,7 @@ import pytest
 
 from trialwise.errors import AnalysisError
 from trialwise.exchange import pantheon_archive
-from trialwise.exchange.pantheon_archive import packed_trials
+from trialwise.exchange.pantheon_archive import with_unpacked
 from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.tar_members import Tar
@@ -129,7 +129,7 @@ def test_a_file_that_is_there_twice_is_refused(tmp_path):
 def test_one_that_unpacks_to_too_much_is_refused(folder, tmp_path):
     path = pack(folder, tmp_path / "x.tar.xz")
     with pytest.raises(AnalysisError, match="holds more than"):
-        packed_trials(path, "x", most=10_000)
+        with_unpacked(path, list, most=10_000)
 
 
 def test_two_folders_of_results_are_refused(tmp_path):

@@ -5,7 +5,8 @@ from pathlib import Path
 import polars as pl
 
 from trialwise.analysis.results import Analysis
-from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.tables import TableOptions, analysis_of, source_of
 from trialwise.report import plot_rows
 
 DAYS = ["Monday", "Tuesday", "Wednesday"]
@@ -14,7 +15,8 @@ DAYS = ["Monday", "Tuesday", "Wednesday"]
 def analysed(folder: Path, rows: list[tuple[str, str, int]]) -> Analysis:
     path = folder / "trials.csv"
     pl.DataFrame(rows, schema=["cc", "day", "value"], orient="row").write_csv(path)
-    return analysis_of(path, TableOptions(value=("value",), group=("cc",), series="day"), "default")
+    table = TableOptions(value=("value",), group=("cc",), series="day")
+    return analysis_of(source_of([path], table, ReadingOptions()), table, "default")
 
 
 def starts(analysis: Analysis) -> list[tuple[object, object]]:

@@ -154,7 +154,7 @@ class Tool:
     fits
         Returns True if an object is the tool's.
     reader
-        The module of `trialwise.exchange` that reads it, with `trials(path, document, name)`; empty if none does.
+        The module of `trialwise.exchange` that reads it, with `trials(path, name)`; empty if none does.
     how
         How to make the tool write the document, as Markdown.
     trials

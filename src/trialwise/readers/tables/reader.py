@@ -58,6 +58,8 @@ class _Worked:
         if holds_dates(table, name):
             return Column(name, "time", times_of(table, name).seconds.to_list())
         column = table.frame[name]
+        if column.dtype.is_nested():
+            raise AnalysisError(f"{table.path}: column {name!r} holds lists or records, not single values")
         texts = column.cast(pl.String).str.strip_chars()
         failed = texts.str.to_lowercase().is_in(list(FAILED)).fill_null(value=False)
         masked = texts.set(failed, None) if column.dtype == pl.String else column
@@ -251,3 +253,5 @@ READERS = (
         is_table=True,
     ),
 )
+TABLES = frozenset(reader.name for reader in READERS)
+"""The formats of tables of which nobody said what their columns are for."""
