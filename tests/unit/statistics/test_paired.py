@@ -127,3 +127,15 @@ def test_the_level_of_many_signed_ranks_is_nearly_the_exact_one(n):
         exact = 1 - 2 * float(np.sum(_counts(n)[:c]) / 2.0**n)
         assert _normal_coverage(n, c) == pytest.approx(exact, abs=2e-3)
         assert exact == pytest.approx(1 - 2 * tail, abs=0.01)
+
+
+@pytest.mark.parametrize(("shift", "least"), [(1.0, 5), (3.0, 6)])
+def test_pairs_that_do_not_vary_need_as_many_as_the_verdict_of_their_signs_does(shift, least):
+    """The sign test of n pairs has 0.5^n at least, of both sides twice that: 0.5^5 and 2 · 0.5^6 are below 5 %."""
+
+    def found(pairs):
+        return st.paired_difference([10.0] * pairs, [10.0 + shift] * pairs, margin=2.0)
+
+    assert [found(pairs).trials_needed for pairs in range(2, least)] == [least] * (least - 2)
+    assert found(least - 1).verdict == "undecided"
+    assert found(least).verdict == ("equivalent" if shift < 2 else "different")

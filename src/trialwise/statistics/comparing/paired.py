@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING
 
@@ -127,7 +126,7 @@ def margin_in_units(margin: Margin, mean: float) -> float:
 def bill(pair: Pair, margin: float | None, alpha: float, judged: Judged) -> int | None:
     """Return the further units that decide with a chance of 90 %; see `trials_to_decide`."""
     scaled = None if not margin else Margin(pair.scaled(margin), relative=False)
-    return trials_to_decide(pair.a, pair.b, scaled, alpha, judged)
+    return trials_to_decide(pair.a, pair.b, scaled, alpha, judged, paired=True)
 
 
 def _claims(a: Array, b: Array, margin: Margin | None) -> Claims:
@@ -140,8 +139,7 @@ def _claims(a: Array, b: Array, margin: Margin | None) -> Claims:
 
 
 def _against(values: Array) -> Contrast:
-    least = least_paired_p_value(values.size)
-    return replace(contrast(Moments(values.size, 0.0, 0.0), Moments.of(values)), least=least)
+    return contrast(Moments(values.size, 0.0, 0.0), Moments.of(values), paired=True)
 
 
 def _ratio(a: Array, b: Array, level: float) -> Ratio:

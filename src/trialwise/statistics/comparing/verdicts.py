@@ -56,14 +56,15 @@ class Claims:
         return np.maximum(self.lower, self.upper)
 
 
-def claims_of(a: Moments, b: Moments, margin: Margin) -> Claims:
+def claims_of(a: Moments, b: Moments, margin: Margin, *, paired: bool = False) -> Claims:
     """Test mean(b) - mean(a) against a margin by Welch's tests.
 
     A margin relative to a's mean is tested by mean(b) - (1 ± δ) mean(a), with the variance vb / nb + (1 ± δ)² va / na.
     Equivalently, Fieller's set of the ratio lies outside or inside 1 ± δ, so that a's mean is not assumed to be known.
+    `paired` is as for `contrast`.
     """
     a, b = upright(a, b, margin)
-    lower, upper = contrast(a, b, *margin.lower), contrast(a, b, *margin.upper)
+    lower, upper = (contrast(a, b, *bound, paired=paired) for bound in (margin.lower, margin.upper))
     # Compare with both bounds at once: of a relative margin either can be the farther one, because a's sign is unknown.
     one_sided = np.minimum(
         np.maximum(lower.above(), upper.above()),

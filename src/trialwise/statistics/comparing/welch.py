@@ -37,7 +37,8 @@ class Contrast:
     df: float | Array
     """(vb + va)² / (vb² / (nb - 1) + va² / (na - 1)), with the variances v of both terms (Welch 1947)."""
     least: float
-    """Smallest one-sided p-value of Mann and Whitney's U, 1 / (na + nb choose na), used if nothing varies and only ranks remain."""
+    """Smallest one-sided p-value of ranks, used if nothing varies and only they remain: of Mann and Whitney's U, 1 / (na + nb choose
+    na), or of the sign test of pairs."""
 
     def above(self) -> Array:
         """Return the one-sided p-value against "it is not above 0"."""
@@ -53,14 +54,25 @@ class Contrast:
         return np.where(self.se == 0, np.where(estimate > 0, self.least, 1.0), varying)
 
 
-def contrast(a: Moments, b: Moments, slope: float | Array = 1.0, offset: float | Array = 0.0) -> Contrast:
-    """Estimate mean(b) - slope mean(a) - offset (Welch 1947; Satterthwaite 1946)."""
+def contrast(
+    a: Moments,
+    b: Moments,
+    slope: float | Array = 1.0,
+    offset: float | Array = 0.0,
+    *,
+    paired: bool = False,
+) -> Contrast:
+    """Estimate mean(b) - slope mean(a) - offset (Welch 1947; Satterthwaite 1946).
+
+    With `paired`, `b` are differences of pairs, and `a` is the constant 0 as often.
+    """
     of_a, of_b = slope**2 * a.variance / a.n, b.variance / b.n
     both = of_a + of_b
     with np.errstate(divide="ignore", invalid="ignore"):
         # Shares, because their squares do not underflow.
         df = 1 / (np.square(np.divide(of_a, both)) / (a.n - 1) + np.square(np.divide(of_b, both)) / (b.n - 1))
-    return Contrast(b.mean - slope * a.mean - offset, np.sqrt(both), df, least_p_value(a.n, b.n))
+    least = least_paired_p_value(b.n) if paired else least_p_value(a.n, b.n)
+    return Contrast(b.mean - slope * a.mean - offset, np.sqrt(both), df, least)
 
 
 def least_p_value(m: float, n: float) -> float:
@@ -68,9 +80,9 @@ def least_p_value(m: float, n: float) -> float:
     return float(1 / binom(m + n, m))
 
 
-def least_paired_p_value(n: int) -> float:
+def least_paired_p_value(n: float) -> float:
     """Return the smallest one-sided p-value that the sign test of n pairs can have."""
-    return 0.5**n
+    return float(0.5**n)
 
 
 def rejects(p_value: float, alpha: float) -> bool:

@@ -30,7 +30,13 @@ _STEPS = 400
 
 
 def trials_to_decide(
-    a: Moments, b: Moments, margin: Margin | None, alpha: float, judged: Judged = "fresh"
+    a: Moments,
+    b: Moments,
+    margin: Margin | None,
+    alpha: float,
+    judged: Judged = "fresh",
+    *,
+    paired: bool = False,
 ) -> int | None:
     """Find the smallest number of further trials on each side that probably leads to a decision.
 
@@ -49,6 +55,8 @@ def trials_to_decide(
     judged
         "fresh": the follow-up alone, whose verdict keeps its level whatever prompted it; "pooled": together with the existing
         trials.
+    paired
+        As for `contrast`.
 
     Returns
     -------
@@ -56,7 +64,7 @@ def trials_to_decide(
         None if no number up to 10,000 has a chance of 90 %.
     """
     if not (a.variance or b.variance):
-        return _smallest(partial(_separated, a, b, margin, alpha, judged))
+        return _smallest(partial(_separated, a, b, margin, alpha, judged, paired))
     if margin is not None:
         a, b = upright(a, b, margin)
     truths = _truths(a, b, margin)
@@ -75,11 +83,11 @@ def _smallest(likely: Callable[[int], bool]) -> int | None:
 
 
 def _separated(
-    a: Moments, b: Moments, margin: Margin | None, alpha: float, judged: Judged, count: int
+    a: Moments, b: Moments, margin: Margin | None, alpha: float, judged: Judged, paired: bool, count: int
 ) -> bool:
     """Return True if rank tests decide after `count` further trials with the same values as before."""
     later_a, later_b = (Moments(side.n * (judged == "pooled") + count, side.mean, 0.0) for side in (a, b))
-    claims = claims_of(later_a, later_b, margin or NONE)
+    claims = claims_of(later_a, later_b, margin or NONE, paired=paired)
     equivalent = None if margin is None else float(claims.equivalent)
     return verdict_of(float(claims.different), equivalent, alpha) != "undecided"
 
