@@ -20,6 +20,7 @@ from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
+from trialwise.measurement.path_moves import moves_in
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import PATH_CHANGED, TrialRow
@@ -183,6 +184,7 @@ def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> 
     notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
     if any(event.kind == PATH_CHANGED for event in ledger.events()):
         notes += _beginnings(store)
+    notes += [each.text for each in moves_in(ledger.meta()) if each.text]
     notes += [text for text in (store.dropped,) if text]
     boots = {row.boot for row in store.rows if row.boot}
     if len(boots) > 1 and not experiment.trial.traits.computed:

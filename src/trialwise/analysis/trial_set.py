@@ -21,6 +21,7 @@ from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.stopping import stops_by_itself
+from trialwise.measurement.path_moves import moves_in
 from trialwise.range import OTHER_UNIT, beyond_range
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -162,6 +163,7 @@ def read_trial_set(
     compared, apart = _compared(store)
     notes += apart
     notes += _mixed(store.rows, compared, ledger.events())
+    notes += [each.text for each in moves_in(ledger.meta()) if each.text]
     numbers: dict[str, int] = {}
     for metric in metrics:
         missing = 0

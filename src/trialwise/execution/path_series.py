@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from trialwise.errors import StoreError
 from trialwise.measurement.identity import told
 from trialwise.measurement.path_condition import PathCondition
+from trialwise.measurement.path_moves import KEY as MOVES
+from trialwise.measurement.path_moves import PathMoves, moves_in
 from trialwise.store.connection import RESTORE
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import PATH_CHANGED, Event, TrialRow
@@ -45,7 +48,9 @@ def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialR
     if found is None or row.epoch is None:
         return row, []
     texts: list[str] = []
-    if found.changed_within:
+    if found.is_expected:
+        texts += _moved(ledger, row.number, outcome.status, found)
+    elif found.changed_within:
         texts.append(_noted(ledger, WITHIN, f"{found.path}: {found.changed_within}, trial {row.number}"))
     epoch, change = _epoch_after(ledger, row.epoch, found, counts=outcome.status == "finished")
     if change is not None:
@@ -55,6 +60,19 @@ def placed(ledger: Ledger, row: TrialRow, outcome: TrialOutcome) -> tuple[TrialR
         row = replace(row, epoch=epoch)
         ledger.move(row)
     return row, texts
+
+
+def _moved(ledger: Ledger, trial: int, status: str, found: PathCondition) -> Iterator[str]:
+    """Note between what a path has moved that changes by design; yield it in words if this trial adds to it."""
+    if status != "finished":
+        return
+    known = {each.path: each for each in moves_in(ledger.meta())}
+    before = known.get(found.path, PathMoves(found.path, found.ends))
+    after = before.with_trial(trial, found)
+    if after != before:
+        ledger.set_meta(MOVES + found.path, json.dumps(after.to_json()))
+    if after.text != before.text:
+        yield after.text
 
 
 def _epoch_after(

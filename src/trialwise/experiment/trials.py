@@ -234,6 +234,8 @@ Groups = tuple[tuple[tuple[str, str], ...], ...]
 
 See = Literal["capture", "tunnel", "programs"]
 """How packets of a real path are seen."""
+Changes = Literal["series", "expected"]
+"""What changes of a real path's route do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class RealEnds:
     The end `listens` ("from" or "to") has the address that the other end reaches, by default the one that ssh connects to. Clocks are
     compared for `quiet` seconds before and after the flows. An end without a connection to the runner stops after `lease` seconds.
     `see` is how packets are seen at both ends. `clocks` (seconds) is how far apart the clocks of the ends are at most, by what
-    somebody else knows (PTP, GPS).
+    somebody else knows (PTP, GPS). Where `changes` are "expected", as of satellites, another route begins no series.
     """
 
     sending: str
@@ -257,6 +259,7 @@ class RealEnds:
     lease: float = 45.0
     clocks: float | None = None
     see: See = "capture"
+    changes: Changes = "series"
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +402,11 @@ class PathTable(LinkTable):
         "How far apart the clocks of the ends of a real path are at most, if PTP or GPS says so; one-way delays need it.",
         "50us",
     )
+    changes: Changes = key(
+        "series",
+        "Another TTL or lowest round trip of a real path begins another series; if expected, as over satellites, it is only told.",
+        "expected",
+    )
 
     @property
     def settings(self) -> PathSettings:
@@ -448,6 +456,7 @@ class PathTable(LinkTable):
             self.lease,
             self.clocks,
             self.see,
+            self.changes,
         )
         return PathSettings(((),), ((),), self.mtu, self.folder, ends=ends)
 
@@ -486,6 +495,7 @@ def path_table(settings: PathSettings) -> dict[str, Any]:
                 lease=ends.lease,
                 clocks=ends.clocks,
                 see=ends.see,
+                changes=ends.changes,
                 mtu=settings.mtu,
                 folder=settings.folder,
             )

@@ -34,6 +34,8 @@ class PathCondition:
         What is compared of each end's environment (kernel, settings of the network, programs), by the end's name.
     changed_within
         What changed during the trial, in words; empty if nothing did.
+    is_expected
+        Whether the route changes by design: then only what changes of the machines begins another series.
     """
 
     path: str
@@ -42,20 +44,26 @@ class PathCondition:
     round_trip_ms: float | None = None
     machines: Machines = field(default_factory=dict[str, Mapping[str, str]])
     changed_within: str = ""
+    is_expected: bool = False
 
     def changes(self, before: PathCondition) -> Iterator[Change]:
         """Yield what differs from an earlier trial on the path, and so begins another series."""
+        if not self.is_expected:
+            yield from self.route_changes(before)
+        for end in self.ends:
+            then, now = before.machines.get(end, {}), self.machines.get(end, {})
+            for name in sorted(then.keys() & now.keys()):
+                if then[name] != now[name]:
+                    yield Change("path", f"{name} at {end}", then[name], now[name])
+
+    def route_changes(self, before: PathCondition) -> Iterator[Change]:
+        """Yield what differs of the route."""
         for end, then, now in zip(self.ends, before.ttl, self.ttl, strict=True):
             if then is not None and now is not None and then != now:
                 yield Change("path", f"TTL at {end}", str(then), str(now))
         then, now = before.round_trip_ms, self.round_trip_ms
         if then is not None and now is not None and is_another_round_trip(then, now):
             yield Change("path", "lowest round trip", f"{then:.3g} ms", f"{now:.3g} ms")
-        for end in self.ends:
-            then, now = before.machines.get(end, {}), self.machines.get(end, {})
-            for name in sorted(then.keys() & now.keys()):
-                if then[name] != now[name]:
-                    yield Change("path", f"{name} at {end}", then[name], now[name])
 
     def filled(self, later: PathCondition) -> PathCondition:
         """Return this condition with what it does not know taken from a later trial without changes."""

@@ -12,6 +12,7 @@ from trialwise.design.treatments import treatments
 from trialwise.execution.replay import recalled_together
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
+from trialwise.measurement.path_moves import moves_in
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.kept_means import KeptMeans
 from trialwise.study.documents import StoppingDocument
@@ -74,6 +75,8 @@ def stopping_state(
             done += len(trials)
             if told is not None:
                 told("reading trials", done, total)
-        return judge.state(ledger.next_open(), told)
+        state = judge.state(ledger.next_open(), told)
+        moved = tuple(each.text for each in moves_in(ledger.meta()) if each.text)
+        return dataclasses.replace(state, warnings=(*state.warnings, *moved))
     finally:
         ledger.close()

@@ -265,3 +265,10 @@ def test_a_trial_whose_end_is_not_reached_has_sent_nothing(tmp_path):
         os.close(writer)
     assert (outcome.status, "nothing listens there" in str(outcome.reason)) == ("failed", True)
     assert outcome.samples == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(5e5, "0.5 Mbit/s"), (1e9, "1000 Mbit/s"), (1e11, "100 Gbit/s"), (4e11, "400 Gbit/s")]
+)
+def test_a_cap_is_written_without_a_power_of_ten(rate, text):
+    assert budget.rate_text(rate) == text

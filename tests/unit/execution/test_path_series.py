@@ -25,8 +25,10 @@ from trialwise.execution.workers.agent.meeting import MET, RUNNING
 from trialwise.experiment.reading import read_experiment
 from trialwise.measurement.packets import DELIVERED, DROPPED, Packets
 from trialwise.measurement.path_condition import PathCondition, is_another_round_trip
+from trialwise.measurement.path_moves import moves_in
 from trialwise.measurement.samples import Samples
 from trialwise.store.ledger import Ledger
+from trialwise.study.stopping import stopping_state
 
 ENDS = ("local", "ssh://far")
 
@@ -382,3 +384,62 @@ def test_settings_that_trials_change_themselves_are_not_compared():
         "net.ipv4.tcp_wmem": "4096 16384 4194304",
         "net.ipv4.tcp_congestion_control": "cubic",
     }
+
+
+# Routes that change by design
+
+
+def over_satellites(path, number):
+    """A path whose route is another in each round, beside one that stays."""
+    samples = {"resource:wall": Samples(np.array([float(number)]))}
+    if path != "one":
+        return {"condition": condition(path=path), "samples": samples}
+    within = "the lowest round trip changed (20 ms → 25 ms)" if number == 2 else ""
+    found = condition(60 + number % 2, 20.0 + 5 * number, changed_within=within, is_expected=True)
+    return {"condition": found, "samples": samples}
+
+
+def test_a_route_that_changes_by_design_begins_no_series_and_is_told_everywhere(tmp_path):
+    found = Course(tmp_path, 4, over_satellites)
+    assert found.labels() == {"one": ["1"] * 4, "other": ["1"] * 4}
+    assert found.changes() == []
+    told = (
+        "one: TTL at local 60, 61; lowest round trip 25 to 40 ms; changes within 1 trial, "
+        "as expected of it: its trials form one series"
+    )
+    assert [describe(event) for event in found.told][-1] == f"the path has changed: {told}"
+    ledger = found.run.directory.ledger()
+    asked = read_experiment(tmp_path / "experiment.toml")
+    assert told in read_trial_set(asked, found.run.directory, ledger).notes
+    assert told in analyse_directory(asked, found.run.directory, ledger, overview=True).notes
+    ledger.close()
+    found.go(5)
+    assert found.told[-1].text == told.replace("40 ms", "45 ms"), "what was known is kept over a new start"
+
+
+def test_an_experiment_that_stops_by_itself_says_that_its_route_changes(tmp_path):
+    text = FILE.replace("[design]", 'stop = { precision = "5%" }\n[design]')
+    text = text.replace("rounds = ROUNDS\n", "pilot = 4\nmax_trials = 12\n")
+    run = FakeRun(
+        tmp_path,
+        text.replace("SERIES", "1"),
+        script=lambda request: over_satellites(request.factors["path"], request.round),
+    )
+    run.go()
+    (told,) = [each for each in stopping_state(run.directory).warnings if "as expected of it" in each]
+    assert told.startswith("one: TTL at local 60, 61; lowest round trip ")
+
+
+def test_other_machines_at_the_ends_of_such_a_path_do_begin_a_series():
+    before = condition(63, machines=machine(), is_expected=True)
+    (change,) = condition(64, 40.0, machines=machine(qdisc="fq"), is_expected=True).changes(
+        condition(63, machines=machine(qdisc="fq_codel"), is_expected=True)
+    )
+    assert change.text == "qdisc at ssh://far: fq_codel → fq"
+    assert not list(condition(64, 40.0, machines=machine(), is_expected=True).changes(before))
+
+
+@pytest.mark.parametrize("wrong", ["{", "[]", '{"ends": ["a", "b"]}'])
+def test_moves_that_cannot_be_read_are_said(wrong):
+    with pytest.raises(StoreError, match="moves of path one that cannot be read"):
+        list(moves_in({"moves of path one": wrong, "name": "other"}))

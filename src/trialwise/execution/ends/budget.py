@@ -223,5 +223,5 @@ def size_text(size: float) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """Write a rate: "100 Mbit/s"."""
-    return f"{rate / 1e6:.4g} Mbit/s"
+    """Write a rate: "100 Mbit/s", from ten thousand of them on "100 Gbit/s"."""
+    return f"{rate / 1e6:.4g} Mbit/s" if rate < 1e10 else f"{rate / 1e9:.4g} Gbit/s"

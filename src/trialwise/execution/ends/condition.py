@@ -15,7 +15,13 @@ Heard = npt.NDArray[np.void]
 
 
 def condition_of(
-    path: str, ends: tuple[str, str], probes: Packets, stop: float, heard: tuple[Heard, Heard]
+    path: str,
+    ends: tuple[str, str],
+    probes: Packets,
+    stop: float,
+    heard: tuple[Heard, Heard],
+    *,
+    is_expected: bool = False,
 ) -> PathCondition:
     """Return the condition of the path before the flows, and what is another after them.
 
@@ -30,6 +36,8 @@ def condition_of(
         When the last flow was stopped, seconds.
     heard
         The probes that came to each end.
+    is_expected
+        Whether the route changes by design.
     """
     found = [ttls(each) for each in heard]
     within = [
@@ -41,7 +49,14 @@ def condition_of(
     after = lowest_round_trip(probes.of(start=stop + LINGER))
     if before is not None and after is not None and is_another_round_trip(before, after):
         within.append(f"the lowest round trip changed ({before:.3g} ms → {after:.3g} ms)")
-    return PathCondition(path, ends, (found[0][0], found[1][0]), before, changed_within="; ".join(within))
+    return PathCondition(
+        path,
+        ends,
+        (found[0][0], found[1][0]),
+        before,
+        changed_within="; ".join(within),
+        is_expected=is_expected,
+    )
 
 
 def lowest_round_trip(probes: Packets) -> float | None:

@@ -96,6 +96,7 @@ def outcome_of(
             _since(joined, began_ns, joined.packets.flow == PROBES),
             record.stop,
             (records[0].probes, records[1].probes),
+            is_expected=ends.changes == "expected",
         ),
     )
 
