@@ -86,7 +86,10 @@ class Recorded:
 
     trials: TrialSet
     turns: Sequence[Turn] = ()
-    no_order: tuple[str, str] = ("", "")
+    no_order: tuple[str, str] = (
+        "it is not known in which order the trials ran",
+        "`trialwise order` reads tables with columns treatment, round and position",
+    )
     is_ordered: bool = True
     lost: Sequence[Lost] = ()
     samples: Sequence[Samples] = ()

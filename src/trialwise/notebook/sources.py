@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.effects.directory import EffectsInput
     from trialwise.analysis.order.summary import OrderSummary
     from trialwise.analysis.order.trials import OrderTrials
+    from trialwise.analysis.recorded import Recorded
     from trialwise.analysis.results import Analysis
     from trialwise.analysis.trial_set import TrialSet
 
@@ -196,18 +197,23 @@ class Files:
         self.name = str(path)
         self.path = path
         self.columns = columns
-        self._trials: TrialSet | None = None
+        self._recorded: Recorded | None = None
 
     def trials(self) -> TrialSet:
         """Return one value for each trial and metric."""
-        if self._trials is None:
-            self._trials = told(self._read(), self.columns)
-        return self._trials
+        return self.recorded().trials
 
-    def _read(self) -> TrialSet:
-        from trialwise.exchange.result_files import read_trials
+    def recorded(self) -> Recorded:
+        """Return all that the files say of trials."""
+        if self._recorded is None:
+            found = self._read()
+            self._recorded = replace(found, trials=told(found.trials, self.columns))
+        return self._recorded
 
-        return read_trials(self.path)
+    def _read(self) -> Recorded:
+        from trialwise.exchange.result_files import read_results
+
+        return read_results([self.path])
 
     def compared(self, metrics: Sequence[str], *, paired: bool) -> TrialSet:  # noqa: ARG002 nothing pairs them
         """Return the trials as `compare` reads a side."""
@@ -221,13 +227,10 @@ class Files:
 
     def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
         """Return the analysis of the trials."""
-        from trialwise.analysis.of_trials import analyse_trials
+        from trialwise.analysis.of_trials import analyse_recorded
 
-        trials = self.trials()
-        check_metrics(self.path, metrics, trials.metrics)
-        return analyse_trials(
-            trials, [self.metric(name, claims) for name in metrics or trials.metrics], method
-        )
+        found = self.recorded()
+        return analyse_recorded(found, [self.metric(name, claims) for name in found.check(metrics)], method)
 
     def metric(self, name: str, claims: Claims) -> Metric:
         """Return a metric as an experiment file would declare it."""
@@ -244,37 +247,30 @@ class Files:
         return claims.of(metric)
 
     def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:  # noqa: ARG002 for tables
-        """Refuse: the order of these trials is not read."""
-        raise AnalysisError(
-            f"{self.path}: the order of its trials is not known",
-            hint="a table with columns treatment, round and position says it",
-        )
+        """Return the trials with their order, where the files say it."""
+        return self.recorded().order(metrics)
 
     def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
         """Return the trials by their factors."""
-        from trialwise.analysis.effects.directory import EffectsInput
+        from trialwise.study.sources import effects_of
 
-        if samples:
-            raise AnalysisError(
-                f"{self.path}: {_ONE_VALUE}", hint='method "paper" needs samples: choose another'
-            )
-        return EffectsInput(self.compared(metrics, paired=False), {}, {}, ())
+        return effects_of(self.recorded(), metrics, samples=samples)
 
     def calibration(self, metrics: Sequence[str], options: CalibrateOptions) -> Calibration:
         """Return what the trials say about the bench."""
-        from trialwise.analysis.calibration.calibrating import calibrate
+        from trialwise.study.sources import recorded_calibration
 
-        return replace(calibrate(self.compared(metrics, paired=False), options), source=self.name)
+        return recorded_calibration(self.recorded(), metrics, options)
 
     def samples(self, metric: str) -> pl.LazyFrame:  # noqa: ARG002 for directories
         """Refuse: there are none."""
         raise AnalysisError(f"{self.path}: {_ONE_VALUE}, and no samples inside it", hint="see .trials")
 
     def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
-        """Return what the report says of the order: nothing."""
-        from trialwise.analysis.order.summary import OrderSummary
+        """Return what the report says of the order."""
+        from trialwise.study.sources import order_summary
 
-        return OrderSummary(None, "The order is not judged: these data do not say it."), None
+        return order_summary(self.recorded()), None
 
 
 class Table(Files):
@@ -284,12 +280,12 @@ class Table(Files):
         super().__init__(path, replace(Columns(), unit=columns.unit, better=columns.better))
         self.columns = columns
 
-    def _read(self) -> TrialSet:
-        from trialwise.exchange.result_files import read_trials
+    def _read(self) -> Recorded:
+        from trialwise.exchange.result_files import read_results
         from trialwise.exchange.trials_table import TrialColumns
 
         own = self.columns
-        return read_trials(self.path, TrialColumns(own.value, own.group, own.trial, own.measure))
+        return read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
 
     def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
         """Return the analysis of the table."""

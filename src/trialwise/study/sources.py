@@ -174,5 +174,18 @@ def calibration_of(
     if isinstance(found, Directory):
         return reading.calibration(found.path, metrics, options)
     recorded = read_results(paths) if isinstance(found, TableFile) else found
-    kept = dataclasses.replace(recorded, trials=recorded.of(metrics)).units()
-    return dataclasses.replace(calibrate(kept, options), source=recorded.trials.name)
+    return recorded_calibration(recorded, metrics, options)
+
+
+def recorded_calibration(
+    found: Recorded, metrics: Sequence[str] = (), options: CalibrateOptions | None = None
+) -> Calibration:
+    """Return what repeated trials that other programs recorded say about the bench; values of one process are one.
+
+    Raises
+    ------
+    AnalysisError
+        A metric does not exist.
+    """
+    kept = dataclasses.replace(found, trials=found.of(metrics)).units()
+    return dataclasses.replace(calibrate(kept, options), source=found.trials.name)
