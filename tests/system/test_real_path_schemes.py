@@ -1,14 +1,17 @@
 """Schemes that change the machines at the ends of a real path, and leave nothing of it: laws of the kernel, its settings, uTP."""
 
+import hashlib
+import json
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from tests.system import worker_machines
-from tests.system.real_path import RealPath
+from tests.system.real_path import TRIALWISE, RealPath
 
 pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
 SETTING = "/proc/sys/net/ipv4/tcp_congestion_control"
@@ -93,3 +96,51 @@ command = "{{flow}} tcp send {{peer}} {{port}} --congestion cubic --time {{time}
         real.results = real.results.with_name("second")
         assert real.run().returncode == 0
     assert setting(real) == before
+
+
+INSTALLED = """title = "Installed"
+setup = "install -D -m 755 {folder}/own-program {prefix}/bin/own-program"
+[needs]
+programs = ["own-program"]
+[loads]
+rate = "rate:{amount}bit/s"
+[receiver]
+command = "own-program {flow} tcp receive --port {port}"
+ready = { line = "ready" }
+[sender]
+command = "sh -c 'exec own-program {flow} tcp send {peer} {port} --congestion cubic --time {time}s --report {report} --load {load}'"
+"""
+
+
+@pytest.fixture
+def installed(real):
+    """A scheme whose setup is done here, in a folder of the test's own; the experiment takes it."""
+    (real.folder / "own-program").write_text('#!/bin/sh\necho "own $0"; exec "$@"\n')
+    (real.folder / "installed.toml").write_text(INSTALLED)
+    real.environment["XDG_DATA_HOME"] = str(real.folder / "data")
+    real.environment["XDG_STATE_HOME"] = str(real.folder / "state")
+    trial = 'scheme = "installed"\nload = "rate:4Mbit/s"\n[schemes]\nfolders = ["."]'
+    real.write(trial=trial, runtime="1s")
+    return real
+
+
+def set_up(real):
+    words = [*TRIALWISE, "schemes", "setup", "installed", "--folder", str(real.folder)]
+    done = subprocess.run(words, env=real.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_a_setup_installed_here_is_sent_to_both_ends(installed):
+    done = installed.run()
+    assert done.returncode == 6, done.stdout + done.stderr
+    said = " ".join(done.stderr.split())
+    assert "scheme installed: no program 'own-program' there" in said
+    assert "or here, and it is sent along: trialwise schemes setup installed" in said
+    set_up(installed)
+    run_well(installed)
+    (record,) = (installed.results / "environments").iterdir()
+    digest = hashlib.sha256((installed.folder / "own-program").read_bytes()).hexdigest()
+    ends = json.loads(record.read_text())["ends"]
+    assert len(ends) == 2
+    for end in ends.values():
+        assert digest in end["programs"].values()

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from trialwise.errors import WorkerError
+from trialwise.execution.ends.installed import search_path_at
 from trialwise.execution.workers.machine import FACTS, described_by
 from trialwise.execution.workers.remote import Remote
-from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.base import TrialOutcome
 
@@ -88,9 +88,16 @@ def network_settings(sysctls: Mapping[str, str]) -> dict[str, str]:
 
 def _programs(remote: Remote, program: str, schemes: Sequence[Scheme]) -> Iterator[tuple[str, str]]:
     """Yield the SHA-256 of Trialwise's own program, and of the files of the programs that schemes need."""
-    names = dict.fromkeys(name for scheme in schemes for name in scheme.needs.programs)
+    names = {
+        name: path
+        for scheme in schemes
+        if scheme.needs.programs
+        for path in [search_path_at(remote, scheme)]
+        for name in scheme.needs.programs
+    }
     queries: list[dict[str, Any]] = [
-        {"key": "command", "words": [name], "directory": "/", "path": search_path(None)} for name in names
+        {"key": "command", "words": [name], "directory": "/", "path": path, "variables": {"PATH": path}}
+        for name, path in names.items()
     ]
     answers: list[Any] = remote.ask("resolve", {"queries": queries}).head["found"] if queries else []
     found = [str(file[0]) for answer in answers for file in answer["files"]]

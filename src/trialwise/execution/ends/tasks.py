@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from trialwise import _core
 from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.ends.installed import folder_at, search_path_at, send_program
 from trialwise.execution.ends.loads import load_at
 from trialwise.execution.workers.agent.path_socket import HEADERS
 from trialwise.execution.workers.agent.path_tunnel import TUNNEL_HEADER
@@ -27,7 +28,6 @@ from trialwise.execution.workers.ssh import ssh_words
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings, RealEnds
-from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End, Scheme
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.commands import command_words
@@ -195,6 +195,7 @@ class EndTasks:
             "waits": side == scheme.first,
             "words": [*held, *words],
             "environment": {name: fill(text, values) for name, text in program.environment},
+            "programs": folder_at(self.remotes[place], scheme),
             "ready": {"line": ready.line, "port": ready.port, "after": ready.after, "timeout": ready.timeout},
             "prepare": prepare or None,
             "start": plan.flow.start,
@@ -222,11 +223,7 @@ def end_program(remote: Remote) -> str:
             f"{remote.address.name}: there is no program for the end of a path on {architecture}",
             hint=f"machines like this one ({platform.machine()}) can be ends, once `make setup` has built it",
         )
-    digest = hashlib.sha256(image).hexdigest()
-    found = remote.ask("program", {"digest": digest}).head
-    if not found["there"]:
-        found = remote.ask("program", {"digest": digest}, image).head
-    return str(found["path"])
+    return send_program(remote, hashlib.sha256(image).hexdigest(), lambda: image)
 
 
 @functools.cache
@@ -267,10 +264,15 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
         raise PlanError(
             f"scheme {scheme.name} runs where packets are simulated only", hint="take another scheme"
         )
-    if scheme.each_boot or scheme.setup:
+    if scheme.each_boot:
         raise PlanError(
-            f"scheme {scheme.name} is set up on the machine that it runs on, which is not done on other machines",
+            f"scheme {scheme.name} changes its machine after each boot, which is not done on other machines",
             hint="take another scheme for this path, or exclude the combination",
+        )
+    if scheme.setup and not scheme.needs.programs:
+        raise PlanError(
+            f"scheme {scheme.name} does not say which programs its setup installs, so none can be sent to the ends",
+            hint="name them in its file: needs = { programs = […] }; setup has to put them into {prefix}/bin",
         )
     if tasks.ends.see == "programs" and not all(
         side.command[:2] == ("{flow}", "udp") for side in (scheme.sender, scheme.receiver)
@@ -280,22 +282,29 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
             hint='take a scheme udp-…, or see = "capture" or "tunnel" beside from and to',
         )
     _require_parts(plan.scheme, tasks)
+    if scheme.needs.programs:
+        for remote, name in zip(tasks.remotes, tasks.names, strict=True):
+            _require_programs(scheme, remote, name)
+
+
+def _require_programs(scheme: Scheme, remote: Remote, name: str) -> None:
+    """Raise WorkerError if an end lacks a program that could not be sent either."""
+    path = search_path_at(remote, scheme)
     queries = [
-        {"key": name, "words": [name], "directory": "/", "path": search_path(None)}
-        for name in scheme.needs.programs
+        {"key": each, "words": [each], "directory": "/", "path": path} for each in scheme.needs.programs
     ]
-    for remote, name in zip(tasks.remotes, tasks.names, strict=True):
-        if not queries:
-            continue
-        for query, found in zip(
-            queries, remote.ask("resolve", {"queries": queries}).head["found"], strict=True
-        ):
-            if found["problem"] is not None:
-                packages = ", ".join(scheme.needs.packages)
-                raise WorkerError(
-                    f"{name}: scheme {scheme.name}: no program {query['key']!r} there",
-                    hint=f"install it there{f' (Debian: {packages})' if packages else ''}",
-                )
+    for query, found in zip(queries, remote.ask("resolve", {"queries": queries}).head["found"], strict=True):
+        if found["problem"] is not None:
+            packages = ", ".join(scheme.needs.packages)
+            sent = (
+                f"; or here, and it is sent along: trialwise schemes setup {scheme.name}"
+                if scheme.setup
+                else ""
+            )
+            raise WorkerError(
+                f"{name}: scheme {scheme.name}: no program {query['key']!r} there",
+                hint=f"install it there{f' (Debian: {packages})' if packages else ''}{sent}",
+            )
 
 
 def _require_parts(scheme: Scheme, tasks: EndTasks) -> None:

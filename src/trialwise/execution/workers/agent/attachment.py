@@ -203,6 +203,19 @@ class Attachment:
         there = os.path.isfile(path) and digest_of(path) == head["digest"]
         return {"path": path, "there": there}, b""
 
+    def do_named(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Make a folder in which kept programs have their names; say where it is."""
+        import hashlib
+
+        programs: dict[str, str] = head["programs"]
+        digest = hashlib.sha256(json.dumps(programs, sort_keys=True).encode()).hexdigest()
+        path = self.folder.at("programs", "named-" + digest)
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        for name, kept in programs.items():
+            with contextlib.suppress(FileExistsError):
+                os.symlink(self.folder.at("programs", kept), os.path.join(path, name))
+        return {"path": path}, b""
+
     def do_may_see(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Say what keeps this user from seeing packets by a capture or in a tunnel, None if nothing does."""
         return {"problem": why_no_tunnel() if head["see"] == "tunnel" else why_not()}, b""

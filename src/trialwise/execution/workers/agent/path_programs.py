@@ -48,6 +48,9 @@ class Side:
         self.flow = flow
         self.directory = os.path.join(directory, "flow-{}".format(flow["number"]))
         self.environment: dict[str, str] = dict(os.environ, **task["environment"], **flow["environment"])
+        if flow["programs"]:
+            found = self.environment.get("PATH", os.defpath)
+            self.environment["PATH"] = flow["programs"] + os.pathsep + found
         self.preparing: subprocess.Popen[bytes] | None = None
         self.program: subprocess.Popen[bytes] | None = None
         self.started = 0.0
