@@ -11,7 +11,9 @@ from statistics import fmean
 
 import pytest
 from tests.system.conftest import Bench
+from tests.system.test_resuming import StopAfter
 
+from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment, read_experiment
 from trialwise.experiment.writing import write_experiment
@@ -324,3 +326,38 @@ def test_hyperfine_in_an_experiment(bench: Bench):
         "echo:time": [3, 3],
         "true:time": [3, 3],
     }
+
+
+def test_a_run_that_is_stopped_and_resumed_stops_at_the_same_round(bench: Bench, tmp_path: Path):
+    """The state follows from the ledger alone: the metrics found before count as those found now."""
+    script(bench, STOPPING)
+    claims = '[results.metrics."*"]\nstop = { precision = "0.5%", of = "mean" }\n[results.metrics."none"]\nmargin = "1%"'
+    command = f"{sys.executable} program.py {{seed}} {{x}}"
+    results = f'format = "go-bench"\nkeep = ["Encode/*"]\n{claims}'
+    written(bench, command, results, rounds="max_trials = 100\npilot = 10")
+    whole = study.run(bench.file, tmp_path / "whole")
+    rule = StopAfter(7)
+    resumed = study.run(bench.file, bench.directory, stopping=rule, observers=[rule])
+    assert resumed.counts["finished"] == 7 < whole.counts["finished"]
+    again = study.run(bench.file, bench.directory)
+    assert again.counts == whole.counts
+    assert again.stopping is not None
+    assert whole.stopping is not None
+    assert again.stopping.claims == whole.stopping.claims
+
+
+def test_two_hundred_metrics_fit_on_a_screen(bench: Bench):
+    line = "BenchmarkNumber{0:03d}/with/a/long/name-8 1 {1} ns/op"
+    trials = [
+        "\n".join(line.format(number, number + 5 + trial) for number in range(200)) for trial in range(3)
+    ]
+    claims = '[results.metrics."*7/*"]\nkpi = { percentile = 50, confidence = 75 }'
+    written(bench, go_program(bench, *trials), f"{claims}", rounds="rounds = 3")
+    bench.run()
+    for command in ("status", "analyze", "plan"):
+        done = bench.compute(command, bench.directory)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) <= 60, command
+    analysed = bench.compute("analyze", bench.directory).stdout
+    assert "Number007/with/a/long/name:ns/op" in analysed
+    assert len(json.loads(bench.compute("analyze", bench.directory, "--json").stdout)["metrics"]) == 200

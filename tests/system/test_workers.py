@@ -22,6 +22,7 @@ from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.execution.events import WorkerNotice
 from trialwise.execution.workers.remote import Remote
+from trialwise.store.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,25 @@ def test_two_workers_each_run_the_plan_in_orders_of_their_own(bench: Bench, two:
     orders = {name: [row.treatment for row in rows if row.worker == name] for name in two.names}
     assert orders[two.names[0]] != orders[two.names[1]]
     assert len({row.epoch for row in rows}) == 2
+
+
+def test_metrics_that_a_worker_finds_are_those_of_the_harness(bench: Bench, two: Machines):
+    text = "goos: linux\\npkg: m\\nBenchmarkA-8 1 {0} ns/op\\nBenchmarkB/c-8 1 7 ns/op\\nPASS\\n"
+    command = f"sh -c 'printf \"{text.format('4{x}')}\" > {{directory}}/out'"
+    bench.file.write_text(
+        f'[experiment]\nname = "bench"\n[factors]\nx = [1, 2]\n[trial]\ncommand = {json.dumps(command)}\n'
+        f'[results]\nformat = "go-bench"\nfrom = "{{directory}}/out"\n[design]\nrounds = 2\n{workers(two)}\n'
+    )
+    result = bench.run(workers=two.names)
+    assert result.counts == {"finished": 8}, [row.reason for row in bench.rows("failed")]
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    found = Counter((source, value) for _, _, source, value, _, _ in ledger.values())
+    ledger.close()
+    assert found == {
+        ("results:A:ns/op|unit:ns/op|better:lower", 41.0): 4,
+        ("results:A:ns/op|unit:ns/op|better:lower", 42.0): 4,
+        ("results:B/c:ns/op|unit:ns/op|better:lower", 7.0): 8,
+    }
 
 
 def test_the_plan_shows_what_each_worker_then_runs(bench: Bench, two: Machines):

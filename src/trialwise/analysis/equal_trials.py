@@ -15,6 +15,8 @@ Values = Mapping[str, Sequence[float]]
 
 _CONFIDENCE = 95.0
 _MAX_NAMED = 3
+_MAX_ALIKE = 12
+"""Metrics that each have a sentence of their own, though it says the same of all."""
 
 
 def equal_words(n: int, *, repeats: bool) -> str:
@@ -51,12 +53,24 @@ def equal_notes(metric: str, values: Values, repeats: frozenset[str]) -> Iterato
 def notes_of(
     metrics: Sequence[MetricAnalysis], told: Container[str] = (), *, may_repeat: bool = False
 ) -> Iterator[str]:
-    """Yield the sentences of `equal_notes` on analysed metrics, except those told elsewhere."""
+    """Yield the sentences of `equal_notes` on analysed metrics, except those told elsewhere; many that say the same are one."""
     values = {one.metric.name: _by_treatment(one) for one in metrics}
     repeats = repeating(values.values()) if may_repeat else frozenset[str]()
-    for name, each in values.items():
-        if name not in told:
-            yield from equal_notes(name, each, repeats)
+    notes = [
+        (name, note.removeprefix(name))
+        for name, each in values.items()
+        if name not in told
+        for note in equal_notes(name, each, repeats)
+    ]
+    alike: dict[str, list[str]] = {}
+    for name, said in notes:
+        alike.setdefault(said, []).append(name)
+    for name, said in notes:
+        names = alike[said]
+        if len(names) <= _MAX_ALIKE:
+            yield f"{name}{said}"
+        elif name == names[0]:
+            yield f"{', '.join(names[:_MAX_NAMED])} and {len(names) - _MAX_NAMED} more metrics{said}"
 
 
 def _by_treatment(found: MetricAnalysis) -> dict[str, list[float]]:

@@ -17,9 +17,7 @@ from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.readers.blocks import Block, Floats, kinds, parts
 from trialwise.readers.records import Reading, Row
-
-_SHORT = {"byte": "B", "byte/s": "B/s", "1": "", "unknown": ""}
-"""Our spelling of units."""
+from trialwise.readers.units import short_unit
 
 
 def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
@@ -81,7 +79,7 @@ def levels_of(reading: Reading, treatment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _facts(metric: str, of: Row | Block) -> MetricFacts:
-    return MetricFacts(metric, _SHORT.get(of.unit, of.unit), of.better)
+    return MetricFacts(metric, short_unit(of.unit), of.better)
 
 
 def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> None:
@@ -123,8 +121,7 @@ def _chosen(column: Floats | None, chosen: npt.NDArray[np.intp]) -> pl.Series | 
 
 
 def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Place) -> None:
-    inside = row.samples
-    values = inside.values if inside is not None and inside.repeated else [row.value]
+    values = row.repetitions
     took = row.seconds if row.start is None or row.end is None else row.end - row.start
     seconds = None if took is None else took / len(values)
     for number, value in enumerate(values):

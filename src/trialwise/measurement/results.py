@@ -19,6 +19,7 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import Reader
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.register import families, readers_named, recognised
+from trialwise.readers.units import short_unit
 from trialwise.visible import visible
 
 MOST_METRICS = 5000
@@ -27,7 +28,6 @@ MOST_LETTERS = 300
 """Maximum length of a metric's name."""
 _SAID = ("failed_units", "errors_in_load", "not_finite", "missing_values")
 """Codes of notes that are remarks on a trial: a part of what was to be measured is missing."""
-_SHORT = {"byte": "B", "byte/s": "B/s", "1": "", "unknown": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,14 @@ def _printed(
     benchmarks: set[str] = set()
     for benchmark, row in _named(reader, reading):
         name = _metric_name(benchmark, row.metric)
-        if row.value is None or not results.keeps(benchmark, name):
+        if row.value is None or row.status == "failed" or not results.keeps(benchmark, name):
             continue
-        source = ResultSource(name, visible(_SHORT.get(row.unit, row.unit)), row.better)
+        source = ResultSource(name, visible(short_unit(row.unit)), row.better)
         if sources.setdefault(name, source) != source:
             raise TrialError(f"{where}: {name} is {told(sources[name])} and {told(source)}")
         _check_name(source, where, taken, len(sources))
         benchmarks.add(benchmark)
-        values.setdefault(source.key, []).extend(_values(row))
+        values.setdefault(source.key, []).extend(row.repetitions)
     remarks = tuple(f"[results] {note.text}" for note in reading.notes if note.code in _SAID)
     samples = {key: Samples(np.array(found)) for key, found in values.items()}
     return Printed(samples, len(benchmarks), remarks)
@@ -164,17 +164,13 @@ def _named(reader: Reader, reading: Reading) -> Iterator[tuple[str, Row]]:
         name: {row.treatment.get(name) for row in reading.rows} for name in reader.context
     }
     around = {name for name, found in levels.items() if len(found) == 1}
-    known: dict[int, str] = {}
     for row in reading.rows:
-        name = known.get(id(row.treatment))
-        if name is None:
-            own = {
-                factor: level
-                for factor, level in row.treatment.items()
-                if factor not in around and (not reading.named or factor in reading.named)
-            }
-            name = known[id(row.treatment)] = _benchmark(own, reader.subjects)
-        yield name, row
+        own = {
+            factor: level
+            for factor, level in row.treatment.items()
+            if factor not in around and (not reading.named or factor in reading.named)
+        }
+        yield _benchmark(own, reader.subjects), row
 
 
 def _benchmark(levels: Mapping[str, str], subjects: Collection[str]) -> str:
@@ -185,13 +181,6 @@ def _benchmark(levels: Mapping[str, str], subjects: Collection[str]) -> str:
 
 def _metric_name(benchmark: str, metric: str) -> str:
     return f"{benchmark}:{visible(metric)}" if benchmark else visible(metric)
-
-
-def _values(row: Row) -> list[float]:
-    """Return the harness's repetitions: the value of a row, or those inside that are each the metric measured again."""
-    if row.samples is not None and row.samples.repeated:
-        return list(row.samples.values)
-    return [] if row.value is None else [row.value]
 
 
 def _nothing_kept(results: Results, reader: Reader, reading: Reading, where: str) -> TrialError:

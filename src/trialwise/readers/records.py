@@ -77,6 +77,13 @@ class Row:
     summary: Summary | None = None
     where: str = ""
 
+    @property
+    def repetitions(self) -> Sequence[float]:
+        """The metric as it was measured again and again within the trial; else the value alone, or nothing."""
+        if self.samples is not None and self.samples.repeated:
+            return self.samples.values
+        return () if self.value is None else (self.value,)
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

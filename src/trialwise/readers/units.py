@@ -65,3 +65,11 @@ def normalised(value: float, unit: str) -> tuple[float, str]:
     """Return a value in the normal unit, and that unit; both as they are if the unit is not known."""
     factor, normal = NORMAL.get(unit, (1.0, unit))
     return (value if factor == 1.0 else value * factor), normal
+
+
+_SHORT = {"byte": "B", "byte/s": "B/s", "1": "", "unknown": ""}
+
+
+def short_unit(unit: str) -> str:
+    """Return our spelling of a unit; empty if there is none."""
+    return _SHORT.get(unit, unit)

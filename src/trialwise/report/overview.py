@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import objective_text
-from trialwise.report.document import Cell, Name, Table, table_of
+from trialwise.report.document import Cell, Column, Name, Table, plain, table_of
+from trialwise.report.many import MANY_METRICS
 from trialwise.report.numbers import ABSENT, percent
 from trialwise.report.plot_rows import factor_names, labels
 from trialwise.report.tables import metric_scale
@@ -22,12 +23,24 @@ def overview_tables(analysis: Analysis) -> list[Table]:
 
     A tilde marks a number that is only descriptive; an unavailable KPI is a dash.
     """
-    return [
+    tables = [
         _overview(analysis, found, kpi)
         for found in analysis.metrics
         for kpi in found.metric.kpis
         if found.trials
     ]
+    return tables if len(tables) <= MANY_METRICS else [_together(tables)]
+
+
+def _together(tables: Sequence[Table]) -> Table:
+    """Return the rows of the tables of many objectives as one table, each beside the objective that it is of."""
+    widest = max(tables, key=lambda table: len(table.columns))
+    rows = (
+        (plain(table.caption), *row, *[""] * (len(widest.columns) - len(row)))
+        for table in tables
+        for row in table.rows
+    )
+    return Table("overview", (), (Column("objective"), *widest.columns), tuple(rows))
 
 
 def reasons(analysis: Analysis) -> list[str]:

@@ -21,6 +21,7 @@ from trialwise.report.document import (
     Verdict,
 )
 from trialwise.report.estimation_text import duration_lines, estimate_blocks
+from trialwise.report.many import MANY_METRICS
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
 from trialwise.report.plan_tables import failure_table, trials_text
@@ -120,7 +121,9 @@ def _overview(analysis: Analysis, *, is_explained: bool) -> Iterator[Block]:
     if is_explained:
         return
     is_marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
-    yield from _notes([*([_TILDE] if is_marked else []), *reasons(analysis)])
+    why = reasons(analysis)
+    more = [f"and {len(why) - MANY_METRICS} more reasons"] if len(why) > MANY_METRICS else []
+    yield from _notes([*([_TILDE] if is_marked else []), *why[:MANY_METRICS], *more])
 
 
 def _sentences(shown: Sequence[Claim]) -> Iterator[Block]:

@@ -27,6 +27,7 @@ from trialwise.report.document import (
     Verdict,
     joined,
 )
+from trialwise.report.many import MANY_METRICS, MOST_ROWS
 from trialwise.report.numbers import ABSENT, Number, counted, decimals, estimate_of, given, signed
 from trialwise.report.units import Scale, scale
 from trialwise.wording.gate import sentence
@@ -52,7 +53,7 @@ def document(
     outcome = _GATES[gate.outcome] if has_gate else outcome_of(found)
     title, names = words.row_names(found)
     groups = _by_metric(found, order)
-    details = (*(intervals(rows, names, title) for rows in groups), *_remarks(found))
+    details = (*_tables(groups, names, title, intervals), *_remarks(found))
     ranks = (block for ranking in rankings for block in ranks_of(ranking))
     return Document(
         "compare",
@@ -60,7 +61,7 @@ def document(
         (
             sides,
             *told,
-            *(summary(rows, names, title) for rows in groups),
+            *_tables(groups, names, title, summary),
             *geometric_means(found),
             Details("Intervals, and what would decide", details),
             *ranks,
@@ -99,6 +100,38 @@ def _by_metric(found: Comparison, order: Order) -> list[list[_Placed]]:
     for at, row in sorted(enumerate(found.rows), key=lambda placed: _ORDERS[order](placed[1])):
         groups.setdefault(row.metric.name, []).append((at, row))
     return list(groups.values())
+
+
+def _tables(
+    groups: Sequence[Sequence[_Placed]],
+    names: Mapping[str, str],
+    title: str,
+    table: Callable[[Sequence[_Placed], Mapping[str, str], str], Table],
+) -> list[Table]:
+    """Return a table for each metric; of many metrics one table together, so that each takes a line."""
+    tables = [table(rows, names, title) for rows in groups]
+    if len(groups) <= MANY_METRICS:
+        return tables
+    one_name = len(names) == 1
+    columns = max((each.columns for each in tables), key=len)
+    heads = (Column("metric"), *columns[one_name:])
+    return [
+        Table(
+            tables[0].key.partition("-")[0],
+            (counted(len(groups), "metric"),),
+            heads,
+            tuple(
+                (
+                    words.metric_of(
+                        rows[0][1], words.scales_of([row for _, row in rows])[rows[0][1].metric.name]
+                    ),
+                    *row[one_name:],
+                )
+                for rows, each in zip(groups, tables, strict=True)
+                for row in each.rows
+            ),
+        )
+    ]
 
 
 def summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
@@ -229,7 +262,7 @@ def _remarks(found: Comparison) -> Iterator[Block]:
     for title, lines in parts.items():
         if lines:
             yield Heading((title,))
-            yield Items(tuple((line,) for line in lines), most=None)
+            yield Items(tuple((line,) for line in lines), most=MOST_ROWS)
 
 
 def table_for_print(found: Comparison, called: Mapping[str, str] | None = None) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.design.budget import Budget, Fit
@@ -29,6 +30,7 @@ from trialwise.report.document import (
     joined,
     table_of,
 )
+from trialwise.report.many import MOST_ROWS
 from trialwise.report.numbers import Number, counted, given
 from trialwise.rules import RULES
 
@@ -123,7 +125,8 @@ def _objectives(summary: PlanSummary) -> Iterator[Table]:
     ]
     if rows:
         titles = ("metric", "objective", "needs", "", "")
-        yield table_of("objectives", "What the objectives need", titles, rows, remarks={3, 4})
+        table = table_of("objectives", "What the objectives need", titles, rows, remarks={3, 4})
+        yield replace(table, most=MOST_ROWS)
 
 
 def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[Table]:

@@ -22,6 +22,7 @@ from trialwise.report.document import (
     joined,
     table_of,
 )
+from trialwise.report.many import MANY_METRICS, MOST_ROWS
 from trialwise.report.numbers import ABSENT, Number, counted, percent
 from trialwise.report.units import Scale, scale
 from trialwise.rules import RULES
@@ -123,8 +124,11 @@ def _cells(claim: ClaimState) -> tuple[Cell, ...]:
 
 def claim_blocks(state: StoppingState, lifts: str | None) -> Iterator[Block]:
     """Yield what is known of each claim, a table for each thing that is asked of a metric, and what would lift what is open."""
-    for place, (_, members) in enumerate(itertools.groupby(state.claims, _asked)):
-        yield _brief_table(f"claims-{place}", list(members))
+    groups = [list(members) for _, members in itertools.groupby(state.claims, _asked)]
+    if len(groups) <= MANY_METRICS:
+        yield from (_brief_table(f"claims-{place}", members) for place, members in enumerate(groups))
+    else:
+        yield _brief_table_of_many(sorted(state.claims, key=lambda claim: claim.state == "decided"))
     if notes := tuple(_notes(state.claims)):
         yield Items(notes, most=None)
     yield from (Note((warning,), "warning") for warning in state.warnings)
@@ -180,6 +184,25 @@ def _brief_table(key: str, claims: Sequence[ClaimState]) -> Table:
         remarks={2, 3, 5, 6},
     )
     return replace(table, caption=(Name(first.metric), f": {first.what} {first.asked}"))
+
+
+def _brief_table_of_many(claims: Sequence[ClaimState]) -> Table:
+    """Return a row for each claim about many metrics, those first that are open."""
+    table = table_of(
+        "claims",
+        f"{counted(len(claims), 'claim')}",
+        ("", "known", "interval", "±", "n", "forecast", "looks"),
+        (
+            (
+                (Name(claim.metric), " ", Name(claim.subject), f": {claim.what} {claim.asked}"),
+                *_brief_cells(claim)[1:],
+            )
+            for claim in claims
+        ),
+        {3, 5, 6},
+        remarks={2, 3, 5, 6},
+    )
+    return replace(table, most=MOST_ROWS)
 
 
 def _brief_cells(claim: ClaimState) -> tuple[Cell, ...]:

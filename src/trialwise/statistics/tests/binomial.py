@@ -8,6 +8,7 @@ means minus infinity, rank n + 1 infinity.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from scipy.special import betainc
 
@@ -55,6 +56,7 @@ def _exact_at_most(n: int, k: int, p: Fraction) -> Fraction:
     return Fraction(total, p.denominator**n)
 
 
+@lru_cache(maxsize=1 << 14)
 def lower_rank(n: int, p: Fraction, level: Fraction) -> int | None:
     """Find the largest rank whose value is a lower bound of the p-quantile; None if there is none."""
     if not covers(n, 1, n + 1, p, level):

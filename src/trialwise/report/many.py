@@ -1,0 +1,8 @@
+"""Documents of so many metrics that each is given a line instead of a table."""
+
+from __future__ import annotations
+
+MANY_METRICS = 12
+"""More metrics than this share one table, of which the first rows are shown."""
+MOST_ROWS = 30
+"""Rows of such a table that are shown unless all are requested."""
