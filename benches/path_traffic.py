@@ -60,7 +60,7 @@ class Transfer:
 def iperf(uplink: Pairs, downlink: Pairs, words: str, *, seconds: int, seed: int, settled: float) -> Transfer:
     """One run of iperf3 with these options over a path of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        path = _opened(uplink, downlink, folder, seed)
+        path = opened(uplink, downlink, folder, seed)
         try:
             with _receiver(
                 path, ["iperf3", "--server", "--one-off", "--forceflush", "--port", PORT], "listening"
@@ -85,7 +85,7 @@ def own_sender(
     """One run of the sender of Trialwise's own TCP schemes over a path of its own."""
     flow = [sys.executable, "-m", "trialwise.schemes.flow", "tcp"]
     with tempfile.TemporaryDirectory() as folder:
-        path = _opened(uplink, downlink, folder, seed)
+        path = opened(uplink, downlink, folder, seed)
         try:
             with _receiver(path, [*flow, "receive", "--port", PORT], "ready"):
                 peer = _linux.Path.address("receiver")
@@ -107,7 +107,8 @@ def own_sender(
         return Transfer(None, *_wire(Path(folder) / "log", settled, seconds), {}, report)
 
 
-def _opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _linux.Path:
+def opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _linux.Path:
+    """A path with its packet log in the folder."""
     return _linux.Path(
         [list(uplink.items())],
         [list(downlink.items())],

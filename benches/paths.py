@@ -18,6 +18,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import numpy as np
+
+from many_paths import Crowd, crowd
 from measuring import show, write
 from path_traffic import Pairs, Transfer, iperf, own_sender, quiet
 from trialwise import _linux
@@ -36,6 +39,8 @@ MAHIMAHI_SILENT = 29.0
 
 GIGABIT_SHARE, WIRE_ERROR, DELAY_ERROR, PROCESSOR, UNRESTRICTED = 88.0, 1.0, 0.15, 25.0, 5.0
 """What is required: % of the link, % of the capacity, ms, % of a core, Gbit/s."""
+MANY, MANY_DELAY_ERROR = 64, 0.2
+"""Paths at once, and ms by which the median delay over them may be wrong."""
 LOSSY_BAND = 0.15
 """How far a median goodput under loss may lie from mahimahi's: single runs of 45 s differ by that much."""
 LOSSY_SECONDS = 45
@@ -249,6 +254,36 @@ def on_the_wire(runs: Sequence[Transfer]) -> Row:
     return {"wire": [round(run.wire, 2) for run in runs], "course": [round(each, 2) for each in course]}
 
 
+def many() -> list[Row]:
+    """Many filled paths at once beside a single one: error of delay, what they carry, processors."""
+    both = path("20Mbit/s", 94)
+    runs = {count: [crowd(both, count, seconds=8, settled=2) for _ in range(3)] for count in (1, MANY)}
+    medians = {count: [float(np.median(run.errors)) for run in each] for count, each in runs.items()}
+    alone, found = statistics.median(medians[1]), runs[MANY]
+    unlogged = sum(run.unlogged for run in found)
+    said = (
+        f"{MANY} paths of 20 Mbit/s and 28 ms each way, droptail 94 (one BDP), in one process for 8 s, each with a TCP "
+        "connection (cubic) that fills it and 20 probes a second of 200 bytes, stamped by the kernel; less the model's time"
+    )
+    return [
+        row(f"error of one-way delay of {MANY} paths at once, median", "ms", medians[MANY], said)
+        | {"single path": round(alone, 3), "ratio": round(statistics.median(medians[MANY]) / alone, 3)}
+        | {"p99": [round(float(np.percentile(run.errors, 99)), 3) for run in found]}
+        | {"wire": [round(float(np.median(run.wire)), 2) for run in found]}
+        | {"least_wire": [round(float(run.wire.min()), 2) for run in found]}
+        | {"processors": [round(run.processor[0], 2) for run in found]}
+        | {"processors with traffic": [round(run.processor[1], 2) for run in found]}
+        | {"required": f"<= {MANY_DELAY_ERROR} ms, nothing unlogged", "unlogged": unlogged}
+        | {"late": [late_paths(run) for run in found]}
+        | {"met": statistics.median(medians[MANY]) <= MANY_DELAY_ERROR and unlogged == 0}
+    ]
+
+
+def late_paths(run: Crowd) -> int:
+    """Paths of which the emulator says that it was itself the bottleneck."""
+    return sum(report.bottleneck is not None for report in run.reports)
+
+
 FIGURES: dict[str, Callable[[], list[Row]]] = {
     "gigabit": gigabit,
     "wire": wire,
@@ -256,6 +291,7 @@ FIGURES: dict[str, Callable[[], list[Row]]] = {
     "processor": processor,
     "silent": silent,
     "loss": loss,
+    "many": many,
 }
 
 

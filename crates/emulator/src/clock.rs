@@ -39,6 +39,11 @@ impl Clock {
     pub(crate) fn now(self) -> Time {
         Time::from_nanoseconds((nanoseconds(libc::CLOCK_MONOTONIC) - self.origin).unsigned_abs())
     }
+
+    /// What this clock shows when a later one shows `time`.
+    pub(crate) fn time_of(self, later: Self, time: Time) -> Time {
+        time + Duration::from_nanoseconds((later.origin - self.origin).unsigned_abs())
+    }
 }
 
 /// Nanoseconds of a clock of the system.
@@ -85,7 +90,8 @@ impl RunDelay {
 
 /// Waits for packets or an instant, spinning at the end where there is budget for it.
 pub(crate) struct Waiter {
-    watched: [libc::pollfd; 3],
+    /// What wakes the thread, then the two devices of each path.
+    watched: Vec<libc::pollfd>,
     /// How long packets gather, and until when they do.
     gathering: Duration,
     gathered: Time,
@@ -96,19 +102,24 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// For packets of a path whose round trip takes at least so long.
-    pub(crate) fn new(descriptors: [RawFd; 3], round_trip: Duration) -> Self {
+    /// Waits for no path yet; the descriptor ends any wait.
+    pub(crate) fn new(waking: RawFd) -> Self {
         make_timers_exact();
-        let watched = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, MOST_GATHERING);
         Self {
-            watched,
-            gathering,
+            watched: vec![readable(waking)],
+            gathering: LEAST_GATHERING,
             gathered: Time::ZERO,
             budget: MAX_SPIN,
             last: Time::ZERO,
             awaited: [Time::ZERO; 2],
         }
+    }
+
+    /// Waits for packets of these paths from now on, the round trip of which takes at least so long.
+    pub(crate) fn watch(&mut self, paths: impl Iterator<Item = [RawFd; 2]>, round_trip: Duration) {
+        self.watched.truncate(1);
+        self.watched.extend(paths.flatten().map(readable));
+        self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, MOST_GATHERING);
     }
 
     /// Waits until `until`, or until a descriptor is readable; may return earlier.
@@ -145,16 +156,21 @@ impl Waiter {
         self.sleep(Some(until.max(self.gathered) - now))
     }
 
-    /// Whether the descriptor of this place was readable when the last wait ended.
-    pub(crate) fn is_ready(&self, place: usize) -> bool {
-        self.watched[place].revents != 0
+    /// Whether anything was readable when the last wait ended.
+    pub(crate) fn any_is_ready(&self) -> bool {
+        self.watched.iter().any(|watched| watched.revents != 0)
+    }
+
+    /// Whether the devices of the path of this place were.
+    pub(crate) fn ready(&self, place: usize) -> [bool; 2] {
+        [1, 2].map(|device| self.watched[2 * place + device].revents != 0)
     }
 
     /// Looks at the descriptors again and again until `until`.
     fn spin(&mut self, clock: Clock, until: Time) -> io::Result<()> {
         let start = clock.now();
         let mut now = start;
-        while now < until && !self.watched.iter().any(|watched| watched.revents != 0) {
+        while now < until && !self.any_is_ready() {
             self.sleep(Some(Duration::ZERO))?;
             now = clock.now();
         }
@@ -180,6 +196,10 @@ impl Waiter {
     }
 }
 
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
 /// Ordinary threads are woken up to 50 µs late on purpose unless they ask otherwise.
 fn make_timers_exact() {
     // SAFETY: sets a property of this thread.
@@ -193,6 +213,13 @@ mod tests {
 
     use super::*;
 
+    fn waiter_of(device: &UnixStream, round_trip: Duration) -> Waiter {
+        let descriptor = device.as_raw_fd();
+        let mut waiter = Waiter::new(descriptor);
+        waiter.watch(std::iter::once([descriptor; 2]), round_trip);
+        waiter
+    }
+
     #[test]
     fn arrivals_end_a_wait_and_no_gathering() {
         let (near, far) = UnixStream::pair().unwrap();
@@ -200,13 +227,13 @@ mod tests {
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
         for (round_trip, gathering) in [(2, 150), (40, 200), (600, 250)] {
             let round_trip = Duration::from_milliseconds(round_trip);
-            let mut waiter = Waiter::new([near.as_raw_fd(); 3], round_trip);
+            let mut waiter = waiter_of(&near, round_trip);
             (waiter.budget, waiter.last) = (Duration::ZERO, at(0));
             let clock = Clock::start();
             // Something is due soon, and something else has come; then what is due goes on waiting.
             for now in [0, 100, gathering - 1] {
                 waiter.wait(clock, at(now), Some(at(60))).unwrap();
-                assert!(waiter.is_ready(0));
+                assert_eq!(waiter.ready(0), [true; 2]);
                 assert_eq!([gathering - 1, gathering].map(|now| waiter.gathers(at(now))), [true, false]);
             }
             // What is due later than that gathers with nothing.
@@ -221,7 +248,7 @@ mod tests {
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
         for (gap, gathers) in [(299, true), (300, false)] {
-            let mut waiter = Waiter::new([near.as_raw_fd(); 3], Duration::ZERO);
+            let mut waiter = waiter_of(&near, Duration::ZERO);
             for step in 0..2 {
                 waiter.wait(Clock::start(), at(gap * step), Some(at(gap * step + 10))).unwrap();
             }

@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod carrier;
 mod ceiling;
 mod clock;
 mod datagram;
@@ -42,6 +43,7 @@ mod destination;
 mod device;
 mod emulator;
 mod end;
+mod engine;
 mod error;
 mod handover;
 mod headers;
@@ -59,6 +61,7 @@ mod priority;
 mod relay;
 mod report;
 mod sockets;
+mod wake;
 
 pub use ceiling::{Ceiling, CeilingLimit, measure_ceiling};
 pub use datagram::Datagram;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::Message;
-use super::poll::Wake;
 use crate::datagram::Datagram;
 use crate::destination::Destination;
 use crate::headers::{VNET, set_ecn};
 use crate::pool::Pool;
 use crate::sockets::{any_address, bind};
+use crate::wake::Wake;
 
 /// Which ports of datagrams are open.
 pub(super) struct Ports {

@@ -22,10 +22,11 @@ use crate::device::Writer;
 use crate::end::End;
 use crate::error::Error;
 use crate::handover::Handover;
+use crate::wake::Wake;
 use datagrams::Datagrams;
 pub(crate) use gate::Gate;
 use gate::Ports;
-use poll::{Kind, Poll, Wake};
+use poll::{Kind, Poll};
 use streams::Streams;
 
 /// What waits to be told to the relay; more is dropped, as a full backlog drops it.

@@ -1,8 +1,10 @@
 //! Waiting for many descriptors at once.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
+
+use crate::wake::owned;
 
 /// Events taken at a time.
 pub(super) const EVENTS: usize = 128;
@@ -80,43 +82,4 @@ impl Poll {
         ready.extend(tokens.map(|token| (KINDS[(token >> 32) as usize], token as u32)));
         Ok(())
     }
-}
-
-/// Wakes the thread that waits.
-#[derive(Debug)]
-pub(super) struct Wake {
-    event: OwnedFd,
-}
-
-impl Wake {
-    pub(super) fn new() -> io::Result<Self> {
-        // SAFETY: makes a descriptor.
-        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        Ok(Self { event: owned(event)? })
-    }
-
-    pub(super) fn ring(&self) {
-        // SAFETY: writes eight bytes, as an event wants them.
-        unsafe { libc::write(self.event.as_raw_fd(), 1_u64.to_ne_bytes().as_ptr().cast(), 8) };
-    }
-
-    pub(super) fn clear(&self) {
-        let mut count = [0; 8];
-        // SAFETY: there is room for the eight bytes of an event.
-        unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
-    }
-}
-
-impl AsRawFd for Wake {
-    fn as_raw_fd(&self) -> RawFd {
-        self.event.as_raw_fd()
-    }
-}
-
-fn owned(descriptor: RawFd) -> io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the caller just made it, and it belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
