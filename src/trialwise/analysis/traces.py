@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -23,7 +24,8 @@ class TrialTrace:
 
     A trial with more than 300 samples is drawn as 300 segments: `times` are their starts, `lows` and `highs` their extremes. `line`
     holds the end points of the fitted line as (time, value), `tolerated` the change over the trial that the tolerance allows, in the
-    unit of the metric; both are None without a test or a line. Samples before `warmup_end` were discarded, None if none were. Times
+    unit of the metric, and `interval` the changes over the trial between which the test's interval of the slope lies; all are None
+    without a test or a line. Samples before `warmup_end` were discarded, None if none were. Times
     are in seconds if `timed`, else counts of samples.
     """
 
@@ -40,6 +42,7 @@ class TrialTrace:
     batches: Array
     line: tuple[tuple[float, float], tuple[float, float]] | None
     tolerated: float | None
+    interval: tuple[float, float] | None
     converged: bool | None
     warmup_end: float | None
 
@@ -72,6 +75,7 @@ def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, metho
     edges = np.unique(np.linspace(0, len(times), min(len(times), _MAX_POINTS) + 1).astype(np.int64))[:-1]
     starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)
     batches = np.asarray(test.batches if test else (), dtype=np.float64)
+    scale, told = _scale(metric, seen.values, batches, method), metric.convergence
     return TrialTrace(
         number=seen.number,
         attempt=seen.attempt,
@@ -85,7 +89,8 @@ def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, metho
         batch_starts=starts,
         batches=batches,
         line=_line(starts, batches),
-        tolerated=_tolerated(metric, seen.values, batches, method),
+        tolerated=None if scale is None or told is None else told.tolerance / 100 * scale,
+        interval=None if scale is None else _interval(test, scale),
         converged=test.converged if test else None,
         warmup_end=float(times[test.warmup]) if test and test.warmup else None,
     )
@@ -101,12 +106,18 @@ def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[flo
     return (first, fit.intercept + fit.slope * first), (last, fit.intercept + fit.slope * last)
 
 
-def _tolerated(metric: Metric, values: Array, batches: Array, method: Method) -> float | None:
-    """Return the change over a trial that the tolerance allows: of the batches' median, or of the samples' range (paper)."""
+def _scale(metric: Metric, values: Array, batches: Array, method: Method) -> float | None:
+    """Return the change over a trial that the test takes as one: the median of batches, or the range of samples (paper)."""
     if metric.convergence is None or len(batches) == 0:
         return None
-    share = metric.convergence.tolerance / 100
     low, high = metric.limits or (float(values.min()), float(values.max()))
     if method == "paper":
-        return share * (high - low)
-    return share * (abs(float(np.median(batches))) if metric.limits is None else (high - low) / 2)
+        return high - low
+    return abs(float(np.median(batches))) if metric.limits is None else (high - low) / 2
+
+
+def _interval(test: st.Convergence | None, scale: float) -> tuple[float, float] | None:
+    if test is None or test.low is None or test.high is None:
+        return None
+    ends = scale * test.low, scale * test.high
+    return ends if all(map(isfinite, ends)) else None

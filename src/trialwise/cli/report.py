@@ -15,10 +15,12 @@ from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of, source_of
-from trialwise.errors import not_written
+from trialwise.errors import TrialwiseError, not_written
 from trialwise.experiment.model import Controls, Method
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trialwise.analysis.comparison.between import VerdictSummary
     from trialwise.analysis.order.summary import OrderSummary
     from trialwise.analysis.results import Analysis
@@ -36,6 +38,7 @@ def report(
     pdf: Path | None = None,
     svg: Path | None = None,
     latex: Path | None = None,
+    plane: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     all_trials: Annotated[bool, Parameter(negative="")] = False,
     method: Method = "default",
     controls: Controls | None = None,
@@ -74,6 +77,8 @@ def report(
         Folder for the same figures as SVG.
     latex
         Folder for numbers.tex, claims.tex and tables.tex.
+    plane
+        Two metrics X,Y whose KPIs span a plane, X across; repeatable. Default: the pairs of the first three metrics with a KPI.
     all_trials
         Print every trial of a path over time, not only the first 16.
     method
@@ -107,7 +112,7 @@ def report(
             patience.say(f"comparing treatments over {analysis.planned} trials")
             verdicts = _verdicts(source, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
-            written = _write(analysis, order, verdicts, page, pdf, svg, latex)
+            written = _write(analysis, order, verdicts, page, pdf, svg, latex, _planes(plane))
     except OSError as error:
         raise not_written(error.filename or page, error) from error
     for path in written:
@@ -115,6 +120,18 @@ def report(
     if open:
         webbrowser.open(page.resolve().as_uri())
     return 0
+
+
+def _planes(texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for text in texts:
+        across, comma, up = (part.strip() for part in text.partition(","))
+        if not comma or not across or not up:
+            raise TrialwiseError(
+                f"--plane {text}: expected two metrics", hint="write --plane delay,throughput"
+            )
+        found.append((across, up))
+    return found
 
 
 def _page_of(data: Path, source: Source) -> Path:
@@ -153,19 +170,20 @@ def _write(
     pdf: Path | None,
     svg: Path | None,
     latex: Path | None,
+    planes: Sequence[tuple[str, str]],
 ) -> list[Path]:
     from trialwise.exchange.comparison_json import comparison_csv
     from trialwise.report.html import html_report
 
     compared = verdicts and verdicts.comparison
     pairs = comparison_csv(compared) if compared and compared.rows else ""
-    write_text(page, html_report(analysis, __version__, order, verdicts, pairs))
+    write_text(page, html_report(analysis, __version__, order, verdicts, pairs, planes))
     written = [page]
     if pdf or svg:
         from trialwise.report.printed import print_figures
 
-        written += print_figures(analysis, pdf, "pdf", __version__, order, verdicts) if pdf else []
-        written += print_figures(analysis, svg, "svg", order=order, verdicts=verdicts) if svg else []
+        written += print_figures(analysis, pdf, "pdf", __version__, order, verdicts, planes) if pdf else []
+        written += print_figures(analysis, svg, "svg", "", order, verdicts, planes) if svg else []
     if latex:
         written += _write_latex(analysis, order, verdicts, latex)
     return written

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better, Bound, Extent, Method
-from trialwise.notebook.plots import Plot
+from trialwise.notebook.plots import Plot, Plots
 from trialwise.notebook.results import Page, Result
 from trialwise.notebook.sources import Claims, Source
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.order.results import OrderAnalysis
     from trialwise.analysis.results import Analysis
     from trialwise.analysis.trial_set import Level, TrialSet
+    from trialwise.report.figures.plot_data import ColumnData
 
 Names = str | Sequence[str]
 Margin = str | float
@@ -96,7 +97,7 @@ class Data:
         self,
         metric: Names = (),
         *,
-        percentile: float | None = None,
+        percentile: float | Mapping[str, float] | None = None,
         confidence: float = 95,
         bound: Bound | None = None,
         convergence: tuple[float, float] | None = None,
@@ -110,8 +111,8 @@ class Data:
         metric
             The metrics; default all.
         percentile
-            The KPI's percentile, with its `confidence` in percent and its `bound`, "lower" or "upper"; by default the percentile's
-            natural side. An experiment directory has its own KPIs.
+            The KPI's percentile, also by metric, with its `confidence` in percent and its `bound`, "lower" or "upper"; by default
+            the percentile's natural side. An experiment directory has its own KPIs.
         convergence
             Test convergence inside trials: confidence and tolerance in percent.
         variability
@@ -406,6 +407,23 @@ class Plotter:
     def autocorrelation(self, metric: str) -> Plot:
         """How alike trials are that ran so many trials apart."""
         return self._of_metric(metric, "autocorrelation")
+
+    def plane(self, across: str, up: str) -> Plot:
+        """The KPIs of two metrics of each treatment and series, with all trials."""
+        from trialwise.report.figures.figure_context import file_name
+
+        name = f"plane-{file_name(across)}-{file_name(up)}"
+        return self._together([(across, up)])[name]
+
+    def scores(self) -> Plot:
+        """The variability scores of all treatments in two or more metrics."""
+        return self._together([])["scores"]
+
+    def _together(self, pairs: list[tuple[str, str]]) -> Plots:
+        from trialwise.report.figures.together import together_figures
+
+        sheets: dict[str, ColumnData] = {}
+        return Plots(list(together_figures(self._data.kpi().record, sheets, pairs)), sheets)
 
     def _of_metric(self, metric: str, what: str) -> Plot:
         from trialwise.report.figures.figure_context import file_name

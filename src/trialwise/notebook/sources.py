@@ -52,7 +52,7 @@ class Columns:
 class Claims:
     """What is to be claimed about metrics, in percent: a KPI, convergence inside trials, variability over series."""
 
-    percentile: float | None = None
+    percentile: float | Mapping[str, float] | None = None
     confidence: float = 95.0
     bound: Bound | None = None
     convergence: tuple[float, float] | None = None
@@ -60,7 +60,8 @@ class Claims:
 
     def of(self, metric: Metric) -> Metric:
         """Return a metric with these claims."""
-        way, level = self.percentile, self.confidence
+        asked, level = self.percentile, self.confidence
+        way = asked.get(metric.name) if isinstance(asked, Mapping) else asked
         side = None if way is None else self.bound or default_bound(way, metric.better)
         return replace(
             metric,

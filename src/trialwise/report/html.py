@@ -36,13 +36,15 @@ def html_report(
     order: OrderSummary | None = None,
     verdicts: VerdictSummary | None = None,
     pairs: str = "",
+    planes: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write the report; the same arguments give the same text.
 
-    `pairs` is a CSV table of all pairs of treatments that `verdicts` compares; the page includes it as a file.
+    `pairs` is a CSV table of all pairs of treatments that `verdicts` compares; the page includes it as a file. `planes` are pairs of
+    metrics whose KPIs span a plane.
     """
     sheets: dict[str, ColumnData] = {}
-    document = reports.document(analysis, sheets, order, verdicts, pairs)
+    document = reports.document(analysis, sheets, order, verdicts, pairs, planes)
     methods = "as in the TriScale paper" if analysis.method == "paper" else "Trialwise's defaults"
     counts = {"treatment": len(analysis.treatments), "metric": len(analysis.metrics)}
     told = [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()]

@@ -320,6 +320,19 @@ def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Ro
     return rows
 
 
+def interval_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
+    """Return the area between the flattest and the steepest line of the slope's interval, through the middle of the fitted line."""
+    rows: list[Row] = []
+    for trace in traces:
+        if trace.line is None or trace.interval is None:
+            continue
+        (first, begin), (last, end) = trace.line
+        for time, share in ((first, -0.5), ((first + last) / 2, 0.0), (last, 0.5)):
+            ends = sorted((begin + end) / 2 + share * change for change in trace.interval)
+            rows.append({"trial": trace_name(trace, names), "time": time, "low": ends[0], "high": ends[1]})
+    return rows
+
+
 def warmup_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
     """Return the end of the start-up that was cut."""
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from trialwise.report.figures.path_harm import harm_figures
 from trialwise.report.figures.paths import PathBoard, delays_figure, printed_planes
 from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.styles import styles
+from trialwise.report.figures.together import Pair, together_figures
 from trialwise.report.plot_rows import labels
 from trialwise.report.render.typst import pdf
 
@@ -36,8 +37,11 @@ def print_figures(
     version: str = "",
     order: OrderSummary | None = None,
     verdicts: VerdictSummary | None = None,
+    planes: Sequence[Pair] = (),
 ) -> list[Path]:
     """Write the figures of all metrics, of the verdicts and of the order into a folder, which is created; return the paths.
+
+    `planes` are pairs of metrics whose KPIs span a plane.
 
     An experiment over paths adds figures of its planes and delays, a simulation figures of its estimates, and both, as PDF, the whole
     report in one document.
@@ -48,7 +52,7 @@ def print_figures(
         The folder cannot be created or written.
     """
     sheets: dict[str, ColumnData] = {}
-    written = write_all(all_figures(analysis, order, verdicts, sheets), sheets, folder, kind)
+    written = write_all(all_figures(analysis, order, verdicts, sheets, planes), sheets, folder, kind)
     if kind == "pdf" and paper.has_document(analysis):
         report = paper.document(analysis, sheets, version, verdicts)
         (folder / DOCUMENT).write_bytes(pdf(report, sheets, f"{analysis.name} – report"))
@@ -74,6 +78,7 @@ def all_figures(
     order: OrderSummary | None,
     verdicts: VerdictSummary | None,
     sheets: dict[str, ColumnData],
+    planes: Sequence[Pair] = (),
 ) -> Iterator[Figure]:
     """Yield the figures of the report in its order, and add their data to `sheets`."""
     names = labels(analysis)
@@ -86,6 +91,7 @@ def all_figures(
             yield found
     for metric in analysis.metrics:
         yield from figures(analysis, metric, sheets)
+    yield from together_figures(analysis, sheets, planes)
     if analysis.estimation is not None:
         yield from estimation_figures(analysis.estimation, styles(analysis), names, sheets)
     if verdicts is not None:

@@ -32,6 +32,7 @@ from trialwise.report.documents.methods import methods
 from trialwise.report.figures.metric import figures
 from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.styles import styles
+from trialwise.report.figures.together import Pair, together_figures
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
@@ -67,10 +68,12 @@ def document(
     order: OrderSummary | None = None,
     verdicts: VerdictSummary | None = None,
     pairs: str = "",
+    planes: Sequence[Pair] = (),
 ) -> Document:
     """Return everything, the methods last; figures put their data into `sheets`.
 
-    `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which is attached.
+    `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which is attached; `planes` are pairs of metrics
+    whose KPIs span a plane, by default those of `together_figures`.
     """
     sentences, called = claims(analysis), labels(analysis)
     words = words_of(analysis, sheets)
@@ -78,6 +81,7 @@ def document(
     drawn = [
         *words.figures(),
         *(Figures(found.metric.name, tuple(figures(analysis, found, sheets))) for found in analysis.metrics),
+        Figures("Metrics together", tuple(together_figures(analysis, sheets, planes))),
     ]
     first, drawn = ((), drawn) if beside or analysis.estimation else _first(drawn)
     chapters = (

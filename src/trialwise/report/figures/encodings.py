@@ -258,14 +258,14 @@ def metric_x(field: str, title: str, values: Sequence[float], height: int = HEIG
     return alt.X(f"{field}:Q", title=title, axis=axis, scale=span(values))
 
 
-def treatment_rows(names: Sequence[str]) -> alt.Y:
+def treatment_rows(names: Sequence[str], *, grid: bool = True) -> alt.Y:
     """Return a row for each treatment, in the order of the file; long names lose their middle."""
-    return named_rows("treatment", names)
+    return named_rows("treatment", names, grid=grid)
 
 
-def named_rows(field: str, names: Sequence[str]) -> alt.Y:
+def named_rows(field: str, names: Sequence[str], *, grid: bool = True) -> alt.Y:
     """Return a row for each name; long names lose their middle."""
-    axis = alt.Axis(labelLimit=_NAMES, grid=True, labelExpr=MIDDLE, labelOverlap=False)
+    axis = alt.Axis(labelLimit=_NAMES, grid=grid, labelExpr=MIDDLE, labelOverlap=False)
     return alt.Y(f"{field}:N", sort=list(names), title=None, axis=axis)
 
 

@@ -30,11 +30,22 @@ class Label:
 
 
 def placed(
-    points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
+    points: Sequence[tuple[str, float, float]],
+    axes: tuple[Axis, Axis],
+    width: int,
+    height: int,
+    reverse: tuple[bool, bool] = (True, False),
 ) -> list[Label]:
-    """Place labels without overlap on a plane of `width` by `height` pixels; a name without room appears only in the legend."""
+    """Place labels without overlap on a plane of `width` by `height` pixels; a name without room appears only in the legend.
+
+    `reverse`: the horizontal axis falls to the right, the vertical one downwards rises.
+    """
     at = {
-        name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
+        name: (
+            width * _part(_share(axes[0], x), reverse=reverse[0]),
+            height * _part(_share(axes[1], y), reverse=not reverse[1]),
+        )
+        for name, x, y in points
     }
     taken = [(across - 8, across + 8, down - 8, down + 8) for across, down in at.values()]
     labels: list[Label] = []
@@ -47,6 +58,10 @@ def placed(
             taken.append(best)
             labels.append(Label(shortened(name), x, y, right, below, align))
     return labels
+
+
+def _part(share: float, *, reverse: bool) -> float:
+    return 1 - share if reverse else share
 
 
 def _share(axis: Axis, value: float) -> float:

@@ -173,12 +173,13 @@ def _trial_marks(
 
 def delay_x(field: str, axis: Axis) -> alt.X:
     """Return a horizontal axis of delay that falls to the right."""
-    scale = _delay_scale(axis, reverse=True)
+    scale = axis_scale(axis, reverse=True)
     title = f"{axis.title} – better to the right →"
     return alt.X(f"{field}:Q", title=title, scale=scale, axis=encodings.plain_axis(scale))
 
 
-def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
+def axis_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
+    """Return the scale of an axis of a plane."""
     domain = [axis.low, axis.high]
     if axis.logarithmic:
         return alt.Scale(type="log", base=2, domain=domain, nice=False, reverse=reverse)
@@ -266,16 +267,23 @@ def _points(drawn: Sequence[path_plane.Box]) -> list[Row]:
 
 
 def plane_labels(
-    anchors: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], sheets: dict[str, ColumnData]
+    anchors: Sequence[tuple[str, float, float]],
+    axes: tuple[Axis, Axis],
+    sheets: dict[str, ColumnData],
+    fields: tuple[str, str] = ("delay", "throughput"),
+    reverse: tuple[bool, bool] = (True, False),
 ) -> list[Chart]:
-    """Draw each treatment's name beside its point, one layer each, because Vega-Lite cannot shift by row."""
+    """Draw each treatment's name beside its point, one layer each, because Vega-Lite cannot shift by row.
+
+    `fields` are those of the axes; `reverse` as in `path_labels.placed`.
+    """
     layers: list[Chart] = []
-    for label in path_labels.placed(anchors, axes, _NARROWEST, _LOWEST):
-        row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
+    for label in path_labels.placed(anchors, axes, _NARROWEST, _LOWEST, reverse):
+        row: Row = {fields[0]: label.x, fields[1]: label.y, "treatment": label.name}
         text = charted([row], sheets).mark_text(
             dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
         )
-        layers.append(text.encode(x="delay:Q", y="throughput:Q", text="treatment:N"))
+        layers.append(text.encode(x=f"{fields[0]}:Q", y=f"{fields[1]}:Q", text="treatment:N"))
     return layers
 
 
@@ -389,7 +397,7 @@ def delays_figure(context: PathBoard) -> Figure | None:
     names = [context.labels[known.treatment] for known in found]
     seen = context.looks_of([known.treatment for known in found], names)
     axis = path_series.delay_axis(found)
-    scale = _delay_scale(axis, reverse=False)
+    scale = axis_scale(axis, reverse=False)
     x = alt.X("delay:Q", title=axis.title, scale=scale, axis=encodings.plain_axis(scale))
     y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     thin = context.chart(path_series.trial_delay_rows(found, context.labels)).mark_line(

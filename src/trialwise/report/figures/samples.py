@@ -49,9 +49,12 @@ def samples_figure(context: FigureContext) -> Figure | None:
 
 
 def _test_marks(context: FigureContext, here: str) -> list[Chart]:
-    """Draw the batches of the convergence test, its line and the tolerated slope, and the cut of the start-up."""
+    """Draw the batches of the convergence test, its line, the slope's interval, the tolerated slope, and the cut of the start-up."""
     traces = context.found.traces
     layers: list[Chart] = []
+    if areas := plot_rows.interval_rows(traces, context.labels):
+        area = context.chart(areas).transform_filter(here).mark_area(color=COLOURS[0], opacity=0.2)
+        layers.append(area.encode(x="time:Q", y="low:Q", y2="high:Q"))
     if batches := plot_rows.batch_rows(traces, context.labels):
         dots = (
             context.chart(batches)
@@ -82,7 +85,7 @@ def _samples_caption(found: MetricAnalysis) -> str:
     if found.metric.convergence is not None:
         parts.append(
             "Orange: the measure of each batch (window) of the convergence test, with its fitted slope and the slope "
-            "that the tolerance allows. A dotted upright ends a start-up that was cut."
+            "that the tolerance allows; shaded, the slopes in the test's interval. A dotted upright ends a start-up that was cut."
         )
     if len(found.traces) < sampled:
         what = "the first of each treatment, then those that did not converge, then the others"
