@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from trialwise.analysis.results import Analysis
     from trialwise.study.sources import Source
 
-_TABLE = (
-    "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
-    "`trialwise order` reads tables that do."
-)
-
 
 def report(
     *data: Data,
@@ -146,10 +141,10 @@ def _page_of(data: Path, source: Source) -> Path:
 
 
 def _order(source: Source) -> OrderSummary:
-    from trialwise.analysis.order.summary import OrderSummary
+    from trialwise.analysis.order.summary import NOT_FROM_TABLE, OrderSummary
     from trialwise.study.sources import TableFile, order_summary
 
-    return OrderSummary(None, _TABLE) if isinstance(source, TableFile) else order_summary(source)
+    return OrderSummary(None, NOT_FROM_TABLE) if isinstance(source, TableFile) else order_summary(source)
 
 
 def _verdicts(source: Source, patience: StatusLine) -> VerdictSummary | None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def load(
-    data: str | Path | object,
-    *,
+    *data: str | Path | object,
+    factor: str | None = None,
     value: str | Sequence[str] = (),
     group: str | Sequence[str] = (),
     series: str | None = None,
@@ -35,8 +35,10 @@ def load(
     Parameters
     ----------
     data
-        The path of an experiment directory, of a file or folder of another tool that `trialwise look` knows, of a Pantheon folder, or
-        of a table (CSV or Parquet) in long form; or a polars or pandas DataFrame in long form.
+        The path of an experiment directory, of files or folders of another tool (several are read together; see `trialwise look`), of
+        a Pantheon folder, or of a table (CSV or Parquet) in long form; or a polars or pandas DataFrame in long form.
+    factor
+        How names of files give factors, as "{cc}_{rep}.json"; default guessed where the files do not tell.
     value
         Columns of a table that hold values, each a metric; default `value`, whose column `metric` names metrics.
     group
@@ -62,27 +64,28 @@ def load(
     columns = Columns(
         _names(value), _names(group), series, trial, time, measure, dict(unit or {}), dict(better or {})
     )
-    if isinstance(data, str | Path):
-        return Data(_of_path(Path(data), columns))
-    return Data(_of_frame(data, columns))
+    if len(data) == 1 and not isinstance(data[0], str | Path):
+        return Data(_of_frame(data[0], columns))
+    paths = [Path(path) for path in data if isinstance(path, str | Path)]
+    if not paths or len(paths) < len(data):
+        raise AnalysisError("nothing to load", hint="name files, folders, or one DataFrame")
+    return Data(_of_paths(paths, factor, columns))
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _of_path(path: Path, columns: Columns) -> Source:
-    from trialwise.exchange.result_files import KNOWN
-    from trialwise.foreign_files import absent
-    from trialwise.store.directory import ExperimentDirectory, latest
+def _of_paths(paths: Sequence[Path], factor: str | None, columns: Columns) -> Source:
+    from trialwise.analysis.recorded import Recorded
+    from trialwise.study import sources
 
-    if ExperimentDirectory(latest(path)).is_begun:
-        return Directory(path, columns)
-    if not path.exists():
-        raise absent(path, f"name {KNOWN}")
-    if path.is_file() and (columns.of_table or path.name.removesuffix(".gz").endswith((".csv", ".parquet"))):
-        return Table(path, columns)
-    return Files(path, columns)
+    found = sources.source(paths, factor, told=columns.of_table)
+    if isinstance(found, Recorded):
+        return Files(found, columns)
+    return (
+        Directory(found.path, columns) if isinstance(found, sources.Directory) else Table(found.path, columns)
+    )
 
 
 def _of_frame(data: object, columns: Columns) -> Source:

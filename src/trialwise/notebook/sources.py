@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trialwise.analysis.results import Analysis
     from trialwise.analysis.trial_set import TrialSet
 
-_ONE_VALUE = "holds one value for each trial"
 _SAID_IN_FILE = "its experiment file says what is claimed"
 
 
@@ -152,7 +151,7 @@ class Directory:
                 f"{self.path}: {_SAID_IN_FILE}", hint="leave percentile, convergence and variability out"
             )
         found = study.analyse(self.path, method)
-        check_metrics(self.path, metrics, [one.metric.name for one in found.metrics])
+        check_metrics(self.name, metrics, [one.metric.name for one in found.metrics])
         kept = tuple(one for one in found.metrics if not metrics or one.metric.name in metrics)
         return replace(found, metrics=kept)
 
@@ -190,31 +189,22 @@ class Directory:
 
 
 class Files:
-    """Files or folders of other tools."""
+    """What other programs recorded."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, recorded: Recorded, columns: Columns) -> None:
         if columns.of_table:
-            raise AnalysisError(f"{path}: is no table; value and the like are for tables")
-        self.name = str(path)
-        self.path = path
+            raise AnalysisError(f"{recorded.trials.name}: is no table; value and the like are for tables")
+        self.name = recorded.trials.name
         self.columns = columns
-        self._recorded: Recorded | None = None
+        self._read = recorded
+
+    def recorded(self) -> Recorded:
+        """Return the trials with what is known beside their values."""
+        return replace(self._read, trials=told(self._read.trials, self.columns))
 
     def trials(self) -> TrialSet:
         """Return one value for each trial and metric."""
         return self.recorded().trials
-
-    def recorded(self) -> Recorded:
-        """Return all that the files say of trials."""
-        if self._recorded is None:
-            found = self._read()
-            self._recorded = replace(found, trials=told(found.trials, self.columns))
-        return self._recorded
-
-    def _read(self) -> Recorded:
-        from trialwise.exchange.result_files import read_results
-
-        return read_results([self.path])
 
     def compared(self, metrics: Sequence[str], *, paired: bool) -> TrialSet:  # noqa: ARG002 nothing pairs them
         """Return the trials as `compare` reads a side."""
@@ -231,24 +221,28 @@ class Files:
         from trialwise.analysis.of_trials import analyse_recorded
 
         found = self.recorded()
-        return analyse_recorded(found, [self.metric(name, claims) for name in found.check(metrics)], method)
+        known = found.trials.metrics
+        wanted = [self.metric(name, claims, known[name].better) for name in found.check(metrics)]
+        return analyse_recorded(found, wanted, method)
 
-    def metric(self, name: str, claims: Claims) -> Metric:
+    def metric(self, name: str, claims: Claims, better: Better | None = None) -> Metric:
         """Return a metric as an experiment file would declare it."""
         from trialwise.experiment.sources import TextSource
 
         own = self.columns
         metric = Metric(
             name=name,
-            source=TextSource(path=str(self.path), csv=name, time=own.time if own.trial else None),
+            source=TextSource(path=self.name, csv=name, time=own.time if own.trial else None),
             measure=own.measure,
             unit=own.unit.get(name, ""),
-            better=own.better.get(name),
+            better=own.better.get(name) or better,
         )
         return claims.of(metric)
 
-    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:  # noqa: ARG002 for tables
-        """Return the trials with their order, where the files say it."""
+    def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:
+        """Return the trials with their order, where it is known."""
+        if columns:
+            raise AnalysisError(f"{self.name}: is no table; columns are for tables")
         return self.recorded().order(metrics)
 
     def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
@@ -263,9 +257,11 @@ class Files:
 
         return recorded_calibration(self.recorded(), metrics, options)
 
-    def samples(self, metric: str) -> pl.LazyFrame:  # noqa: ARG002 for directories
-        """Refuse: there are none."""
-        raise AnalysisError(f"{self.path}: {_ONE_VALUE}, and no samples inside it", hint="see .trials")
+    def samples(self, metric: str) -> pl.LazyFrame:
+        """Return the samples inside trials."""
+        from trialwise.study.sample_frames import recorded_samples
+
+        return recorded_samples(self.recorded(), metric)
 
     def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
         """Return what the report says of the order."""
@@ -275,18 +271,24 @@ class Files:
 
 
 class Table(Files):
-    """A table in long form."""
+    """A table in long form, which each question reads as its command does."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
-        super().__init__(path, replace(Columns(), unit=columns.unit, better=columns.better))
+        self.name = str(path)
+        self.path = path
         self.columns = columns
+        self._found: Recorded | None = None
 
-    def _read(self) -> Recorded:
+    def recorded(self) -> Recorded:
+        """Return the trials of the table."""
         from trialwise.exchange.result_files import read_results
         from trialwise.exchange.trials_table import TrialColumns
 
-        own = self.columns
-        return read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
+        if self._found is None:
+            own = self.columns
+            read = read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
+            self._found = replace(read, trials=told(read.trials, own))
+        return self._found
 
     def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
         """Return the analysis of the table."""
@@ -295,7 +297,7 @@ class Table(Files):
         from trialwise.analysis.table import TableColumns, analyse_table
 
         own = self.columns
-        check_metrics(self.path, metrics, own.value)
+        check_metrics(self.name, metrics, own.value)
         has_samples = own.measure != "mean" or claims.convergence is not None
         columns = TableColumns(own.group, own.series, own.trial, None, own.time, samples=has_samples)
         wanted = [self.metric(name, claims) for name in metrics or own.value]
@@ -319,8 +321,14 @@ class Table(Files):
         trials, series = read_effects_table(self.path, columns)
         return EffectsInput(trials, {}, {}, series)
 
+    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return that a table says nothing of the order."""
+        from trialwise.analysis.order.summary import NOT_FROM_TABLE, OrderSummary
 
-def check_metrics(path: Path, wanted: Sequence[str], there: Sequence[str] | Mapping[str, object]) -> None:
+        return OrderSummary(None, NOT_FROM_TABLE), None
+
+
+def check_metrics(name: str, wanted: Sequence[str], there: Sequence[str] | Mapping[str, object]) -> None:
     """Refuse a metric that is not there.
 
     Raises
@@ -328,9 +336,9 @@ def check_metrics(path: Path, wanted: Sequence[str], there: Sequence[str] | Mapp
     AnalysisError
         It is not.
     """
-    for name in wanted:
-        if name not in there:
-            raise AnalysisError(f"{path}: no metric {name!r}", hint=f"there are: {', '.join(there)}")
+    for metric in wanted:
+        if metric not in there:
+            raise AnalysisError(f"{name}: no metric {metric!r}", hint=f"there are: {', '.join(there)}")
 
 
 def told(trials: TrialSet, columns: Columns) -> TrialSet:
@@ -341,7 +349,7 @@ def told(trials: TrialSet, columns: Columns) -> TrialSet:
     AnalysisError
         There is no such metric.
     """
-    check_metrics(Path(trials.name), [*columns.unit, *columns.better], trials.metrics)
+    check_metrics(trials.name, [*columns.unit, *columns.better], trials.metrics)
     metrics = {
         name: replace(
             facts,

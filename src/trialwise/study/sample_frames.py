@@ -10,7 +10,9 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from trialwise.analysis.observations import Observation, StoreObservations
+from trialwise.analysis.recorded import Recorded, Samples
 from trialwise.analysis.trial_set import chosen_metrics
+from trialwise.errors import AnalysisError
 from trialwise.store.samples import TOGETHER
 from trialwise.study.load import opened
 
@@ -51,6 +53,32 @@ def lazy_samples(path: Path, metric: str) -> pl.LazyFrame:
                 return
 
     return register_io_source(rows, schema=SCHEMA)
+
+
+def recorded_samples(found: Recorded, metric: str) -> pl.LazyFrame:
+    """Return the samples that other programs recorded of a metric; `process` names the trial, `time` is in seconds.
+
+    Raises
+    ------
+    AnalysisError
+        The metric does not exist, or has no samples inside trials.
+    """
+    found.check([metric])
+    parts = [_recorded(each) for each in found.samples if each.metric == metric]
+    if not parts:
+        raise AnalysisError(
+            f"{found.trials.name}: holds one value of {metric} for each trial, and no samples inside it",
+            hint="see .trials",
+        )
+    return pl.concat(parts).lazy()
+
+
+def _recorded(each: Samples) -> pl.DataFrame:
+    times = [None] * len(each.values) if each.times is None else each.times
+    frame = pl.DataFrame({"time": times, "value": each.values}, schema_overrides=SCHEMA)
+    return frame.select(
+        pl.lit(each.process).alias("process"), pl.lit(each.treatment).alias("treatment"), "time", "value"
+    )
 
 
 def _frames(path: Path, metric: str) -> Iterator[pl.DataFrame]:

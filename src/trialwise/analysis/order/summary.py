@@ -16,6 +16,11 @@ from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 MAX_TRIALS = 3000
 """Maximum number of trials drawn; more are thinned evenly over time."""
 _MAX_BINS = 60
+NOT_FROM_TABLE = (
+    "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
+    "`trialwise order` reads tables that do."
+)
+"""Why the report of a table has no order."""
 
 
 @dataclass(frozen=True, slots=True)
