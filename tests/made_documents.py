@@ -22,6 +22,8 @@ from trialwise.analysis.conditions.profile import profile_of
 from trialwise.analysis.conditions.table import read_conditions
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
 from trialwise.analysis.effects.trials import factor_trials
+from trialwise.analysis.history import Measurement
+from trialwise.analysis.history import history as history_of
 from trialwise.analysis.likeness.results import Certificate, JudgedRow, Moment, Parameter, Search
 from trialwise.analysis.observing.observing import observe as observed
 from trialwise.analysis.order.analysing import analyse_order
@@ -37,6 +39,7 @@ from trialwise.exchange.certificate_json import certificate_document
 from trialwise.exchange.comparison_json import comparison_document
 from trialwise.exchange.condition_json import condition_document
 from trialwise.exchange.effects_json import effects_document
+from trialwise.exchange.history_json import history_document
 from trialwise.exchange.observe_json import observe_document
 from trialwise.exchange.order_json import order_document
 from trialwise.exchange.result_files import read_trials
@@ -53,6 +56,7 @@ from trialwise.report.documents import certificate as certificate_words
 from trialwise.report.documents import compare as compare_words
 from trialwise.report.documents import effects as effects_words
 from trialwise.report.documents import emulated_path as path_words
+from trialwise.report.documents import history as history_words
 from trialwise.report.documents import observe as observe_words
 from trialwise.report.documents import order as order_words
 from trialwise.report.documents import path_profile as path_profile_words
@@ -148,6 +152,24 @@ def aa(folder: Path) -> Made:
 def profile(folder: Path) -> Made:
     found = profile_of(read_conditions(condition_csv(folder / "a.csv"), time=None, value=None))
     return profile_words.document(found), condition_document(found)
+
+
+def history(_folder: Path) -> Made:
+    """Three benchmarks over forty commits: a step, a line, and one that is too short."""
+    times = [
+        Measurement("parse", "ns", "lower", "parse", "", f"{at:08x}", None, 100.0 + at % 3 + 12 * (at >= 25))
+        for at in range(40)
+    ]
+    drifting = [
+        replace(each, metric="render", subject="render", value=200.0 + 2 * at + at % 3)
+        for at, each in enumerate(times)
+    ]
+    short = [replace(each, metric="size", subject="size") for each in times[:6]]
+    commits = [each.commit for each in times]
+    found = history_of(
+        [*times, *drifting, *short], "commit", commits, "by commit, in the order of their dates", ("a note",)
+    )
+    return history_words.document(found), history_document(found)
 
 
 def path_profile(folder: Path) -> Made:
@@ -279,6 +301,7 @@ MADE = {
     "effects": effects,
     "ab": ab,
     "aa": aa,
+    "history": history,
     "profile": profile,
     "path-profile": path_profile,
     "runtime": runtime,

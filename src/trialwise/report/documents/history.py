@@ -85,7 +85,9 @@ def _answer(found: History) -> Verdict:
         Name(title_of(series, found)),
         " ",
         *_size(change, f"/series/{latest}/changes/{last}"),
-        f" from {shown_at(change.last)} to ",
+        " from ",
+        Name(shown_at(change.last)),
+        " to ",
         Name(shown_at(change.first)),
         ".",
     )

@@ -51,7 +51,7 @@ def _figure(found: History, place: int, sheets: dict[str, ColumnData]) -> Figure
     values = [point.value * size.factor for point in series.points]
     axis = encodings.count_axis([0, len(series.points) - 1])
     x = alt.X("point:Q", title=f"{found.by}s in order", axis=axis, scale=alt.Scale(nice=False, padding=8))
-    title = series.metric + size.heading
+    title = f"value{size.heading}"
     tips = [*encodings.name_tips("at"), encodings.tip("value", title), *encodings.name_tips("n")]
     y = alt.Y("value:Q", title=title, scale=encodings.span(values))
     marks = chart.mark_point(filled=True, size=22, opacity=0.7, color=COLOURS[0])
@@ -60,11 +60,12 @@ def _figure(found: History, place: int, sheets: dict[str, ColumnData]) -> Figure
     layers.append(levels.encode(x="point:Q", x2="end:Q", y="value:Q"))
     name = histories.title_of(series, found)
     shared = " Evenly spaced points are shown." if len(series.points) > _MOST_POINTS else ""
-    what = f"{counted(len(series.changes), 'change')} of level" if series.changes else "no change of level"
+    changes = f"{counted(len(series.changes), 'change')} of level; lines are the medians between changes"
+    what = changes if series.changes else "no change of level"
     return Figure(
         f"history-{place}",
         name,
-        f"Each mark is a {found.by}, each line the median between changes: {what}.{shared}",
+        f"Each mark is a {found.by}: {what}.{shared}",
         f"{name} over {found.by}s: {what}.",
         encodings.finished(alt.layer(*layers), _HEIGHT),
         whole=True,

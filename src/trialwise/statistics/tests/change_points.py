@@ -144,7 +144,7 @@ class _Search:
         self._scores = normal_scores(values)
         self._alpha = alpha
         self._rng = rng
-        self.correlation = neighbour_correlation(self._scores)
+        self.correlation = neighbour_correlation(values)
         self.inflation = sqrt((1 + self.correlation) / (1 - self.correlation))
 
     def found(self) -> dict[int, float]:
@@ -210,16 +210,16 @@ def _criterion(parts: Sequence[Array], terms: int) -> float:
     return 2 * n * log(distances / n) + terms * log(n) if distances > 0 else -inf
 
 
-def neighbour_correlation(scores: Array) -> float:
-    """Estimate the correlation of neighbours from differences, so that changes of level are not taken for it."""
-    if scores.size < 2 * LEAST:
+def neighbour_correlation(values: Array) -> float:
+    """Estimate the correlation of neighbours from differences, so that neither changes of level nor a drift are taken for it."""
+    if values.size < 2 * LEAST:
         return 0.0
-    near, far = (_trimmed_square(scores[lag:] - scores[:-lag]) for lag in (1, 2))
+    near, far = (_trimmed_square(values[lag:] - values[:-lag]) for lag in (1, 2))
     return min(max(far / near - 1, 0.0), _MOST_CORRELATED) if near > 0 else 0.0
 
 
 def _trimmed_square(differences: Array) -> float:
-    squares = np.sort(differences**2)
+    squares = np.sort((differences - np.median(differences)) ** 2)
     return float(squares[: max(1, round((1 - _TRIMMED) * squares.size))].mean())
 
 
@@ -237,11 +237,17 @@ def _portions(count: int, n: int) -> list[int]:
 
 
 def _placed(values: Array, places: list[int]) -> list[int]:
-    """Move each place to where the values between its neighbours split best."""
+    """Move each place to where the values between its neighbours lie nearest to the medians of its two sides."""
     placed = [0, *places, values.size]
-    for number in range(1, len(placed) - 1):
-        begin, end = placed[number - 1], placed[number + 1]
-        placed[number] = begin + best_split(normal_scores(values[begin:end]), whole=True).at
+    for _ in range(2):
+        for number in range(1, len(placed) - 1):
+            begin, at, end = placed[number - 1 : number + 2]
+            distances = [
+                np.abs(values[begin:end] - np.median(side)) for side in (values[begin:at], values[at:end])
+            ]
+            # The sum of distances to the first median before each place, and to the second from there on.
+            sums = np.cumsum(distances[0] - distances[1])[LEAST - 1 : end - begin - LEAST]
+            placed[number] = begin + LEAST + int(sums.argmin())
     return placed[1:-1]
 
 

@@ -9,7 +9,6 @@ R^2 is the share of the stretch's sum of squares that lies between the sides, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from math import exp, expm1, log, sqrt
 from typing import TYPE_CHECKING
 
@@ -41,10 +40,10 @@ class Split:
     end: int
 
 
-def best_split(scores: Array, *, whole: bool = False) -> Split:
-    """Return the split whose sides differ most, in any stretch of a series or in the `whole` of it."""
+def best_split(scores: Array) -> Split:
+    """Return the split whose sides differ most, in any stretch of a series."""
     best = Split(0.0, 0, 0, scores.size)
-    for length, starts in islice(_layers(scores.size), 1 if whole else None):
+    for length, starts in _layers(scores.size):
         z = _squares(scores[None, :], length, starts)[0]
         place, side = np.unravel_index(int(z.argmax()), z.shape)
         if (found := sqrt(float(z[place, side]))) > best.z:
