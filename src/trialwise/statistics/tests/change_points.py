@@ -92,8 +92,9 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     The statistic is the largest normal deviate over all splits of all seeded intervals, with at least 5 values on either side, in
     normal scores, so that neither outliers nor the distribution matter. Its p-value is c z exp(-z^2/2), with c found by simulation for
     the number of values; with uneven ties, such as spikes over a constant, also by shuffling. Correlated neighbours: z is divided by
-    sqrt((1 + r) / (1 - r)), where 1 + r is the trimmed mean square of differences at lag 2 divided by that at lag 1, which changes of
-    level hardly affect. `tests/operating/test_change_rates.py` measures false positives and power.
+    sqrt((1 + r) / (1 - r)), where r is that of what the tested change leaves, but at most that of differences: 1 + r is the trimmed
+    mean square of those at lag 2 divided by that at lag 1, which changes of level hardly affect.
+    `tests/operating/test_change_rates.py` measures false positives and power.
 
     Parameters
     ----------
@@ -116,11 +117,13 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     found = search.found()
     places = _placed(array, sorted(found))
     drift = search.drift(places)
-    changes = () if drift else _changes(array, places, [found[at] for at in sorted(found)], search.inflation)
+    correlation = search.correlation_of(_around_means(normal_scores(array), places))
+    p_values = [found[at] for at in sorted(found)]
+    changes = () if drift else _changes(array, places, p_values, inflation(correlation))
     return ChangePoints(
         changes=changes,
         drift=drift,
-        correlation=search.correlation,
+        correlation=correlation,
         more=values_needed(alpha, array.size) - array.size,
         n=array.size,
         alpha=alpha,
@@ -144,8 +147,16 @@ class _Search:
         self._scores = normal_scores(values)
         self._alpha = alpha
         self._rng = rng
-        self.correlation = neighbour_correlation(values)
-        self.inflation = sqrt((1 + self.correlation) / (1 - self.correlation))
+        self._correlation = neighbour_correlation(values)
+
+    def correlation_of(self, rest: Array) -> float:
+        """Return the correlation of neighbours in what levels leave, but at most that of differences.
+
+        A level that was missed raises the first alone.
+        """
+        power = float(rest @ rest)
+        lagged = float(rest[1:] @ rest[:-1]) / power + 2 / rest.size if power > 0 else 0.0
+        return min(self._correlation, max(lagged, 0.0))
 
     def found(self) -> dict[int, float]:
         """Return the places of changes with their p-values."""
@@ -164,7 +175,8 @@ class _Search:
         return found
 
     def _p_value(self, scores: Array, split: Split) -> float:
-        z = split.z / self.inflation
+        rest = _around_means(scores, [split.begin, split.at, split.end])
+        z = split.z / inflation(self.correlation_of(rest))
         p_value = tail(z, scores.size)
         if p_value > self._alpha or not _is_uneven(scores):
             return p_value
@@ -210,6 +222,17 @@ def _criterion(parts: Sequence[Array], terms: int) -> float:
     return 2 * n * log(distances / n) + terms * log(n) if distances > 0 else -inf
 
 
+def inflation(correlation: float) -> float:
+    """Return the factor by which the correlation of neighbours widens the distribution of means (AR(1))."""
+    return sqrt((1 + correlation) / (1 - correlation))
+
+
+def _around_means(scores: Array, places: Sequence[int]) -> Array:
+    """Return the scores less the mean of their part; parts begin at the places, some of which may be ends of the series."""
+    inside = sorted({place for place in places if 0 < place < scores.size})
+    return np.concatenate([part - part.mean() for part in np.split(scores, inside)])
+
+
 def neighbour_correlation(values: Array) -> float:
     """Estimate the correlation of neighbours from differences, so that neither changes of level nor a drift are taken for it."""
     if values.size < 2 * LEAST:
@@ -252,7 +275,7 @@ def _placed(values: Array, places: list[int]) -> list[int]:
 
 
 def _changes(
-    values: Array, places: list[int], p_values: list[float], inflation: float
+    values: Array, places: list[int], p_values: list[float], widened: float
 ) -> tuple[ChangePoint, ...]:
     parts = np.split(values, places)
     made: list[ChangePoint] = []
@@ -265,8 +288,8 @@ def _changes(
                 before=float(np.median(first)),
                 after=float(np.median(second)),
                 shift=shift.estimate,
-                low=shift.estimate - inflation * (shift.estimate - low),
-                high=shift.estimate + inflation * (high - shift.estimate),
+                low=shift.estimate - widened * (shift.estimate - low),
+                high=shift.estimate + widened * (high - shift.estimate),
                 p_value=p_value,
                 n=(first.size, second.size),
             )
