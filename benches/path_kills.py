@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -272,8 +273,12 @@ def keep(seed: int, found: Found, seconds: float) -> None:
         "seconds": round(seconds),
         "troubles": found.troubles,
     }
-    kept: dict[str, object] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    RESULT.write_text(json.dumps(kept | {f"seed {seed}": own}, indent=2) + "\n")
+    with RESULT.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several seeds may run side by side
+        file.seek(0)
+        kept: dict[str, object] = json.loads(file.read() or "{}")
+        file.truncate(0)
+        file.write(json.dumps(kept | {f"seed {seed}": own}, indent=2) + "\n")
     print(json.dumps(own, indent=2), flush=True)
 
 
