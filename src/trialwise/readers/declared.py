@@ -124,10 +124,11 @@ class Found:
     ) -> None:
         """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took."""
         found = np.array(values, np.float64)
-        missing = set(reasons or ()) | {row for row, value in enumerate(values) if value is None}
-        found[list(reasons or ())] = np.nan
+        reasons = reasons or {}
+        missing = values.count(None) + sum(values[row] is not None for row in reasons)
+        found[list(reasons)] = np.nan
         finite = np.isfinite(found)
-        self._not_finite += int(len(found) - finite.sum()) - len(missing)
+        self._not_finite += int(len(found) - finite.sum()) - missing
         found[~finite] = np.nan
         if not as_written:
             factor, unit = normalised(1.0, unit)
@@ -140,12 +141,14 @@ class Found:
                 treatments=tuple(map(self._once, treatments)),
                 treatment=treatment,
                 values=found,
-                numbers=np.array(numbers, np.int64),
+                numbers=np.arange(numbers.start, numbers.stop)
+                if isinstance(numbers, range)
+                else np.array(numbers),
                 process=process,
                 where=where,
                 units=tuple(units),
                 within=within,
-                reasons=reasons or {},
+                reasons=reasons,
                 orders=None if orders is None else np.array(orders, np.float64),
                 starts=None if starts is None else np.array(starts, np.float64),
                 seconds=found if lasts else None,

@@ -22,6 +22,9 @@ _BEFORE = MEBIBYTE
 """Where JSON begins at the latest after other text, and how long the first of lines is at most."""
 _MOST_NESTED = 200
 _BLANKS = b" \t\r\n"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""Marks of UTF-16, of which only the text shows lines."""
+_LINE_OPENS = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ def documents_of(data: bytes, text: Callable[[], str]) -> Documents:
         line, mark, after = begin.partition(b"\n")
         if mark and after and (document := _at_once(line.rstrip(_BLANKS + b","))) is not None:
             return Documents(Lines(data, document))
+    elif _LINE_OPENS.search(data, 0, _BEFORE) is None and not data.startswith(_WIDE):
+        return Documents(())
     found = text()
     place = _beginning(found)
     return Documents(()) if place is None else _one_after_another(found, place)

@@ -68,9 +68,11 @@ class _Worked:
         if (found := self._numbers(table, name, masked, numbers, words)) is not None:
             return found
         missing = is_missing(texts, _MISSING)
-        return Column(
-            name, "text", [None if gone else text for text, gone in zip(texts, missing, strict=True)]
-        )
+        once: dict[str, str] = {}
+        cells = [
+            None if gone else once.setdefault(text, text) for text, gone in zip(texts, missing, strict=True)
+        ]
+        return Column(name, "text", cells)
 
     def _numbers(
         self, table: Table, name: str, texts: pl.Series, numbers: Parsed, words: dict[int, str]
@@ -151,17 +153,18 @@ def _in_units(table: Table, name: str, texts: pl.Series, words: dict[int, str]) 
 
 def _without_cut(data: bytes) -> tuple[bytes, str]:
     """Leave out a last line without an end that has fewer fields than others, or a number with fewer decimals; and say so."""
-    whole, _, last = data.rpartition(b"\n")
-    if not last.strip() or not whole or len(last) > _MOST_HEAD or data.startswith(b"PAR1"):
+    end = data.rfind(b"\n")
+    last = data[end + 1 : end + 2 + _MOST_HEAD]
+    if not last.strip() or end <= 0 or len(last) > _MOST_HEAD or data.startswith(b"PAR1"):
         return data, ""
-    before = whole[-_MOST_HEAD:].decode(errors="replace").splitlines()[-_LOOKED_AT:]
+    before = data[max(0, end - _MOST_HEAD) : end].decode(errors="replace").splitlines()[-_LOOKED_AT:]
     line = last.decode(errors="replace")
-    header = whole[:_MOST_HEAD].decode(errors="replace").splitlines()[0]
+    header = data[: min(end, _MOST_HEAD)].decode(errors="replace").splitlines()[0]
     delimiter = max(_DELIMITERS, key=header.count)
     fields = _fields(line, delimiter)
     others = [_fields(each, delimiter) for each in before if each.strip()]
     if len(fields) < len(others[-1]) or _is_shorter(fields, others):
-        return whole + b"\n", f"its last line, {line[:40]!r}, was cut and is left out"
+        return data[: end + 1], f"its last line, {line[:40]!r}, was cut and is left out"
     return data, ""
 
 

@@ -1,0 +1,118 @@
+"""Reading large files of results, beside `json.load` and `polars.read_csv` of the same file: processor time, and memory.
+
+    .venv/bin/python benches/reading.py
+
+Each measurement is a process of its own; its memory is the most that it held beside what it held after the imports. Allowed:
+10 s and four times the file for 500 MB of JSON (2 s for the 100 MB here) and for a million rows of CSV, 2 s for 1000 files of iperf3.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from measuring import write
+
+ROWS, FILES, MEGABYTES = 1_000_000, 1000, 100
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+import polars as pl
+from trialwise.readers.gathering import gather
+from trialwise.study.looking import look
+def most(): return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
+path = Path(sys.argv[2])
+ways = {"gather": lambda: gather([path]), "look": lambda: look([path]), "json.load": lambda: json.load(path.open()),
+        "polars.read_csv": lambda: pl.read_csv(path)}
+before, begin = most(), time.process_time()
+kept = ways[sys.argv[1]]()
+print(json.dumps([time.process_time() - begin, most() - before]))
+"""
+IPERF3 = Path(__file__).parents[1] / "tests/golden/formats/data/iperf3/omitted.json"
+POINTS = Path(__file__).parents[1] / "tests/golden/formats/data/k6/points.jsonl"
+
+
+def measured(way: str, path: Path) -> tuple[float, float]:
+    """Seconds of processor time and MiB."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, way, str(path)], capture_output=True, check=True, text=True
+    )
+    seconds, memory = json.loads(done.stdout)
+    return seconds, memory
+
+
+def write_csv(path: Path, rng: random.Random) -> None:
+    with path.open("w") as file:
+        file.write("scheme,run,rate_mbit,delay_ms\n")
+        for row in range(ROWS):
+            file.write(f"{'abcd'[row % 4]},{row // 4},{rng.gauss(100, 5):.4f},{rng.gauss(20, 1):.3f}\n")
+
+
+def write_hyperfine(path: Path, rng: random.Random) -> None:
+    """Half of the file for each of two commands."""
+    with path.open("w") as file:
+        file.write('{"results": [')
+        for command in ("a", "b"):
+            file.write(f'{{"command": "{command}", "mean": 0.1, "times": [0.1')
+            while file.tell() < MEGABYTES * 500_000 * (1 + (command == "b")):
+                file.write("".join(f", {rng.gauss(0.1, 0.01):.17g}" for _ in range(10_000)))
+            file.write("]}" + (", " if command == "a" else "]}\n"))
+
+
+def write_points(path: Path) -> None:
+    text = POINTS.read_bytes()
+    metrics = [line for line in text.splitlines(keepends=True) if b'"Metric"' in line]
+    points = b"".join(line for line in text.splitlines(keepends=True) if b'"Point"' in line)
+    with path.open("wb") as file:
+        file.writelines(metrics)
+        while file.tell() < MEGABYTES * 1_000_000:
+            file.write(points * 100)
+
+
+def write_folder(folder: Path) -> None:
+    folder.mkdir()
+    document = json.loads(IPERF3.read_text())
+    for number in range(FILES):
+        document["start"]["timestamp"]["timesecs"] += 10
+        document["start"]["cookie"] = str(number)
+        (folder / f"{'ab'[number % 2]}_{number // 2}.json").write_text(json.dumps(document))
+
+
+def row(what: str, path: Path, ways: tuple[str, ...], beside: str | None) -> dict[str, object]:
+    size = path.stat().st_size / 1e6 if path.is_file() else None
+    found: dict[str, object] = {"what": what} | ({"MB": round(size)} if size else {})
+    for way in ways:
+        seconds, memory = measured(way, path)
+        found |= {f"{way}_s": round(seconds, 2), f"{way}_MiB": round(memory)}
+        if size:
+            found[f"{way}_times_the_file"] = round(memory * 1.048576 / size, 1)
+        if beside:
+            found[f"{way}_of_{beside}"] = round(seconds / measured(beside, path)[0], 2)
+    return found
+
+
+def main() -> None:
+    rng = random.Random(1)  # noqa: S311  no secret
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_csv(folder / "rows.csv", rng)
+        write_hyperfine(folder / "runs.json", rng)
+        write_points(folder / "points.jsonl")
+        write_folder(folder / "iperf3")
+        write(
+            "reading",
+            [
+                row("a million rows of CSV", folder / "rows.csv", ("gather", "look"), "polars.read_csv"),
+                row("runs of hyperfine", folder / "runs.json", ("gather",), "json.load"),
+                row("points of k6", folder / "points.jsonl", ("gather",), None),
+                row("1000 files of iperf3", folder / "iperf3", ("gather", "look"), None),
+            ],
+        )
+
+
+if __name__ == "__main__":
+    main()
