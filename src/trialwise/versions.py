@@ -9,9 +9,20 @@ from pathlib import Path
 
 from trialwise import study
 from trialwise.analysis.calibration.results import Calibration
+from trialwise.analysis.trial_set import TrialSet
 from trialwise.analysis.versions.judging import judge
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
-from trialwise.analysis.versions.results import Forecast, VersionsResult
+from trialwise.analysis.versions.results import Forecast, SuiteResult, VersionsResult
+from trialwise.analysis.versions.suites import (
+    Screened,
+    SuitePlan,
+    SuiteVerdict,
+    complete_rounds,
+    confirmed,
+    judged_once,
+    rounds_of,
+    screened,
+)
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -38,7 +49,8 @@ _MAX_PAIRS = 4
 class Steering:
     """Runs the looks: a stopping rule that follows events and tells observers how many trials it plans to run, and for how long.
 
-    However many trials are wanted, `budget` (in seconds) ends them; `used` of it was spent before.
+    However many trials are wanted, `budget` (in seconds) ends them; `used` of it was spent before. `announcement` is what is said
+    before the first trial, instead of what the looks want.
     """
 
     def __init__(
@@ -48,12 +60,14 @@ class Steering:
         budget: float | None,
         observers: Sequence[Observer],
         used: float = 0.0,
+        announcement: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._looks = looks
         self._warmup = experiment.design.warmup_trials
         self._budget = budget
         self._used = used
+        self._announcement = announcement
         self._observers = observers
         self._clock = clock
         self._began: float | None = None
@@ -103,7 +117,8 @@ class Steering:
         if self._looks.looked and not looked:
             self._open()
         elif first:
-            self._pass_on(Remarked(_announcement(self._looks.plan, self._budget)))
+            said = self._announcement or _announcement(self._looks.plan, self._budget)
+            self._pass_on(Remarked(said))
         elif not self._timed and self._ran > 1:
             self._timed = True
             self._pass_on(Remarked(f"a trial takes about {duration_text(self._each())}: {self._time_left()}"))
@@ -176,10 +191,147 @@ def run_versions(
         ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
         if not steering.changed or ran.ending.reason == "interrupted":
             return _result(steering, ran, plan, floor)
-    raise TrialError(
+    raise _keeps_changing(place)
+
+
+def run_suite(
+    experiment: Experiment,
+    place: Path,
+    plan: SuitePlan,
+    sides: tuple[tuple[NamedFile, ...], ...],
+    *,
+    budget: float | None,
+    floor: Calibration | None = None,
+    observers: Sequence[Observer] = (),
+) -> SuiteResult:
+    """Run the suites of base and head in turns: a pilot, then the fresh rounds that confirm what it found; judge.
+
+    The pilot gets at most half of the `budget` (in seconds), so that something is left to confirm with. Else as `run_versions`.
+
+    Raises
+    ------
+    TrialError
+        What is measured keeps changing.
+    """
+    for _ in range(_MAX_PAIRS):
+        pair = pair_of(experiment, place, sides)
+        if pair.change is not None:
+            for observer in observers:
+                observer.notice(Remarked(f"{pair.directory}: another pair, for {pair.change}"))
+        looks = _SuiteLooks(experiment, pair.directory, plan, budget, floor, observers)
+        if (found := looks.result()) is not None:
+            return found
+    raise _keeps_changing(place)
+
+
+def _keeps_changing(place: Path) -> TrialError:
+    return TrialError(
         f"{place}: what is measured changes while it runs",
         hint="build both versions, then compare them; a program must not write its own files",
     )
+
+
+class _SuiteLooks:
+    """Both looks at the suites of one pair."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        plan: SuitePlan,
+        budget: float | None,
+        floor: Calibration | None,
+        observers: Sequence[Observer],
+    ) -> None:
+        self._experiment = experiment
+        self._directory = directory
+        self._plan = plan
+        self._budget = budget
+        self._floor = floor
+        self._observers = observers
+        self._began = time.monotonic()
+
+    def result(self) -> SuiteResult | None:
+        """Run and judge; None if what is measured has changed meanwhile."""
+        plan = self._plan
+        wanted = plan.fixed or plan.pilot
+        share = self._budget if plan.fixed or self._budget is None else self._budget / 2
+        ran = self._run(wanted, share, f"{counted(wanted, 'round')} of both suites")
+        if isinstance(ran, str):
+            return None
+        trials = _trials(ran.directory)
+        if trials is None or ran.ending.reason == "interrupted":
+            return self._told(ran, None, 0)
+        if plan.fixed:
+            return self._told(ran, judged_once(trials, plan, self._floor), 0)
+        pilot = min(complete_rounds(trials), plan.pilot)
+        first = screened(rounds_of(trials, 1, pilot), plan, self._floor)
+        if first.fresh:
+            fresh = min(first.fresh, plan.most - pilot)
+            again = self._run(pilot + fresh, self._budget, _opened(first, fresh))
+            if isinstance(again, str):
+                return None
+            ran, trials = again, study.trial_set(again.directory)
+        return self._told(ran, confirmed(trials, plan, pilot, self._floor), first.fresh)
+
+    def _run(self, rounds: int, budget: float | None, announcement: str) -> study.RunResult | str:
+        """Run until so many rounds are there; return why not if what is measured has changed."""
+        looks = PilotThenFresh((), AbPlan(rounds, rounds, self._plan.confidence, self._plan.margin, rounds))
+        limit = "" if budget is None else f"; the budget is {duration_text(budget)}"
+        steering = Steering(
+            looks,
+            self._experiment,
+            budget,
+            self._observers,
+            used=time.monotonic() - self._began,
+            announcement=announcement + limit,
+        )
+        ran = study.run_experiment(self._experiment, self._directory, stopping=steering, observers=[steering])
+        self._over, self._reason = steering.over, steering.reason
+        return _CHANGED if steering.changed and ran.ending.reason != "interrupted" else ran
+
+    def _told(self, ran: study.RunResult, verdict: SuiteVerdict | None, wanted: int) -> SuiteResult:
+        plan = self._plan
+        interrupted = ran.ending.reason == "interrupted"
+        method = (
+            "one judgement of a number of rounds set before"
+            if plan.fixed is not None
+            else f"a pilot that screens, and fresh rounds that alone can call a benchmark worse, each at {plan.each:g} %"
+        )
+        return SuiteResult(
+            outcome="undecided" if verdict is None else verdict.outcome,
+            outcomes=() if verdict is None else verdict.outcomes,
+            stages=() if verdict is None else verdict.stages,
+            crossed=() if verdict is None else verdict.crossed,
+            rounds=(0, 0) if verdict is None else verdict.rounds,
+            wanted=wanted,
+            comparison=None if verdict is None else verdict.comparison,
+            confidence=plan.confidence,
+            margin=plan.margin,
+            ending="interrupted" if interrupted else self._reason or ran.ending.text,
+            complete=not interrupted and not self._over,
+            failed=ran.failed,
+            directory=str(ran.directory),
+            method=method,
+        )
+
+
+def _trials(directory: Path) -> TrialSet | None:
+    """Return the trials of both versions; None if there are too few for any comparison."""
+    try:
+        trials = study.trial_set(directory)
+    except AnalysisError:
+        return None
+    return trials if complete_rounds(trials) >= 2 else None
+
+
+def _opened(first: Screened, fresh: int) -> str:
+    still = sum(outcome != "fine" for outcome in first.outcomes) - len(first.crossed)
+    parts = [
+        f"{len(first.crossed)} to confirm" if first.crossed else "",
+        f"{still} undecided" if still else "",
+    ]
+    return f"the pilot leaves {' and '.join(filter(None, parts))}: {counted(fresh, 'fresh round')} of both suites"
 
 
 def _result(

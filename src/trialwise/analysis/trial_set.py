@@ -109,10 +109,9 @@ class TrialSet:
         AnalysisError
             The squares of values of a metric exceed the 64-bit range.
         """
-        for name in self.metrics:
-            values = self.table.filter(pl.col("metric") == name)["value"].drop_nulls()
-            if said := beyond_range(values.to_numpy()):
-                raise AnalysisError(f"{self.name}: {name}: {said}", hint=OTHER_UNIT)
+        for part in self.table.select("metric", "value").partition_by("metric", maintain_order=True):
+            if said := beyond_range(part["value"].drop_nulls().to_numpy()):
+                raise AnalysisError(f"{self.name}: {part['metric'][0]}: {said}", hint=OTHER_UNIT)
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
         """Return the same trials with another table, and a note on the difference."""

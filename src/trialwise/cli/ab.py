@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.suite import EXIT_CODES, PILOT, SuiteOptions, suite_plan
 from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.ab_experiment import (
@@ -30,13 +32,16 @@ from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
     from trialwise.analysis.versions.looks import AbPlan
-    from trialwise.analysis.versions.results import VersionsResult
+    from trialwise.analysis.versions.results import SuiteResult, VersionsResult
+    from trialwise.analysis.versions.suites import SuitePlan
+    from trialwise.report.document import Document
 
 _Sides = tuple[tuple[NamedFile, ...], ...]
 """The files of base and of head, as far as their commands name them."""
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
 _BUDGET = "10m"
 """For a pilot and the trials that it requires; a fixed number of trials has no budget unless one is given."""
+_PILOT = 20
 _MOST = 1000
 """Maximum number of trials of each version."""
 
@@ -51,7 +56,7 @@ def ab(
     budget: Annotated[str | None, Parameter(show_default=False)] = None,
     metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     trials: int | None = None,
-    pilot: int = 20,
+    pilot: Annotated[int | None, Parameter(show_default=False)] = None,
     warmup: int = 1,
     confidence: float = 95.0,
     floor: Path | None = None,
@@ -61,6 +66,7 @@ def ab(
     markdown: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     undecided_passes: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
+    suite: SuiteOptions | None = None,
 ) -> int:
     r"""Compare two builds of a program: interleaved, until decided or out of budget.
 
@@ -79,6 +85,8 @@ def ab(
     trialwise ab --base ./old --head ./new \
         --metric 'rate:higher=stdout:([0-9.]+) per second'
     trialwise ab --base ./old --head ./new --floor NAME.aa --markdown
+    trialwise ab --base main --head HEAD --bench 'go test -bench . -count 1' \
+        --format go-bench
     ```
 
     Exit codes: 0 equivalent, better, or not worse by the margin; 1 worse; 2 wrong options; 3 undecided, or 0 with --undecided-passes;
@@ -104,7 +112,7 @@ def ab(
     trials
         So many trials of each version, judged once at the end, instead of a pilot and what it asks for. A --budget ends them early.
     pilot
-        Trials of each version before the first look.
+        Trials of each version before the first look. Default 20, or 10 of a suite.
     warmup
         Trials of each version at the beginning that do not count.
     confidence
@@ -127,22 +135,46 @@ def ab(
     """
     if markdown is not None:
         check_out(markdown, force=True)
-    metrics = _metrics(metric or ("time=wall",))
-    plan = _plan(margin, confidence, pilot, trials)
+    suite = suite or SuiteOptions()
+    command = _command(command, suite, has_metrics=bool(metric))
+    metrics = [] if suite.given else _metrics(metric or ("time=wall",))
+    results = suite.section() if suite.given else None
+    plan = _plan(margin, confidence, pilot or (PILOT if suite.given else _PILOT), trials)
     allowed = _budget(budget, trials)
     rounds = trials if trials is not None else _MOST
     if warmup < 0:
         raise TrialwiseError(f"--warmup {warmup}: expected a number ≥ 0")
     with _prepared(base, head, command, build) as (folder, trial, description, sides):
         experiment = two_versions(
-            "ab", folder, trial, metrics, rounds=rounds, warmup=warmup, seed=seed, description=description
+            "ab",
+            folder,
+            trial if results is None else replace(trial, exit_codes=EXIT_CODES),
+            metrics,
+            rounds=rounds,
+            warmup=warmup,
+            seed=seed,
+            description=description,
+            results=results,
         )
-        found = _run(experiment, directory, plan, sides, allowed, floor, quiet=quiet)
+        judged_by = suite_plan(plan, suite.correction) if suite.given else plan
+        found = _run(experiment, directory, judged_by, sides, allowed, floor, quiet=quiet)
     _show(found, json=json, markdown=markdown)
     return _code(found, undecided_passes=undecided_passes)
 
 
-def _code(found: VersionsResult, *, undecided_passes: bool) -> int:
+def _command(command: str | None, suite: SuiteOptions, *, has_metrics: bool) -> str | None:
+    if not suite.given:
+        return command
+    if suite.bench is not None and command is not None:
+        raise TrialwiseError("--command and --bench are the same", hint="leave one of them out")
+    if has_metrics:
+        raise TrialwiseError(
+            "--metric: a suite prints its metrics itself", hint="choose among them with --keep PATTERN"
+        )
+    return suite.bench if suite.bench is not None else command
+
+
+def _code(found: VersionsResult | SuiteResult, *, undecided_passes: bool) -> int:
     if found.ending == "interrupted":
         return 130
     if found.failed and found.outcome != "worse":
@@ -155,28 +187,25 @@ def _code(found: VersionsResult, *, undecided_passes: bool) -> int:
 def _run(
     experiment: Experiment,
     directory: Path,
-    plan: AbPlan,
+    plan: AbPlan | SuitePlan,
     sides: _Sides,
     budget: float | None,
     floor: Path | None,
     *,
     quiet: bool,
-) -> VersionsResult:
+) -> VersionsResult | SuiteResult:
     from trialwise import study
+    from trialwise.analysis.versions.looks import AbPlan
     from trialwise.cli.progress import observer
-    from trialwise.versions import run_versions
+    from trialwise.versions import run_suite, run_versions
 
     ruler = None if floor is None else study.calibration(floor)
     watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
-    return run_versions(
-        experiment,
-        directory,
-        plan,
-        sides,
-        budget=budget,
-        floor=ruler,
-        observers=watching,
-    )
+    if isinstance(plan, AbPlan):
+        return run_versions(
+            experiment, directory, plan, sides, budget=budget, floor=ruler, observers=watching
+        )
+    return run_suite(experiment, directory, plan, sides, budget=budget, floor=ruler, observers=watching)
 
 
 @contextmanager
@@ -249,19 +278,27 @@ def _budget(text: str | None, trials: int | None) -> float | None:
         raise TrialwiseError(f"--budget {text}: {error}") from error
 
 
-def _show(found: VersionsResult, *, json: bool, markdown: Path | None) -> None:
-    from trialwise.report.documents.ab import document
+def _show(found: VersionsResult | SuiteResult, *, json: bool, markdown: Path | None) -> None:
     from trialwise.report.render import markdown as in_markdown
 
-    told = document(found)
+    told, content = _documents(found)
     if markdown is not None and markdown != STANDARD:
         write_text(markdown, in_markdown.markdown(told))
         stderr_console().print(f"wrote {markdown}", markup=False)
     if json:
-        from trialwise.exchange.versions_json import versions_document
-
-        print_json(versions_document(found))
+        print_json(content())
     elif markdown == STANDARD:
         print_data(in_markdown.markdown(told))
     else:
         say_document(told)
+
+
+def _documents(found: VersionsResult | SuiteResult) -> tuple[Document, Callable[[], Mapping[str, object]]]:
+    """Return what is said to people, and what makes the JSON."""
+    from trialwise.analysis.versions.results import SuiteResult
+    from trialwise.exchange.versions_json import suite_document, versions_document
+    from trialwise.report.documents import ab, suite
+
+    if isinstance(found, SuiteResult):
+        return suite.document(found), lambda: suite_document(found)
+    return ab.document(found), lambda: versions_document(found)

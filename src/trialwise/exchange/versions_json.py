@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from trialwise.analysis.versions.results import VersionsResult
+from trialwise.analysis.versions.results import SuiteResult, VersionsResult
 from trialwise.exchange.plain import Json, formatted, formatted_schema
 
 FORMAT = "trialwise.ab/1"
+SUITE_FORMAT = "trialwise.ab-suite/1"
 
 
 def versions_document(found: VersionsResult) -> dict[str, Json]:
@@ -16,3 +17,13 @@ def versions_document(found: VersionsResult) -> dict[str, Json]:
 def versions_schema() -> dict[str, Json]:
     """Return the JSON Schema of a comparison, from its dataclasses."""
     return formatted_schema(FORMAT, VersionsResult)
+
+
+def suite_document(found: SuiteResult) -> dict[str, Json]:
+    """Return a comparison by a suite as a JSON document."""
+    return formatted(SUITE_FORMAT, found)
+
+
+def suite_schema() -> dict[str, Json]:
+    """Return the JSON Schema of a comparison by a suite, from its dataclasses."""
+    return formatted_schema(SUITE_FORMAT, SuiteResult)

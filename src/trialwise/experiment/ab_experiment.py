@@ -10,6 +10,7 @@ from shutil import which
 
 from trialwise.experiment.model import Better, Design, Experiment, Extent, FixedFactor, Metric
 from trialwise.experiment.placeholders import literal
+from trialwise.experiment.results import Results
 from trialwise.experiment.sources import Resource, ResourceSource, TextSource
 from trialwise.experiment.trials import CommandTrial
 
@@ -29,8 +30,9 @@ def two_versions(
     warmup: int,
     seed: int,
     description: str = "",
+    results: Results | None = None,
 ) -> Experiment:
-    """Build the experiment: each round runs both versions once, in random order."""
+    """Build the experiment: each round runs both versions once, in random order; `results` says what a suite prints."""
     return Experiment(
         name=name,
         folder=folder,
@@ -38,6 +40,7 @@ def two_versions(
         metrics=tuple(metrics),
         seed=seed,
         description=description,
+        results=results,
         factors=(FixedFactor("version", VERSIONS),),
         design=Design(series=1, rounds=rounds, warmup_trials=warmup),
     )

@@ -16,6 +16,7 @@ from trialwise.statistics.comparing.equivalence import Equivalence, equivalence
 from trialwise.statistics.comparing.equivalence_size import equivalence_size
 from trialwise.statistics.comparing.fieller import Ratio
 from trialwise.statistics.comparing.geometric import geometric_ratio
+from trialwise.statistics.comparing.holm import Correction
 from trialwise.statistics.comparing.paired import paired_difference, paired_ratio
 from trialwise.statistics.comparing.pairing import PairingGain, pairing_gain
 from trialwise.statistics.comparing.pareto import ParetoSet, pareto_set
@@ -158,6 +159,7 @@ __all__ = [
     "ConfidenceSequence",
     "ControlVariates",
     "Convergence",
+    "Correction",
     "Correlogram",
     "CrossEntropy",
     "Cycle",

@@ -28,13 +28,14 @@ class CompareOptions:
     """Options of the verdicts: their joint confidence in percent, and margins.
 
     The margin of a metric is that in `margins`, else `margin`, else the experiment's. `level` replaces the default level of
-    inference, the highest that varies.
+    inference, the highest that varies; `correction` is that for multiplicity.
     """
 
     confidence: float = 95.0
     margin: Extent | None = None
     margins: Mapping[str, Extent] = field(default_factory=dict[str, Extent])
     level: Level | None = None
+    correction: st.Correction = "holm"
 
     def margin_of(self, metric: MetricFacts) -> Extent | None:
         """Return the margin for differences of a metric."""
@@ -69,7 +70,7 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
     options = options or CompareOptions()
     a, b, one_sided = matched(a, b)
     pairs = list(_pairs(a, b, options))
-    rows, correction = judged_together(pairs)
+    rows, correction = judged_together(pairs, options.correction)
     return Comparison(
         a=a.name,
         b=b.name,
@@ -86,12 +87,14 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
     )
 
 
-def judged_together(pairs: Sequence[Pair]) -> tuple[tuple[ComparisonRow, ...], str]:
+def judged_together(
+    pairs: Sequence[Pair], correction: st.Correction = "holm"
+) -> tuple[tuple[ComparisonRow, ...], str]:
     """Judge pairs as one family; return the rows in order, and the correction used."""
     judged: dict[Hashable, st.Difference] = {
         place: pair.difference for place, pair in enumerate(pairs) if pair.difference is not None
     }
-    family = st.difference_family(judged) if judged else None
+    family = st.difference_family(judged, correction) if judged else None
     rows = tuple(_row(pair, family and family.members.get(place)) for place, pair in enumerate(pairs))
     return rows, family.method if family else "none: there is no inference"
 
@@ -130,14 +133,12 @@ def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[Pair]:
+    cells = [side.table.partition_by("metric", "treatment", as_dict=True) for side in (a, b)]
     for name, facts in a.metrics.items():
-        if name not in b.metrics:
-            continue
         for treatment in a.treatments:
-            if treatment in b.treatments:
-                sides = a.of(name, treatment), b.of(name, treatment)
-                if not (sides[0].is_empty() or sides[1].is_empty()):
-                    yield pair_of(treatment, (facts, b.metrics[name]), sides, options)
+            cell = (name, treatment)
+            if name in b.metrics and cell in cells[0] and cell in cells[1]:
+                yield pair_of(treatment, (facts, b.metrics[name]), (cells[0][cell], cells[1][cell]), options)
 
 
 def pair_of(

@@ -45,6 +45,7 @@ class PilotThenFresh:
         self.plan = plan
         self._values: dict[tuple[str, str], dict[int, float]] = {}
         self._failed: dict[str, int] = {BASE: 0, HEAD: 0}
+        self._finished: dict[str, int] = {BASE: 0, HEAD: 0}
         self._ended: dict[str, int] = {BASE: 0, HEAD: 0}
         self.looked = plan.fixed is not None
         self.decided = False
@@ -55,6 +56,7 @@ class PilotThenFresh:
         """Add a trial that has ended, None if it failed; warm-ups do not count."""
         version = str(row.factors[VERSION])
         self._failed[version] += samples is None
+        self._finished[version] += samples is not None
         if row.warmup:
             return
         self._ended[version] = max(self._ended[version], row.round)
@@ -75,7 +77,7 @@ class PilotThenFresh:
     def reason_to_stop(self) -> str | None:
         """Judge the pilot when it is complete; return why no more trials are needed, or None."""
         for version, failed in self._failed.items():
-            if failed >= _HOPELESS and not any(name == version for _, name in self._values):
+            if failed >= _HOPELESS and not self._finished[version]:
                 return f"every trial of {version} failed"
         done = min(self._ended.values())
         if not self.looked and done >= self.plan.pilot:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.analysis.comparison.results import Comparison
+from trialwise.experiment.model import Extent
 
 Outcome = Literal["fine", "worse", "undecided"]
 Stage = Literal["all", "pilot", "fresh"]
@@ -35,6 +36,32 @@ class VersionsResult:
     forecast: Forecast | None
     comparison: Comparison | None
     confidence: float
+    ending: str
+    complete: bool
+    failed: int
+    directory: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """The comparison of head with base by a whole suite, one row a benchmark and metric.
+
+    `outcomes` and `stages` are those of the comparison's rows, in order: which trials judged each row. `crossed` are the metrics
+    that the pilot found worse and that fresh trials had to confirm. `rounds` are those of the first look and fresh ones. `wanted` is
+    the number of fresh rounds that the pilot asked for. `ending`, `complete` and `failed` are as
+    for two versions.
+    """
+
+    outcome: Outcome
+    outcomes: tuple[Outcome, ...]
+    stages: tuple[Stage, ...]
+    crossed: tuple[str, ...]
+    rounds: tuple[int, int]
+    wanted: int
+    comparison: Comparison | None
+    confidence: float
+    margin: Extent
     ending: str
     complete: bool
     failed: int

@@ -148,20 +148,22 @@ def summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Ta
     )
 
 
-def geometric_means(found: Comparison) -> Iterator[Block]:
-    """Yield the geometric means of B / A, as changes in percent; nothing if there are none."""
-    lines = tuple(_geometric(at, one) for at, one in enumerate(found.geometric_means))
+def geometric_means(found: Comparison, place: str = "") -> Iterator[Block]:
+    """Yield the geometric means of B / A, as changes in percent; nothing if there are none. `place` is that of `found` in the JSON."""
+    lines = tuple(
+        _geometric(f"{place}/geometric_means/{at}", one) for at, one in enumerate(found.geometric_means)
+    )
     if lines:
         yield Items(lines, most=None)
 
 
-def _geometric(at: int, one: GeometricMean) -> Text:
+def _geometric(at: str, one: GeometricMean) -> Text:
     of = f"{one.of} of {one.rows} treatments" if one.of else f"{one.rows} metrics in {one.unit}"
     begin = f"geometric mean of B / A, {of}: "
     without = f"; {one.left_out} with values of 0 or below left out" if one.left_out else ""
     if one.percent is None:
         return (begin, ABSENT, f" ({one.reason})", without)
-    return (begin, estimate_of(one.percent, f"/geometric_means/{at}/percent", "%", sign=True), without)
+    return (begin, estimate_of(one.percent, f"{at}/percent", "%", sign=True), without)
 
 
 def _urgency(row: ComparisonRow) -> int:

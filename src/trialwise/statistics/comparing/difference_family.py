@@ -1,4 +1,4 @@
-"""Many differences judged together, with Holm's correction over all of them."""
+"""Many differences judged together, corrected for multiplicity over all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.comparing.difference import Difference, reason_of
-from trialwise.statistics.comparing.holm import holm
+from trialwise.statistics.comparing.holm import NAMES, Correction, corrected
 from trialwise.statistics.comparing.paired import bill
 from trialwise.statistics.comparing.verdicts import Margin, Verdict, scaled, verdict_of
 from trialwise.statistics.comparing.welch import rejects
@@ -39,7 +39,10 @@ class FamilyMember:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceFamily:
-    """Verdicts that hold jointly: at most 100 - confidence percent of experiments have any wrong verdict."""
+    """Verdicts that hold jointly: at most 100 - confidence percent of experiments have any wrong verdict.
+
+    By Benjamini and Hochberg's correction, at most that percentage of the claims is wrong on average.
+    """
 
     members: Mapping[Hashable, FamilyMember]
     confidence: float
@@ -49,11 +52,14 @@ class DifferenceFamily:
     method: str
 
 
-def difference_family(differences: Mapping[Hashable, Difference]) -> DifferenceFamily:
+def difference_family(
+    differences: Mapping[Hashable, Difference], correction: Correction = "holm"
+) -> DifferenceFamily:
     """Correct the verdicts of many differences, such as schemes times metrics, for multiplicity.
 
     Holm (1979) over the smaller p-value of each difference, for "it exceeds the margin" or "it is within the margin". Only one of
-    these can be true, and step-down tests keep their level when the direction is chosen so (Shaffer 1980).
+    these can be true, and step-down tests keep their level when the direction is chosen so (Shaffer 1980). With `correction` "bh",
+    Benjamini and Hochberg's (1995), which keeps the false discovery rate where claims have directions (Benjamini and Yekutieli 2005).
 
     Raises
     ------
@@ -64,14 +70,14 @@ def difference_family(differences: Mapping[Hashable, Difference]) -> DifferenceF
     if len(levels) != 1:
         raise StatisticsError(f"a family has one confidence; there are {sorted(levels) or 'no differences'}")
     confidence = levels.pop()
-    adjusted = holm([_smaller(one) for one in differences.values()])
+    adjusted = corrected([_smaller(one) for one in differences.values()], correction)
     members = {
         key: _member(one, p_adjusted, 1 - confidence / 100, len(differences))
         for (key, one), p_adjusted in zip(differences.items(), adjusted, strict=True)
     }
     n = len(members)
     return DifferenceFamily(
-        members, confidence, n, "one difference" if n == 1 else f"Holm over {n} differences"
+        members, confidence, n, "one difference" if n == 1 else f"{NAMES[correction]} over {n} differences"
     )
 
 

@@ -1,0 +1,225 @@
+"""Two versions by a whole suite: what a pilot picks, what fresh rounds confirm, and how often both are wrong."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from binomial import least, most
+from document_text import piped
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from trialwise.analysis.versions.results import SuiteResult
+from trialwise.analysis.versions.suites import (
+    SuitePlan,
+    complete_rounds,
+    confirmed,
+    judged_once,
+    rounds_of,
+    screened,
+)
+from trialwise.experiment.model import Extent
+from trialwise.report.documents.suite import document
+from trialwise.report.render.markdown import markdown
+from trialwise.statistics.comparing.holm import benjamini_hochberg
+
+MARGIN = Extent(3.0, relative=True)
+PLAN = SuitePlan(10, 1000, 95.0, MARGIN)
+
+
+def suite(base, head, *, better="lower", without=()):
+    """Trials from arrays of shape (rounds, benchmarks); `without` are (version, benchmark) that have no values."""
+    rows = [
+        (f"b{at}", f"version={version}", float(value), "h", "b", "b", f"{version}{number}", f"{version}{number}", "1",
+         f"1.{number}", None, 1.0)
+        for version, table in (("base", base), ("head", head))
+        for number, line in enumerate(table, 1)
+        for at, value in enumerate(line)
+        if (version, at) not in without
+    ]  # fmt: skip
+    facts = {f"b{at}": MetricFacts(f"b{at}", "ns", better) for at in range(np.shape(base)[1])}
+    treatments = {f"version={version}": {"version": version} for version in ("base", "head")}
+    return TrialSet("ab", facts, treatments, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+def times(seed, rounds, benchmarks, spread=0.01):
+    return 100 * np.exp(np.random.default_rng(seed).normal(0, spread, (rounds, benchmarks)))
+
+
+def slowed(table, at, factor):
+    factors = np.ones(table.shape[1])
+    factors[at] = factor
+    return table * factors
+
+
+def result(verdict, **more):
+    return SuiteResult(
+        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, 0, verdict.comparison,
+        95.0, MARGIN, "all have run", complete=True, failed=0, directory="ab.results/x", method="two looks", **more,
+    )  # fmt: skip
+
+
+def test_what_crosses_is_worse_only_if_fresh_rounds_confirm_it():
+    base, head = times(1, 30, 5), slowed(times(2, 30, 5), 3, 1.06)
+    first = screened(rounds_of(suite(base, head), 1, 10), PLAN)
+    assert first.crossed == ("b3",)
+    assert "worse" not in first.outcomes
+    found = confirmed(suite(base, head), PLAN, 10)
+    assert found.outcomes == ("fine", "fine", "fine", "worse", "fine")
+    assert found.stages == ("pilot", "pilot", "pilot", "fresh", "pilot")
+    assert (found.outcome, found.rounds) == ("worse", (10, 20))
+    # The row is of the fresh rounds alone: Student's t of their differences.
+    row = found.comparison.rows[3]
+    interval = stats.ttest_rel(head[10:, 3], base[10:, 3]).confidence_interval(0.975)
+    assert (row.difference.welch.low, row.difference.welch.high) == pytest.approx(tuple(interval))
+
+
+def test_what_fresh_rounds_do_not_confirm_passes():
+    base, head = times(1, 30, 5), times(2, 30, 5)
+    head[:10, 2] *= 1.06
+    found = confirmed(suite(base, head), PLAN, 10)
+    assert (found.crossed, found.outcomes[2], found.stages[2]) == (("b2",), "fine", "fresh")
+    assert found.outcome == "fine"
+
+
+def test_without_fresh_rounds_nothing_is_worse():
+    found = confirmed(suite(times(1, 10, 5), slowed(times(2, 10, 5), 0, 1.2)), PLAN, 10)
+    assert (found.outcomes[0], found.outcome, found.rounds) == ("undecided", "undecided", (10, 0))
+    assert "unconfirmed" in piped(document(result(found)))
+
+
+def test_what_only_fresh_rounds_find_is_open():
+    base, head = times(1, 30, 2, 0.002), times(2, 30, 2, 0.002)
+    head[:10, 0] *= 1.0 + 0.06 * np.tile([1, -1], 5)  # noisy in the pilot, without a change
+    head[10:, 0] *= 1.06
+    found = confirmed(suite(base, head), PLAN, 10)
+    assert found.crossed == ()
+    assert found.outcomes == ("undecided", "fine")
+    assert found.comparison.rows[0].verdict == "undecided"
+    assert "run it again" in found.comparison.rows[0].reason
+
+
+def test_higher_is_better_and_nobody_knows():
+    base, head = times(1, 30, 3), slowed(times(2, 30, 3), 1, 1.06)
+    assert confirmed(suite(base, head, better="higher"), PLAN, 10).outcome == "fine"
+    assert confirmed(suite(head, base, better="higher"), PLAN, 10).outcomes[1] == "worse"
+    assert confirmed(suite(head, base, better=None), PLAN, 10).outcomes[1] == "worse"
+
+
+def test_a_drift_that_both_share_cancels():
+    drift = np.linspace(1, 2, 30)[:, None]
+    base, head = times(1, 30, 3) * drift, slowed(times(2, 30, 3), 1, 1.06) * drift
+    assert confirmed(suite(base, head), PLAN, 10).outcomes == ("fine", "worse", "fine")
+
+
+def test_counts_that_never_vary():
+    base = np.tile([0.0, 5.0, 0.0, 5.0], (25, 1))
+    head = np.tile([0.0, 5.0, 1.0, 6.0], (25, 1))
+    found = confirmed(suite(base, head), PLAN, 10)
+    assert found.outcomes == ("fine", "fine", "worse", "worse")
+    # Six rounds of zeros decide nothing by ranks (2 / 2^6 > 0.025), and a few fresh ones do.
+    assert 7 <= screened(suite(base[:6], base[:6]), PLAN).fresh <= 10
+
+
+def test_one_sided_benchmarks_are_told_and_the_rest_is_judged():
+    trials = suite(times(1, 10, 4), times(2, 10, 4), without={("head", 1), ("base", 2)})
+    found = confirmed(trials, PLAN, 10)
+    assert [row.metric.name for row in found.comparison.rows] == ["b0", "b3"]
+    said = piped(document(result(found)))
+    assert "b1: only in base" in said
+    assert "b2: only in head" in said
+    assert found.outcome == "fine"
+
+
+def test_a_round_that_one_version_lost_does_not_count():
+    trials = suite(times(1, 12, 2), times(2, 11, 2))
+    assert complete_rounds(trials) == 11
+    assert screened(trials, PLAN).comparison.rows[0].units.n == (11, 11)
+
+
+def test_a_number_of_rounds_set_before_is_judged_once():
+    plan = SuitePlan(10, 1000, 95.0, MARGIN, fixed=20)
+    found = judged_once(suite(times(1, 20, 5), slowed(times(2, 20, 5), 3, 1.06)), plan)
+    assert (found.outcomes[3], found.stages[3]) == ("worse", "all")
+    assert found.comparison.confidence == 95.0
+    assert found.comparison.correction == "Holm over 5 differences"
+
+
+def test_the_false_discovery_rate_finds_more():
+    base, head = times(1, 10, 20), times(2, 10, 20)
+    head[:, :8] *= 1.042
+    by = {
+        name: judged_once(suite(base, head), SuitePlan(10, 1000, 95.0, MARGIN, name, fixed=10))
+        for name in ("holm", "bh")
+    }
+    assert by["bh"].comparison.correction == "Benjamini–Hochberg over 20 differences"
+    assert by["bh"].outcomes.count("worse") > by["holm"].outcomes.count("worse")
+    p_values = [
+        min(row.difference.p_different, row.difference.p_equivalent) for row in by["bh"].comparison.rows
+    ]
+    assert [row.p_adjusted for row in by["bh"].comparison.rows] == pytest.approx(
+        list(stats.false_discovery_control(p_values))
+    )
+
+
+def test_benjamini_and_hochberg_as_they_print_it():
+    # Benjamini and Hochberg 1995, section 3.2: of 15 p-values, four are found at 5 %.
+    told = [
+        0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0,
+    ]  # fmt: skip
+    assert sum(p_value <= 0.05 for p_value in benjamini_hochberg(told)) == 4
+
+
+def test_markdown_of_a_large_suite_is_short():
+    base, head = times(1, 16, 60), times(2, 16, 60)
+    head[:, :12] *= 1.1
+    trials = suite(base, head, without={("head", at) for at in range(40, 60)})
+    told = markdown(document(result(confirmed(trials, PLAN, 10))))
+    assert len(told.splitlines()) <= 40
+    assert "Head is worse in 12 of 40 metrics" in told
+    assert "24 more" in told
+
+
+def test_two_fresh_rounds_confirm_nothing():
+    base, head = times(1, 12, 2), slowed(times(2, 12, 2), 0, 1.5)
+    assert confirmed(suite(base, head), PLAN, 10).outcomes == ("undecided", "fine")
+
+
+# How often both are wrong
+
+
+def noise(random, rounds, benchmarks):
+    """What two suites of a real bench share, and what each has of its own: drift, slow runs, ties, heavy tails."""
+    drift = np.cumsum(random.normal(0, 0.01, rounds))[:, None]
+    for _ in range(2):
+        run = random.normal(0, 0.01, (rounds, 1))
+        own = 0.01 * random.standard_t(3, (rounds, benchmarks))
+        yield np.round(200 * np.exp(drift + run + own))
+
+
+def run(random, benchmarks, factor=1.0):
+    """The verdict where the fresh rounds are as many as the pilot asked for, up to 50."""
+    base, head = noise(random, 60, benchmarks)
+    trials = suite(base, slowed(head, 0, factor))
+    first = screened(rounds_of(trials, 1, 10), PLAN)
+    return confirmed(rounds_of(trials, 1, 10 + min(first.fresh, 50)), PLAN, 10)
+
+
+@pytest.mark.soak
+def test_two_hundred_identical_benchmarks_are_rarely_worse():
+    random, repetitions = np.random.default_rng(31), 100
+    red = np.mean([run(random, 200).outcome == "worse" for _ in range(repetitions)])
+    assert red <= most(0.05, repetitions)
+
+
+@pytest.mark.soak
+def test_five_percent_in_one_of_fifty_are_found():
+    random, repetitions = np.random.default_rng(32), 100
+    found = np.mean([run(random, 50, 1.05).outcomes[0] == "worse" for _ in range(repetitions)])
+    assert found >= least(0.9, repetitions)
+
+
+def test_identical_and_slowed_suites_in_short():
+    random, repetitions = np.random.default_rng(33), 8
+    found = [run(random, 5, 1.05).outcomes for _ in range(repetitions)]
+    assert np.mean([outcomes[0] == "worse" for outcomes in found]) >= least(0.9, repetitions)
+    assert np.mean(["worse" in outcomes[1:] for outcomes in found]) <= most(0.05, repetitions)
