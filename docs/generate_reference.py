@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from importlib import import_module
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, get_args
 
-from trialwise import _core
+from trialwise import _core, notebook
 from trialwise.cli.main import GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.describe import allowed
@@ -39,6 +40,7 @@ README = ROOT / "README.md"
 SIMULATION_PAGE = ROOT / "docs/reference/simulation.md"
 COMPARE_PAGE = ROOT / "docs/how-to/compare-two-experiments.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
+NOTEBOOK_PAGE = ROOT / "docs/reference/notebook.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -254,6 +256,42 @@ def default_of(model: type[Section], key: str, property_: Mapping[str, Any]) -> 
     return "none" if value is None or value == {} or isinstance(value, Section) else f"`{toml_value(value)}`"
 
 
+_CALLS = re.compile(r"(<!-- calls of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def notebook_page(text: str) -> str:
+    """The page on notebooks with what can be called, from the docstrings."""
+    return _CALLS.sub(
+        lambda found: found.group(1) + "\n".join(calls(found.group(2))) + "\n" + found.group(3), text
+    )
+
+
+def calls(name: str) -> Iterator[str]:
+    """A function, or the public members of a class, as Markdown lists with their parameters."""
+    thing = getattr(notebook, name)
+    members = vars(thing) if isinstance(thing, type) else {name: thing}
+    for called, member in members.items():
+        words = getdoc(member)
+        if called.startswith("_") or words is None or isinstance(member, str | tuple):
+            continue
+        names = ", ".join(signature(member).parameters) if callable(member) else None
+        head = called if names is None else f"{called}({names.removeprefix('self').removeprefix(', ')})"
+        summary, _, parameters = words.partition("\nParameters\n----------\n")
+        yield from _wrapped(f"- **`{head}`** – ", summary)
+        for entry in re.findall(
+            r"^(\S.*)\n((?: +.*\n?|\n)+)", parameters.partition("\nRaises\n")[0], re.MULTILINE
+        ):
+            yield from _wrapped(f"  - `{entry[0]}`: ", entry[1])
+
+
+def _wrapped(head: str, words: str) -> list[str]:
+    own = words.partition("\nRaises\n")[0].split()
+    indent = " " * (len(head) - len(head.lstrip()) + 2)
+    return wrap(
+        head + " ".join(own), 158, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
 def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
@@ -261,6 +299,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield README, readme(README.read_text())
     yield SIMULATION_PAGE, page(simulation_page(SIMULATION_PAGE.read_text()))
     yield COMPARE_PAGE, compare_page(COMPARE_PAGE.read_text())
+    yield NOTEBOOK_PAGE, notebook_page(NOTEBOOK_PAGE.read_text())
     yield SCHEME_PAGE, page(scheme_page(SCHEME_PAGE.read_text()))
     for name in get_args(Format):
         yield (

@@ -94,7 +94,7 @@ def _of_frame(data: object, columns: Columns) -> Source:
 
     frame = _polars(data)
     path = Path(mkdtemp(prefix="trialwise-")) / "table.parquet"
-    table = Table(path, columns)
+    table = Table(path, columns, "table")
     finalize(table, rmtree, path.parent, ignore_errors=True)
     try:
         frame.write_parquet(path)

@@ -273,8 +273,8 @@ class Files:
 class Table(Files):
     """A table in long form, which each question reads as its command does."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
-        self.name = str(path)
+    def __init__(self, path: Path, columns: Columns, name: str = "") -> None:
+        self.name = name or str(path)
         self.path = path
         self.columns = columns
         self._found: Recorded | None = None
@@ -287,7 +287,7 @@ class Table(Files):
         if self._found is None:
             own = self.columns
             read = read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
-            self._found = replace(read, trials=told(read.trials, own))
+            self._found = replace(read, trials=replace(told(read.trials, own), name=self.name))
         return self._found
 
     def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
