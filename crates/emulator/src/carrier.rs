@@ -258,7 +258,7 @@ impl<'mailbox> Crew<'mailbox> {
             if due || self.seats.iter().any(|seat| seat.engine.has_more()) {
                 self.waiter.look()?;
             } else {
-                self.waiter.wait(self.clock, self.waited, self.next())?;
+                self.waiter.wait(self.clock, [start, self.waited], self.next())?;
             }
         }
         Ok(())

@@ -122,8 +122,13 @@ impl Waiter {
         self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, MOST_GATHERING);
     }
 
-    /// Waits until `until`, or until a descriptor is readable; may return earlier.
-    pub(crate) fn wait(&mut self, clock: Clock, now: Time, until: Option<Time>) -> io::Result<()> {
+    /// Waits until `until`, or until a descriptor is readable; may return earlier. The turn that ends `now` began at `start`.
+    pub(crate) fn wait(
+        &mut self,
+        clock: Clock,
+        [start, now]: [Time; 2],
+        until: Option<Time>,
+    ) -> io::Result<()> {
         let earned = Duration::from_picoseconds((now - self.last).picoseconds() / SPIN_SHARE);
         self.budget = (self.budget + earned).min(MAX_SPIN);
         self.last = now;
@@ -132,7 +137,7 @@ impl Waiter {
             self.awaited = [until, self.awaited[0]];
         }
         if self.budget < SPIN || self.awaited[0] - self.awaited[1] < self.gathering * RARE {
-            return self.gather(now, until);
+            return self.gather([start, now], until);
         }
         self.gathered = now;
         self.sleep(Some((until - now).saturating_sub(SPIN)))?;
@@ -149,9 +154,11 @@ impl Waiter {
         self.sleep(Some(Duration::ZERO))
     }
 
-    fn gather(&mut self, now: Time, until: Time) -> io::Result<()> {
-        if !self.gathers(now) && until < now + self.gathering {
-            self.gathered = now + self.gathering;
+    /// A gathering begins with the turn, and leaves at least half of its time for sleep.
+    fn gather(&mut self, [start, now]: [Time; 2], until: Time) -> io::Result<()> {
+        let gathered = (start + self.gathering).max(now + self.gathering / 2);
+        if !self.gathers(now) && until < gathered {
+            self.gathered = gathered;
         }
         self.sleep(Some(until.max(self.gathered) - now))
     }
@@ -232,13 +239,27 @@ mod tests {
             let clock = Clock::start();
             // Something is due soon, and something else has come; then what is due goes on waiting.
             for now in [0, 100, gathering - 1] {
-                waiter.wait(clock, at(now), Some(at(60))).unwrap();
+                waiter.wait(clock, [at(now); 2], Some(at(60))).unwrap();
                 assert_eq!(waiter.ready(0), [true; 2]);
                 assert_eq!([gathering - 1, gathering].map(|now| waiter.gathers(at(now))), [true, false]);
             }
             // What is due later than that gathers with nothing.
-            waiter.wait(clock, at(gathering), Some(at(5 * gathering))).unwrap();
+            waiter.wait(clock, [at(gathering); 2], Some(at(5 * gathering))).unwrap();
             assert!(!waiter.gathers(at(gathering)));
+        }
+    }
+
+    #[test]
+    fn a_long_turn_is_part_of_the_gathering_after_it() {
+        let (near, far) = UnixStream::pair().unwrap();
+        io::Write::write_all(&mut &far, b"x").unwrap();
+        let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
+        // 250 us at this round trip, from the start of the turn; half of it is left after the longest.
+        for (turn, gathered) in [(0, 250), (100, 250), (200, 325)] {
+            let mut waiter = waiter_of(&near, Duration::from_milliseconds(50));
+            (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
+            waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10))).unwrap();
+            assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
         }
     }
 
@@ -250,7 +271,7 @@ mod tests {
         for (gap, gathers) in [(299, true), (300, false)] {
             let mut waiter = waiter_of(&near, Duration::ZERO);
             for step in 0..2 {
-                waiter.wait(Clock::start(), at(gap * step), Some(at(gap * step + 10))).unwrap();
+                waiter.wait(Clock::start(), [at(gap * step); 2], Some(at(gap * step + 10))).unwrap();
             }
             assert_eq!(waiter.gathers(at(gap + 20)), gathers);
         }
