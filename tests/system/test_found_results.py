@@ -14,9 +14,12 @@ from tests.system.conftest import Bench
 from tests.system.test_resuming import StopAfter
 
 from trialwise import study
-from trialwise.errors import PlanError
+from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.reading import parse_experiment, read_experiment
+from trialwise.experiment.results import Results
 from trialwise.experiment.writing import write_experiment
+from trialwise.measurement.reported import Reported
+from trialwise.measurement.results import read_results
 from trialwise.study.load import opened
 
 GO = """\
@@ -361,3 +364,72 @@ def test_two_hundred_metrics_fit_on_a_screen(bench: Bench):
     analysed = bench.compute("analyze", bench.directory).stdout
     assert "Number007/with/a/long/name:ns/op" in analysed
     assert len(json.loads(bench.compute("analyze", bench.directory, "--json").stdout)["metrics"]) == 200
+
+
+def test_a_stop_that_is_changed_on_the_way_is_on_record(bench: Bench):
+    claims = '[results.metrics."*:ns/op"]\nstop = {{ precision = "{0}%", of = "mean" }}'
+    outputs = [encode((10 + number % 3, 800)) for number in range(60)]
+    command = go_program(bench, *outputs)
+    rounds = "max_trials = 60\npilot = 10"
+    written(bench, command, claims.format(40), rounds=rounds)
+    bench.run()
+    written(bench, command, claims.format(50), rounds=rounds)
+    study.run(bench.file, bench.directory)
+    with opened(bench.directory) as (_, _, ledger):
+        texts = [event.text for event in ledger.events() if event.kind == "rule"]
+    assert len(texts) == 1
+    assert "50%" in texts[0]
+
+
+def test_what_is_kept_cannot_change_on_the_way(bench: Bench):
+    command = go_program(bench, *[encode((10, 800))] * 2)
+    written(bench, command, 'keep = ["*"]')
+    bench.run()
+    written(bench, command, 'keep = ["*:ns/op"]')
+    with pytest.raises(PlanError, match="keep"):
+        study.run(bench.file, bench.directory)
+
+
+def test_names_of_a_harness_do_no_harm(bench: Bench):
+    """The name of a benchmark comes from foreign code: no escape sequence of it reaches a terminal or a table."""
+    command = go_program(
+        bench, *["BenchmarkA\x1b[31m\u202e/b-8 1 5 ns/op\nBenchmarkC|unit:x|better:lower-8 1 6 ns/op"] * 2
+    )
+    written(bench, command, 'format = "go-bench"')
+    bench.run()
+    assert values(bench) == {
+        "A\\x1b[31m\\u202e/b:ns/op": [[5.0], [5.0]],
+        "C|unit:x|better:lower:ns/op": [[6.0], [6.0]],
+    }
+
+
+def test_a_name_that_the_file_has_already_is_refused():
+    reported = Reported(GO.format(lines="BenchmarkA-8 1 5 ns/op").encode(), "standard output")
+    assert list(read_results(Results(), reported).samples) == ["results:A:ns/op|unit:ns/op|better:lower"]
+    with pytest.raises(TrialError, match="has a metric A:ns/op, as"):
+        read_results(Results(), reported, {"A:ns/op"})
+
+
+def test_a_command_that_fails_within_a_harness_is_a_missing_cell(bench: Bench):
+    if shutil.which("hyperfine") is None:
+        pytest.skip("there is no hyperfine here")
+    command = "hyperfine -N -i -r 2 -w 0 --export-json {directory}/out.json true false"
+    written(
+        bench,
+        command,
+        'from = "{directory}/out.json"\nkeep = ["*:time"]',
+        trial='environment = { X = "{x}" }',
+    )
+    assert bench.run().counts == {"finished": 2}
+    assert list(values(bench)) == ["true:time"]
+    with opened(bench.directory) as (_, _, ledger):
+        remarks = [event.text for event in ledger.events() if event.kind == "remark"]
+    assert any(text.startswith("[results]") for text in remarks), remarks
+
+
+def test_other_kinds_of_trials_have_no_harness(bench: Bench):
+    bench.file.write_text(
+        '[experiment]\nname = "a"\n[trial]\nkind = "python"\ncall = "a:b"\n[results]\n[metrics.x]\nresource = "wall"\n'
+    )
+    with pytest.raises(PlanError, match='results: only valid with kind = "command"'):
+        read_experiment(bench.file)

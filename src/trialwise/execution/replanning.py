@@ -24,6 +24,7 @@ from trialwise.execution.worker_plan import (
     planned_row,
 )
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.results import claimed
 from trialwise.experiment.stopping import goals_of
 from trialwise.store.directory import EXPERIMENT
 from trialwise.store.ledger import Ledger
@@ -141,7 +142,7 @@ def _of_sizes(
 ) -> Step | None:
     now, then = size(experiment), size(began.experiment)
     if (now.series, now.rounds) == (then.series, then.rounds):
-        known = frozenset(metric.name for metric in began.experiment.metrics)
+        known = frozenset(metric.name for metric in claimed(began.experiment))
         if _ends(experiment, known) == _ends(began.experiment, known):
             return None
         changed = f"when to stop was changed:\n{difference_of(began.text, text)}"
@@ -167,12 +168,12 @@ def _of_sizes(
 
 
 def _ends(experiment: Experiment, known: frozenset[str]) -> object:
-    """Return what the file says about when to stop, for the metrics with known names."""
+    """Return what the file says about when to stop, for the metrics, and patterns of metrics, with known names."""
     design = experiment.design
     words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
     of_metrics = [
         (metric.margin, metric.estimand, metric.convention, metric.few_samples, goals_of(metric))
-        for metric in experiment.metrics
+        for metric in claimed(experiment)
         if metric.name in known
     ]
     return words, of_metrics
