@@ -34,6 +34,8 @@ _TRIMMED = 0.2
 _MOST_CORRELATED = 0.95
 _UNEVEN = 1.15
 """Ties count as uneven where a score lies this much farther out than the outermost of untied values."""
+_MANY_TIED, _LONG = 0.1, 25
+"""Values of a short side may all be equal by chance where more than this share of all values are equal."""
 _SHUFFLED_VALUES, _MOST_SHUFFLES, _LEAST_SHUFFLES = 200_000, 999, 99
 _FEW = 20
 _MOST_OF_SLOPE = 500
@@ -154,9 +156,11 @@ class _Search:
 
         A level that was missed raises the first alone.
         """
-        power = float(rest @ rest)
-        lagged = float(rest[1:] @ rest[:-1]) / power + 2 / rest.size if power > 0 else 0.0
-        return min(self._correlation, max(lagged, 0.0))
+        power, n = float(rest @ rest), rest.size
+        # The best split takes about 2 log n units of variance, and as much covariance of neighbours, even where nothing changes.
+        taken = min(2 * log(n) / n, 1.0)
+        lagged = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
+        return min(self._correlation, max((1 - taken) * lagged + taken, 0.0))
 
     def found(self) -> dict[int, float]:
         """Return the places of changes with their p-values."""
@@ -178,7 +182,7 @@ class _Search:
         rest = _around_means(scores, [split.begin, split.at, split.end])
         z = split.z / inflation(self.correlation_of(rest))
         p_value = tail(z, scores.size)
-        if p_value > self._alpha or not _is_uneven(scores):
+        if p_value > self._alpha or not _has_other_tail(scores, split):
             return p_value
         return max(p_value, self._shuffled(scores, z))
 
@@ -244,6 +248,13 @@ def neighbour_correlation(values: Array) -> float:
 def _trimmed_square(differences: Array) -> float:
     squares = np.sort((differences - np.median(differences)) ** 2)
     return float(squares[: max(1, round((1 - _TRIMMED) * squares.size))].mean())
+
+
+def _has_other_tail(scores: Array, split: Split) -> bool:
+    """Return True where ties make large values of the statistic more frequent: outlying ones, or many on a short side."""
+    shortest = min(split.at - split.begin, split.end - split.at)
+    most_tied = int(np.unique(scores, return_counts=True)[1].max())
+    return (shortest < _LONG and most_tied > _MANY_TIED * scores.size) or _is_uneven(scores)
 
 
 def _is_uneven(scores: Array) -> bool:
