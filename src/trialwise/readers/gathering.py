@@ -12,6 +12,7 @@ from trialwise.foreign_files import absent
 from trialwise.readers.content import read_content
 from trialwise.readers.records import Reading
 from trialwise.readers.register import is_one_result, recognised, recognised_folder, recognised_table
+from trialwise.readers.unknown import unknown
 
 MOST_FILES = 100_000
 """Files of a folder; of one with more, none is read."""
@@ -86,7 +87,7 @@ def _reading(path: Path, within: Path | None) -> Reading:
     content = read_content(path, within=within)
     reader = recognised(content) or recognised_table(content)
     if reader is None:
-        raise AnalysisError(f"{path}: no format that is known", hint=None)
+        raise unknown(content)
     return reader.reading(content)
 
 

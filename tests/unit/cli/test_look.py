@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
 
 
@@ -15,17 +13,6 @@ def hyperfine(path, **times):
         for name, own in times.items()
     ]
     path.write_text(json.dumps({"results": results}))
-
-
-@pytest.fixture
-def trialwise(capfd):
-    from trialwise.cli.main import app
-
-    def run(*words):
-        code = app([*map(str, words)], exit_on_error=False, result_action="return_value")
-        return code, *capfd.readouterr()
-
-    return run
 
 
 def test_the_answer_comes_first(tmp_path, trialwise):
