@@ -18,6 +18,7 @@ from in_process import trialwise
 from trialwise.errors import AnalysisError, StoreError
 
 RESULTS = Path(__file__).parents[1] / "exchange" / "results"
+PASSES = Path(__file__).parents[3] / "docs" / "notebooks" / "hyperfine"
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,41 @@ def test_files_of_another_tool_answer_as_the_commands_do(tmp_path: Path):
     times = [json.loads(path.read_text())["results"][0]["times"] for path in (base, head)]
     welch = stats.ttest_ind(times[1], times[0], equal_var=False)
     assert found.record.rows[0].difference.p_value == pytest.approx(welch.pvalue)
+
+
+def test_a_folder_of_files_answers_as_the_commands_do(tmp_path: Path):
+    data = tw.load(PASSES)
+    expected = printed("analyze", PASSES, "--objective", "percentile=75", cwd=tmp_path)
+    assert same(data.kpi(percentile=75), expected)
+    assert same(data.effects(margin="5%"), printed("effects", PASSES, "--margin", "5%", cwd=tmp_path))
+    sides = ["--a", "program=gzip", "--b", "program=xz"]
+    expected = printed("compare", PASSES, *sides, cwd=tmp_path)
+    assert same(data.compare(a={"program": "gzip"}, b={"program": "xz"}), expected)
+    refused = trialwise("order", PASSES, cwd=tmp_path)
+    with pytest.raises(AnalysisError) as error:
+        data.order()
+    assert error.value.message in " ".join(refused.stderr.split())
+    times = [
+        time
+        for path in sorted(PASSES.glob("*.json"))
+        for one in json.loads(path.read_text())["results"]
+        if one["parameters"] == {"program": "xz", "level": "6"}
+        for time in one["times"]
+    ]
+    own = data.trials.filter(pl.col("program") == "xz", pl.col("level") == "6")
+    assert own["value"].to_list() == times
+    with pytest.raises(AnalysisError, match="no samples inside"):
+        data.samples("time")
+
+
+def test_samples_inside_files_are_those_of_the_files():
+    path = RESULTS / "pyperf-base.json"
+    data = tw.load(path)
+    samples = data.samples(data.metrics[0]).collect()
+    runs = [run for one in json.loads(path.read_text())["benchmarks"] for run in one["runs"]]
+    values = [value for run in runs for value in run.get("values", ())]
+    assert samples["value"].to_list() == pytest.approx(values)
+    assert samples["process"].n_unique() == sum("values" in run for run in runs)
 
 
 def test_a_table_answers_as_the_commands_do(table: Path):
