@@ -19,7 +19,7 @@ from textwrap import wrap
 from typing import Any, get_args
 
 from trialwise import _core, notebook
-from trialwise.cli.main import GROUPS, SUMMARIES
+from trialwise.cli.main import FUNCTIONS, GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.describe import allowed
 from trialwise.experiment.file.document import document_schema
@@ -179,9 +179,10 @@ def command_rows() -> Iterator[str]:
 
 
 def _prints_json(name: str) -> bool:
-    module = import_module(f"trialwise.cli.{name}")
+    function = FUNCTIONS.get(name, name)
+    module = import_module(f"trialwise.cli.{function}")
     if name not in GROUPS:
-        return "json" in signature(getattr(module, name)).parameters
+        return "json" in signature(getattr(module, function)).parameters
     commands = (module.app[each].default_command for each in module.app if not each.startswith("-"))
     return any("json" in signature(each).parameters for each in commands)
 

@@ -43,6 +43,8 @@ Exit codes:
 )
 GROUPS = ("schemes", "stream", "trace")
 """Commands with subcommands, described by their `app`."""
+FUNCTIONS = {"import": "import_results"}
+"""Names of the modules and functions of commands whose own name Python keeps for itself."""
 SUMMARIES = {
     "Measure": {
         "new": "Write an experiment file to start from.",
@@ -54,7 +56,8 @@ SUMMARIES = {
     "Conclude": {
         "look": "Look at result files of other tools: which is best, by how much, what they cannot say.",
         "history": "Look back over commits or days: where a metric changed, and by how much.",
-        "analyze": "Analyse an experiment directory or a table of measurements.",
+        "import": "Import result files of other tools into a directory that every command reads.",
+        "analyze": "Analyse an experiment directory, files of other tools or a table of measurements.",
         "report": "Write the report of an experiment as one HTML file.",
         "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",
         "order": "Say whether the order of trials changes the results, and which predecessor does it.",
@@ -100,11 +103,12 @@ for _place, (_title, _summaries) in enumerate(SUMMARIES.items()):
     for _rank, (_name, _summary) in enumerate(_summaries.items()):
         # The summaries and plain text spare `trialwise --help` the imports; a command that runs shows its docstring.
         _help = {} if _given()[:1] == [_name] else {"help": _summary}
+        _function = FUNCTIONS.get(_name, _name)
         if _name in GROUPS:
             app.command(f"trialwise.cli.{_name}:app", name=_name, group=_group, sort_key=_rank, **_help)
         else:
             app.command(
-                f"trialwise.cli.{_name}:{_name}",
+                f"trialwise.cli.{_function}:{_function}",
                 name=_name,
                 group=_group,
                 sort_key=_rank,

@@ -11,6 +11,7 @@ from pathlib import Path
 from trialwise.analysis.recorded import Recorded
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.exchange.imported import imported_results
 from trialwise.exchange.pantheon_archive import is_packed
 from trialwise.exchange.pantheon_folder import is_pantheon_folder
 from trialwise.exchange.pantheon_results import NO_ORDER, folder_results, packed_results
@@ -24,6 +25,7 @@ from trialwise.readers.register import recognised
 from trialwise.readers.tables.content import content_of
 from trialwise.readers.tables.foreign import tool_in, tool_of
 from trialwise.readers.tables.reader import TABLES
+from trialwise.store.directory import is_imported
 
 KNOWN = (
     "an experiment directory, a Pantheon folder (also packed), files of a tool that `trialwise look` knows, "
@@ -120,6 +122,8 @@ def _no_table(path: Path) -> AnalysisError:
 
 
 def _folder(path: Path, name: str, pattern: str | None, *, guess: bool) -> Recorded:
+    if is_imported(path):
+        return imported_results(path, name)
     try:
         empty, pantheon = not any(path.iterdir()), is_pantheon_folder(path)
     except OSError as error:
@@ -138,6 +142,19 @@ def _of_one_tool(paths: Sequence[Path], name: str, pattern: str | None, *, guess
         gathered = replace(gathered, groups=())
     if not gathered.groups:
         raise _nothing_known(paths, gathered)
+    notes = [f"{one.path}: {one.why}, not read" for one in gathered.unread]
+    notes += [f"{copy} is a copy of {first}, and counts once" for copy, first in gathered.copies]
+    return _of_group(of_one_tool(gathered, name), name, pattern, notes)
+
+
+def of_one_tool(gathered: Gathered, name: str) -> Group:
+    """Return the only group of files.
+
+    Raises
+    ------
+    AnalysisError
+        There are several.
+    """
     first, *others = gathered.groups
     if others:
         tools = ", ".join(
@@ -147,9 +164,7 @@ def _of_one_tool(paths: Sequence[Path], name: str, pattern: str | None, *, guess
             f"{name}: holds results of several tools: {tools}",
             hint="name a folder, or a file, of one of them",
         )
-    notes = [f"{one.path}: {one.why}, not read" for one in gathered.unread]
-    notes += [f"{copy} is a copy of {first}, and counts once" for copy, first in gathered.copies]
-    return _of_group(first, name, pattern, notes)
+    return first
 
 
 def _nothing_known(paths: Sequence[Path], gathered: Gathered) -> AnalysisError:

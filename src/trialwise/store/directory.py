@@ -20,6 +20,8 @@ from trialwise.store.outputs import FOLDER as OUTPUTS
 LEDGER = "ledger.sqlite"
 EXPERIMENT = "experiment.toml"
 LOCK = ".lock"
+IMPORT = "import.json"
+"""The origin of results that other programs recorded, in a directory that has no ledger."""
 FOLDERS = {"samples", "logs", "environments", OUTPUTS}
 _PAIR = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}(-[0-9]+)?")
 
@@ -43,6 +45,11 @@ def latest(path: Path) -> Path:
     if (path / LEDGER).is_file():
         return path
     return next(iter(pairs_below(path)), path)
+
+
+def is_imported(path: Path) -> bool:
+    """Return True if a directory holds what `trialwise import` read."""
+    return (path / IMPORT).is_file() and not (path / LEDGER).exists()
 
 
 class ExperimentDirectory:
@@ -82,7 +89,14 @@ class ExperimentDirectory:
         return self.ledger_file.is_file()
 
     def make(self) -> None:
-        """Create the directory and its parts."""
+        """Create the directory and its parts.
+
+        Raises
+        ------
+        StoreError
+            It cannot be made, or holds imported results, which nothing may join.
+        """
+        self._refuse_import()
         try:
             for name in ("", *sorted(FOLDERS)):
                 if name and (self.path / name).is_symlink():
@@ -99,8 +113,22 @@ class ExperimentDirectory:
             ) from error
 
     def ledger(self, *, read_only: bool = True) -> Ledger:
-        """Open the ledger."""
+        """Open the ledger.
+
+        Raises
+        ------
+        StoreError
+            There is none, or it cannot be opened.
+        """
+        self._refuse_import()
         return Ledger.open(self.ledger_file, read_only=read_only)
+
+    def _refuse_import(self) -> None:
+        if is_imported(self.path):
+            raise StoreError(
+                f"{self.path}: was imported from files of another program: it has no plan, and nothing runs in it",
+                hint="to measure again, `trialwise new` writes an experiment file; `trialwise analyze` reads this directory",
+            )
 
     def write_durably(self, relative: str, content: bytes) -> None:
         """Write a file whole or not at all: write a temporary file, sync it, then rename it."""

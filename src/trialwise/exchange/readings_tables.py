@@ -1,0 +1,186 @@
+"""What readers found as two tables, and back: a row for each metric of a trial, and a row for each sample inside trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+
+from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.errors import AnalysisError
+from trialwise.exchange.readings import levels_of
+from trialwise.readers.records import Inside, Reading, Row, Summary
+
+_TRIALS = {
+    "file": pl.Int64,
+    "path": pl.String,
+    "row": pl.Int64,
+    "treatment": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "unit": pl.String,
+    "better": pl.String,
+    "status": pl.String,
+    "reason": pl.String,
+    "order": pl.Int64,
+    "start": pl.Float64,
+    "end": pl.Float64,
+    "seconds": pl.Float64,
+    "where": pl.String,
+    "levels": pl.String,
+    "factors": pl.String,
+    "summary": pl.String,
+    "samples": pl.String,
+    "n_samples": pl.Int64,
+    "repeated": pl.Boolean,
+}
+_SAMPLES = {
+    "file": pl.Int64,
+    "row": pl.Int64,
+    "metric": pl.String,
+    "treatment": pl.String,
+    "sample": pl.Int64,
+    "time": pl.Float64,
+    "value": pl.Float64,
+}
+
+
+def trials_table(readings: Sequence[Reading]) -> pl.DataFrame:
+    """Return a row for each metric of each trial; a factor has a column of its own, after the others.
+
+    `file` and `row` count from 0, and are the key of samples. `levels`, `factors` and `summary` are JSON. `start` and `end` are Unix
+    seconds; what is not known is null.
+    """
+    rows = [
+        (number, reading.path, place, *_cells(reading, row))
+        for number, reading in enumerate(readings)
+        for place, row in enumerate(reading.rows)
+    ]
+    table = pl.DataFrame(rows, schema=_TRIALS, orient="row")
+    return table.with_columns(_factors(readings))
+
+
+def _cells(reading: Reading, row: Row) -> tuple[object, ...]:
+    inside = row.samples
+    return (
+        treatment_name(levels_of(reading, row.treatment)), row.metric, row.value, row.unit, row.better, row.status,
+        row.reason, row.order, row.start, row.end, row.seconds, row.where, _json(row.levels), _json(row.treatment),
+        None if row.summary is None else _json(asdict(row.summary)),
+        None if inside is None else inside.name,
+        None if inside is None else len(inside.values),
+        None if inside is None else inside.repeated,
+    )  # fmt: skip
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _factors(readings: Sequence[Reading]) -> list[pl.Series]:
+    """Return a column for each factor; one with the name of another column is called `factor NAME`."""
+    rows = [row.treatment for reading in readings for row in reading.rows]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [
+        pl.Series(
+            f"factor {name}" if name in _TRIALS else name, [row.get(name) for row in rows], dtype=pl.String
+        )
+        for name in names
+    ]
+
+
+def samples_table(readings: Sequence[Reading]) -> pl.DataFrame:
+    """Return a row for each sample inside trials, in the unit of its metric; `time` as the file has it, in seconds."""
+    parts = [
+        _sampled(number, place, reading, row, row.samples)
+        for number, reading in enumerate(readings)
+        for place, row in enumerate(reading.rows)
+        if row.samples is not None and len(row.samples.values)
+    ]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=_SAMPLES)
+
+
+def _sampled(number: int, place: int, reading: Reading, row: Row, inside: Inside) -> pl.DataFrame:
+    size = len(inside.values)
+    return pl.DataFrame(
+        {
+            "file": [number] * size,
+            "row": [place] * size,
+            "metric": [row.metric] * size,
+            "treatment": [treatment_name(levels_of(reading, row.treatment))] * size,
+            "sample": range(size),
+            "time": [None] * size if inside.times is None else list(inside.times),
+            "value": list(inside.values),
+        },
+        schema=_SAMPLES,
+        strict=False,
+    )
+
+
+def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int) -> list[tuple[Row, ...]]:
+    """Return the rows of each file.
+
+    Raises
+    ------
+    AnalysisError
+        A table lacks a column, or has an entry that is not of its form.
+    """
+    for table, schema in ((trials, _TRIALS), (samples, _SAMPLES)):
+        if any(table.schema.get(name) != kind for name, kind in schema.items()):
+            raise AnalysisError(f"{path}: the tables of the import are not whole", hint="import it again")
+    inside = {
+        (part["file"][0], part["row"][0]): part
+        for part in samples.partition_by("file", "row", maintain_order=True)
+    }
+    found = [list[Row]() for _ in range(files)]
+    try:
+        for cells in trials.select(list(_TRIALS)).iter_rows(named=True):
+            found[int(cells["file"])].append(_row(cells, inside))
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        raise AnalysisError(
+            f"{path}: the tables of the import are not whole", hint="import it again"
+        ) from error
+    return [tuple(rows) for rows in found]
+
+
+def _row(cells: Mapping[str, object], inside: Mapping[tuple[object, object], pl.DataFrame]) -> Row:
+    known = dict(cells)
+    name, repeated = known["samples"], known["repeated"]
+    part = inside.get((known["file"], known["row"]))
+    kept = {key: known[key] for key in _KEPT}
+    return Row(
+        treatment=_texts(known["factors"]),
+        levels=_texts(known["levels"]),
+        summary=_summary(known["summary"]),
+        samples=None if name is None else _inside(str(name), part, repeated=bool(repeated)),
+        **kept,  # pyright: ignore[reportArgumentType] the schema has their types
+    )
+
+
+_KEPT = (
+    "metric", "value", "unit", "better", "status", "reason", "order", "start", "end", "seconds", "where",
+)  # fmt: skip
+
+
+def _texts(text: object) -> dict[str, str]:
+    return {str(name): str(level) for name, level in json.loads(str(text)).items()}
+
+
+def _inside(name: str, part: pl.DataFrame | None, *, repeated: bool) -> Inside:
+    if part is None:
+        return Inside(name, (), None, repeated)
+    times = None if part["time"].null_count() else tuple(part["time"].to_list())
+    return Inside(name, tuple(part["value"].to_list()), times, repeated)
+
+
+def _summary(text: object) -> Summary | None:
+    if text is None:
+        return None
+    told = json.loads(str(text))
+    if told["interval"] is not None:
+        told["interval"] = tuple(told["interval"])
+    if told["percentiles"] is not None:
+        told["percentiles"] = {float(percent): value for percent, value in told["percentiles"].items()}
+    return Summary(**told)
