@@ -98,7 +98,7 @@ def _order(
     """Return the commits in their order, and what it rests on."""
     there = list(dict.fromkeys(each.commit for each in kept if each.commit))
     if repository is not None:
-        return _in_repository(there, repository), f"by commit, in the order of {repository}"
+        return _in_repository(there, repository), f"by commit, in the order of the repository {repository}"
     known = {commit: time for commit in there if (time := times.get(commit)) is not None}
     if len(known) == len(there) and there:
         return sorted(there, key=known.__getitem__), "by commit, in the order of their dates"

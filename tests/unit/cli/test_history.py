@@ -136,6 +136,27 @@ def test_machines_are_two_series_and_gaps_are_counted(tmp_path, trialwise):
     assert found["order"] == "by commit, in the order of their dates"
 
 
+def test_experiment_directories_have_the_commit_that_they_ran_on(tmp_path, trialwise):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.results")
+    (tmp_path / "e.toml").write_text(
+        '[experiment]\nname = "e"\n[trial]\ncommand = "cat value.txt"\n'
+        '[metrics.value]\nstdout = "([0-9.]+)"\n[design]\nrounds = 2\nseries = 1\n'
+    )
+    commits = []
+    for place, value in enumerate((1.5, 2.5)):
+        (tmp_path / "value.txt").write_text(str(value))
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", str(value)], check=True)
+        told = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        commits.append(told.stdout.strip())
+        assert trialwise("run", tmp_path / "e.toml", "--directory", tmp_path / f"{1 - place}.results")[0] == 0
+    (series,) = document(trialwise, tmp_path, "--repository", tmp_path)["series"]
+    found = [(point["at"], point["value"], point["n"]) for point in series["points"]]
+    assert found == [(commits[0], 1.5, 2), (commits[1], 2.5, 2)]
+
+
 def test_a_short_series_says_how_many_points_it_needs(tmp_path, trialwise):
     action(tmp_path / "data.js", {"parse": lambda place: level(place, 1, 3)}, COMMITS[:6])
     (series,) = document(trialwise, tmp_path / "data.js")["series"]

@@ -102,7 +102,7 @@ def _age(series: Series) -> int:
 
 def _more(found: History) -> str:
     least = min((series.more for series in found.series), default=0)
-    return f"{counted(least, 'more point')} of one are needed" if least else "there is none"
+    return f"the longest needs {counted(least, 'more point')}" if least else "there is none"
 
 
 def _size(change: Change, at: str) -> Text:
