@@ -22,6 +22,10 @@ _NOT_TOLD = (
     f"`trialwise order` reads tables with a round and a position; or {_MEASURE}",
 )
 _BLOCKED = ("all trials of one treatment ran before those of the next", _MEASURE)
+_MIXED = (
+    "its rounds are in fixed or in random order, and which is which is read from its columns alone",
+    "name the columns of the file: trialwise order FILE --treatment … --order … --round … --position … --value …",
+)
 _NO_ROUNDS = ("the trials did not run in rounds that have every treatment once", _MEASURE)
 
 
@@ -54,12 +58,13 @@ def recorded(readings: Sequence[Reading], name: str) -> Recorded:
     units = _units(own)
     turns = _in_order(units, several=len(own) > 1)
     blocked = any(note.code == "order_blocked" for reading in own for note in reading.notes)
-    rounds = None if turns is None else _rounds(turns)
+    mixed = any(note.code == "time_unusable" for reading in own for note in reading.notes)
+    rounds = None if turns is None or mixed else _rounds(turns)
     return Recorded(
         trials=trials,
         turns=rounds or (),
         is_ordered=turns is not None or blocked,
-        no_order=("", "") if rounds else _BLOCKED if blocked else _why(turns),
+        no_order=("", "") if rounds else _MIXED if mixed else _BLOCKED if blocked else _why(turns),
         lost=tuple(
             Lost(unit.treatment, unit.status, unit.reason)
             for unit in units

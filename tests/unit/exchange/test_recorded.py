@@ -130,3 +130,21 @@ def test_the_mean_is_the_same_everywhere(tmp_path: Path):
     own = {f"size={size}": statistics.fmean(each) for size, each in times().items()}
     assert by_size == pytest.approx(own)
     assert sorted(cell["mean"] for cell in cells) == pytest.approx(sorted(own.values()))
+
+
+def test_fixed_and_random_rounds_are_not_taken_for_one(tmp_path: Path):
+    """OrderSage has both in one file: without its columns, fixed rounds would count as random ones."""
+    rows = [
+        "run_uuid,hostname,run_num,total_runs,test_command,test_number,order_number,order_type,completion_status,result"
+    ]
+    for run, (kind, tests) in enumerate((("fixed", "ab"), ("fixed", "ab"), ("random", "ba")), 1):
+        rows += [
+            f"u,h,{run},3,{test},{place},{place},{kind},Success,{run}.{place}"
+            for place, test in enumerate(tests, 1)
+        ]
+    path = tmp_path / "x_all_test_results.csv"
+    path.write_text("\n".join(rows) + "\n")
+    found = read_results([path])
+    assert len(found.trials.table) == 6
+    with pytest.raises(AnalysisError, match="in fixed or in random order"):
+        found.order()
