@@ -19,7 +19,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import Number, counted, estimate, given, p_text
+from trialwise.report.numbers import Number, counted, decimals, estimate, given, p_text
 from trialwise.report.terminal_plot import sparkline
 from trialwise.report.units import Scale, scale
 
@@ -216,5 +216,7 @@ def _limits(found: History) -> Iterator[Block]:
 def _method(found: History) -> str:
     correlated = [series.correlation for series in found.series if not series.more]
     most = max(correlated, default=0.0)
-    allowed = f"; neighbours correlate up to {most:.2f}, which is allowed for" if most >= 0.005 else ""
+    allowed = (
+        f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for" if most >= 0.005 else ""
+    )
     return f"{found.method[0].upper()}{found.method[1:]}{allowed}; false-positive rate "
