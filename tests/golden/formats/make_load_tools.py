@@ -1,7 +1,7 @@
 """Run network and load tools on this machine, and keep what they write as fixtures: `python tests/golden/formats/make_load_tools.py`.
 
-Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12, vegeta 12, bombardier 2 and k6 2 built by
-`go install`, and oha 1.14 built by `cargo install`; all traffic stays on the loopback interface.
+Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12, vegeta 12, bombardier and k6 1.8 built by
+`go install`, and oha built by `cargo install`; all traffic stays on the loopback interface.
 """
 
 import subprocess

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import numpy as np
+
 TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
 
 
@@ -75,3 +77,10 @@ def test_a_folder_of_two_tools_is_no_side_of_a_comparison(tmp_path):
     )
     assert done.returncode == 7
     assert "holds results of several tools" in done.stderr
+
+
+def test_nothing_is_proposed_for_a_file_of_which_nothing_is_read(tmp_path, trialwise):
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
+    code, out, _ = trialwise("look", tmp_path / "objects.npy")
+    assert code == 0
+    assert "trialwise compare" not in out

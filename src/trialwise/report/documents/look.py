@@ -45,7 +45,7 @@ def document(
             "plain",
             _sentence(seen[0], "/groups/0") if len(seen) == 1 else (f"{len(seen)} kinds of results.",),
         ),
-        (*blocks, *_unread(unread, copies), *(_next(source) if len(seen) == 1 else ())),
+        (*blocks, *_unread(unread, copies), *(_next(source) if len(seen) == 1 and seen[0].metrics else ())),
         (Note((_method(seen),)),),
     )
 
