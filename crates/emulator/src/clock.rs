@@ -115,11 +115,13 @@ impl Waiter {
         }
     }
 
-    /// Waits for packets of these paths from now on, the round trip of which takes at least so long.
-    pub(crate) fn watch(&mut self, paths: impl Iterator<Item = [RawFd; 2]>, round_trip: Duration) {
+    /// Waits for packets of these paths from now on, the round trip of which takes at least so long. Where there are many, a
+    /// wake serves them all, so that no longer gathering is needed.
+    pub(crate) fn watch(&mut self, paths: impl ExactSizeIterator<Item = [RawFd; 2]>, round_trip: Duration) {
+        let most = if paths.len() > 1 { LEAST_GATHERING } else { MOST_GATHERING };
         self.watched.truncate(1);
         self.watched.extend(paths.flatten().map(readable));
-        self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, MOST_GATHERING);
+        self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, most);
     }
 
     /// Waits until `until`, or until a descriptor is readable; may return earlier. The turn that ends `now` began at `start`.
@@ -260,6 +262,17 @@ mod tests {
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
             waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10))).unwrap();
             assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
+        }
+    }
+
+    #[test]
+    fn packets_of_many_paths_gather_for_the_least_time() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        for (paths, gathering) in [(1, MOST_GATHERING), (2, LEAST_GATHERING), (64, LEAST_GATHERING)] {
+            let mut waiter = Waiter::new(near.as_raw_fd());
+            let devices = vec![[near.as_raw_fd(); 2]; paths];
+            waiter.watch(devices.into_iter(), Duration::from_milliseconds(56));
+            assert_eq!(waiter.gathering, gathering);
         }
     }
 
