@@ -114,6 +114,7 @@ def _ends_of(path: _linux.Path) -> Generator[Ends]:
             listener = socket.create_server(("0.0.0.0", STREAM_PORT))  # noqa: S104, the path's own network
             probed = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             probed.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            probed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
             probed.bind(("0.0.0.0", PROBE_PORT))  # noqa: S104
             probed.setblocking(False)
         with _network(path, "sender"):
