@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from trialwise.cli.output import print_json
 from trialwise.cli.path_profile import PathOptions, is_experiment, profile_path
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
-from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.reading import ReadingOptions, refuse_told
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
@@ -18,7 +18,7 @@ from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
     from trialwise.analysis.conditions.profile import Profile
-    from trialwise.analysis.conditions.table import Array
+    from trialwise.analysis.conditions.table import Array, ConditionTable
 
 
 def profile(
@@ -60,11 +60,12 @@ def profile(
     Parameters
     ----------
     data
-        The CSV or Parquet file, or an experiment file (.toml) with a real path.
+        The CSV or Parquet file, an experiment directory (also an imported one), files of a tool that say when each trial ran,
+        or an experiment file (.toml) with a real path.
     time
         The column of times; default: the only one there is.
     value
-        The column of values; default: the only other one of numbers.
+        The column of values, or the metric of trials; default: the only one.
     method
         "default", or "paper" for the method of the TriScale paper.
     confidence
@@ -83,10 +84,8 @@ def profile(
         return profile_path(data, options, confidence=confidence, json=json)
     options.refuse()
     from trialwise.analysis.conditions.profile import profile_of
-    from trialwise.analysis.conditions.table import read_conditions
 
-    dialect = (reading or ReadingOptions()).dialect()
-    table = read_conditions(data, time=time, value=value, dialect=dialect)
+    table = _conditions(data, time, value, reading or ReadingOptions())
     with StatusLine(f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
@@ -101,6 +100,23 @@ def profile(
         times, values = table.times, table.values
         write_plot(plot, lambda: _page(found, times, values), lambda path: _print(found, times, values, path))
     return 0
+
+
+def _conditions(data: Path, time: str | None, value: str | None, reading: ReadingOptions) -> ConditionTable:
+    """Read values over time: of trials that ran, or of a table."""
+    from trialwise.analysis.conditions.recorded import conditions_of
+    from trialwise.analysis.conditions.table import read_conditions
+    from trialwise.analysis.recorded import Recorded
+    from trialwise.study import reading as study_reading
+    from trialwise.study.sources import Directory, source
+
+    found = source([data], told=time is not None or reading.given())
+    if isinstance(found, Directory):
+        found = Recorded(trials=study_reading.trial_set(found.path))
+    if isinstance(found, Recorded):
+        refuse_told(data, given=time is not None or reading.given())
+        return conditions_of(found, value)
+    return read_conditions(data, time=time, value=value, dialect=reading.dialect())
 
 
 def _refuse_of_data(**given: object) -> None:

@@ -148,3 +148,16 @@ def test_fixed_and_random_rounds_are_not_taken_for_one(tmp_path: Path):
     assert len(found.trials.table) == 6
     with pytest.raises(AnalysisError, match="in fixed or in random order"):
         found.order()
+
+
+def test_a_cycle_of_trials_is_found(tmp_path: Path):
+    """Trials a minute apart whose value has a period of eight minutes, and a weak one of thirteen."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number in range(64):
+        rate = 1e7 + (1e6 if number % 8 < 4 else 0) + 1e4 * (number * 7919 % 13)
+        (folder / f"{number:02}.json").write_text(iperf3(rate, 1_790_000_000 + 60 * number, "cubic"))
+    done = in_process.trialwise("profile", "runs", "--value", "goodput", "--json", cwd=tmp_path)
+    periods = json.loads(done.stdout)["periods"]
+    strongest = max(periods, key=lambda found: found["strength"])
+    assert strongest["seconds"] == pytest.approx(480, rel=0.1)
