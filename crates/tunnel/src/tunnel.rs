@@ -297,7 +297,7 @@ impl Carrier {
                 size: packet.len() as u32,
                 flow: header.flow,
                 is_outgoing: false,
-                ecn,
+                ecn: came.ecn, // of the datagram around it: what the path made of the field
                 hops: came.hops,
                 protocol: ip.protocol,
                 is_merged: false,

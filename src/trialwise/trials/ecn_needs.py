@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from trialwise.errors import PlanError
-from trialwise.experiment.trials import PathSettings, RealEnds
+from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.joining import Crossing
 from trialwise.trials.path_plan import FlowPlan, describe
 
@@ -34,16 +33,6 @@ def unfit_crossing(plans: Sequence[FlowPlan], crossings: Mapping[str, Crossing])
         if told := _what_became(crossings[plan.flow.direction]):
             return _refused(plan, f"on the {plan.flow.direction} {told}")
     return None
-
-
-def require_seen(plans: Sequence[FlowPlan], ends: RealEnds) -> None:
-    """Raise PlanError if nobody would see whether ECT(1) passes that a scheme needs: the field inside a tunnel always does."""
-    for plan in _needy(plans):
-        if ends.see == "tunnel":
-            raise PlanError(
-                f"flow {plan.number} ({plan.scheme.name}) needs ECT(1), and a tunnel hides whether the path lets it through",
-                hint='take see = "capture" or "programs"',
-            )
 
 
 def _what_became(crossing: Crossing) -> str | None:

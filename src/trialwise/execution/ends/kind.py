@@ -36,7 +36,6 @@ from trialwise.measurement.condition_files import UNNAMED
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.store.ledger import Ledger
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.ecn_needs import require_seen
 from trialwise.trials.path import PathKind, abandoned
 from trialwise.trials.path_plan import NOWHERE, FlowPlan, check_load, flow_plans, settings_of, trial_of
 from trialwise.trials.programs import readable
@@ -93,7 +92,6 @@ class EndsKind:
     ) -> None:
         plans = flow_plans(experiment, filled)
         _refuse_quantities(experiment, ends)
-        require_seen(plans, ends)
         for plan in plans:
             check_load(plan, settings)
         path = path_name(experiment, filled) or UNNAMED

@@ -71,7 +71,7 @@ def outcome_of(
         stop=max(plan.stop for plan in plans),
         warmup=request.experiment.warmup,
     )
-    samples = _facts(ends, joined, records)
+    samples = _facts(joined, records)
     problem = None
     try:
         samples |= metric_samples(request.experiment, record)
@@ -201,8 +201,8 @@ def _printed(plans: Sequence[FlowPlan], records: tuple[EndRecord, EndRecord], na
     return b"".join(parts)
 
 
-def _facts(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Samples]:
-    """Return what the ends report about themselves, besides the metrics; of ECN fields nothing where a tunnel hides the path's."""
+def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Samples]:
+    """Return what the ends report about themselves, besides the metrics."""
     clocks = joined.clocks
     facts: dict[str, float] = {
         "skew_ppm": np.nan if clocks.skew is None else clocks.skew.value * 1e6,
@@ -218,7 +218,7 @@ def _facts(ends: RealEnds, joined: Joined, records: tuple[EndRecord, EndRecord])
     }
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
         for name, value in dataclasses.asdict(crossing).items():
-            if name != "held" and not (ends.see == "tunnel" and name.startswith(("ect0", "ect1"))):
+            if name != "held":
                 facts[f"{way}_{name}"] = value
     return {
         f"ends:{name}": Samples(np.array([float(value)]))
