@@ -357,10 +357,12 @@ def test_two_hundred_metrics_fit_on_a_screen(bench: Bench):
     claims = '[results.metrics."*7/*"]\nkpi = { percentile = 50, confidence = 75 }'
     written(bench, go_program(bench, *trials), f"{claims}", rounds="rounds = 3")
     bench.run()
-    for command in ("status", "analyze", "plan"):
+    for command, code in (("status", 0), ("analyze", 0), ("plan", 0), ("order", 3)):
         done = bench.compute(command, bench.directory)
-        assert done.returncode == 0, done.stderr
-        assert len(done.stdout.splitlines()) <= 60, command
+        assert done.returncode == code, done.stderr
+        lines = done.stdout.splitlines()
+        assert len(lines) <= 60, command
+        assert max(map(len, lines)) < 1000, command
     analysed = bench.compute("analyze", bench.directory).stdout
     assert "Number007/with/a/long/name:ns/op" in analysed
     assert len(json.loads(bench.compute("analyze", bench.directory, "--json").stdout)["metrics"]) == 200

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 MANY_METRICS = 12
 """More metrics than this share one table, of which the first rows are shown."""
 MOST_ROWS = 30
 """Rows of such a table that are shown unless all are requested."""
+
+
+def first_names(names: Sequence[str]) -> str:
+    """List names, of many only the first; the others are counted."""
+    more = len(names) - MANY_METRICS
+    return ", ".join(names[:MANY_METRICS]) + (f" and {more} more" if more > 0 else "")

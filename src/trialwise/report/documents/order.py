@@ -31,6 +31,7 @@ from trialwise.report.document import (
     Verdict,
     table_of,
 )
+from trialwise.report.many import first_names
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
 from trialwise.wording import order as wording
 
@@ -274,7 +275,7 @@ def _groups(found: OrderAnalysis) -> Iterator[Block]:
     for group in found.carry_over:
         if group.note:
             notes.setdefault(group.note, []).append(where(group.metric, group.group))
-    yield from (Note((f"{', '.join(names)}: {note}",), is_aside=True) for note, names in notes.items())
+    yield from (Note((f"{first_names(names)}: {note}",), is_aside=True) for note, names in notes.items())
 
 
 def _quiet(groups: Sequence[GroupCarryOver]) -> str:
@@ -284,7 +285,8 @@ def _quiet(groups: Sequence[GroupCarryOver]) -> str:
         found = no_pair(group), _tested(group) if group.tested else ""
         said.setdefault(found, []).append(where(group.metric, group.group))
     return "; ".join(
-        f"{', '.join(names)}: {told}" + (f" ({'each: ' if len(names) > 1 else ''}{tested})" if tested else "")
+        f"{first_names(names)}: {told}"
+        + (f" ({'each: ' if len(names) > 1 else ''}{tested})" if tested else "")
         for (told, tested), names in said.items()
     )
 
