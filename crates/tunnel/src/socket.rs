@@ -27,6 +27,7 @@ pub(crate) struct Came<'a> {
     pub(crate) from: SocketAddr,
     /// When the kernel saw it, since 1970.
     pub(crate) time: Duration,
+    /// Of the datagram, as the path left it.
     pub(crate) ecn: u8,
     pub(crate) hops: u8,
     /// Datagrams for which the socket had no room until then, if there were any.
