@@ -19,7 +19,7 @@ from trialwise.exchange.recorded_readings import recorded
 from trialwise.exchange.trials_table import TrialColumns, table_trials
 from trialwise.foreign_files import absent
 from trialwise.readers.content import Content
-from trialwise.readers.distinguishing import with_names, with_options
+from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, gather
 from trialwise.readers.register import recognised
 from trialwise.readers.tables.content import content_of
@@ -176,7 +176,7 @@ def _nothing_known(paths: Sequence[Path], gathered: Gathered) -> AnalysisError:
 
 
 def _of_group(group: Group, name: str, pattern: str | None, notes: Sequence[str] = ()) -> Recorded:
-    named, shown = with_names(with_options(group), pattern)
+    named, shown = told_apart(group, pattern)
     found = recorded(named.readings, name)
     shown_notes = [f"factors come from names of files: {shown}"] if shown else []
     trials = replace(found.trials, notes=(*found.trials.notes, *notes, *shown_notes))

@@ -11,6 +11,36 @@ from trialwise.readers.gathering import Group
 from trialwise.readers.records import Reading
 
 
+def told_apart(group: Group, pattern: str | None = None) -> tuple[Group, str]:
+    """Add the factors that tell files apart, and say which part of a name is which; empty if no name is used.
+
+    Parameters are not enough where one tool ran other commands with equal ones in another file: the commands are factors then.
+
+    Raises
+    ------
+    AnalysisError
+        The pattern does not fit a name.
+    """
+    found, shown = with_names(with_options(group), pattern)
+    if _are_mixed(found.readings):
+        found = replace(found, readings=tuple(replace(reading, named=()) for reading in found.readings))
+    return found, shown
+
+
+def _are_mixed(readings: Sequence[Reading]) -> bool:
+    """Return True if the factors that suffice in each file would join treatments of several files that differ in others."""
+    whole: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
+    return any(
+        whole.setdefault(
+            frozenset((name, level) for name, level in own.items() if name in reading.named), own
+        )
+        != own
+        for reading in readings
+        if reading.named
+        for own in treatments(reading.rows)
+    )
+
+
 def with_options(group: Group) -> Group:
     """Add those settings of the tool as factors that differ between files."""
     names = dict.fromkeys(name for reading in group.readings for name in reading.options)

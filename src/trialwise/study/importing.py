@@ -10,7 +10,7 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange.pantheon_archive import is_packed
 from trialwise.exchange.pantheon_folder import is_pantheon_folder
 from trialwise.exchange.result_files import of_one_tool
-from trialwise.readers.distinguishing import with_names, with_options
+from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, gather
 from trialwise.study.looking import nothing_read
 from trialwise.study.sources import is_ours
@@ -40,7 +40,7 @@ def gain(
     gathered = gather(paths, told)
     if not gathered.groups:
         raise nothing_read(paths, gathered)
-    named, shown = with_names(with_options(of_one_tool(gathered, str(paths[0]))), pattern)
+    named, shown = told_apart(of_one_tool(gathered, str(paths[0])), pattern)
     return Gained(named, shown, gathered)
 
 

@@ -10,7 +10,7 @@ from trialwise.analysis.looking import Seen, see, see_summaries
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.readings import trial_set
-from trialwise.readers.distinguishing import with_names, with_options
+from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, Unread, gather
 
 
@@ -40,7 +40,7 @@ def look(
     seen: list[Seen] = []
     groups: list[Group] = []
     for group in gathered.groups:
-        named, shown = with_names(with_options(group), pattern)
+        named, shown = told_apart(group, pattern)
         groups.append(named)
         has_values = any(
             row.value is not None and row.status != "aggregated"

@@ -29,6 +29,8 @@ _WIDTH = 16
 """Columns of a course in characters."""
 _COMMIT = 40
 """Digits of a whole commit, of which `_SHORT` are shown."""
+_SEEN, _CORRELATED = 0.005, 0.25
+"""Correlations of neighbours that are told, and from which the rate is above its level (tests/operating/test_change_rates.py)."""
 _SHORT = 8
 _ERRORS = "The bounds of a size take its place as known; sizes of changes that were hardly found are too large on average."
 
@@ -214,9 +216,13 @@ def _limits(found: History) -> Iterator[Block]:
 
 
 def _method(found: History) -> str:
-    correlated = [series.correlation for series in found.series if not series.more]
-    most = max(correlated, default=0.0)
-    allowed = (
-        f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for" if most >= 0.005 else ""
-    )
-    return f"{found.method[0].upper()}{found.method[1:]}{allowed}; false-positive rate "
+    most = max((series.correlation for series in found.series if not series.more), default=0.0)
+    rate = "false-positive rate "
+    correlated = ""
+    if most >= _CORRELATED:
+        correlated = f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for in part: at 0.5 about one "
+        correlated += "series in ten without a change has one found, at 0.8 one in five"
+        rate = f"nominal {rate}"
+    elif most >= _SEEN:
+        correlated = f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for"
+    return f"{found.method[0].upper()}{found.method[1:]}{correlated}; {rate}"
