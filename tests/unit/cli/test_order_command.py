@@ -70,7 +70,7 @@ def test_the_margin_of_the_command_is_the_one_of_the_analysis(folder, words, mar
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["nothing.csv"], 7, "cannot be read"),
+        (["nothing.csv"], 7, "no such file"),
         (["trials.csv", "--compare", "copy"], 2, "--compare A,B"),
         (["trials.csv", "--margin", "much"], 2, "a percentage above 0"),
         (["trials.csv", "--alpha", "2"], 2, "share between 0 and 1"),
