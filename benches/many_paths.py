@@ -98,9 +98,10 @@ def crowd(both: Pairs, count: int, *, seconds: float, settled: float) -> Crowd:
         wire: list[float] = []
         for own, stamps, stamped in zip(folders, sent, arrived, strict=True):
             packets = read_packet_log(own / "log").of("uplink")
-            first = float(packets.time.min()) + settled
+            # Paths are connected one after another; data comes on all at once.
+            first = float(packets.time[packets.size > 1000].min()) + settled
             wire.append(throughput(packets, first, first + seconds - settled - 1))
-            errors.append(_errors(packets, stamps, stamped))
+            errors.append(_errors(packets, stamps, stamped)[int(settled / PROBE_SECONDS) :])
         emulator = sum(each.processor_share * each.duration for each in reports) / span
         return Crowd(np.concatenate(errors), np.array(wire), (emulator, whole), reports)
 
@@ -118,8 +119,10 @@ def _ends_of(path: _linux.Path) -> Generator[Ends]:
             probed.bind(("0.0.0.0", PROBE_PORT))  # noqa: S104
             probed.setblocking(False)
         with _network(path, "sender"):
-            sender = stack.enter_context(socket.create_connection((peer, STREAM_PORT)))
+            sender = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            # Before it connects: a socket that had bbr goes on pacing its packets, whatever it has later.
             sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONTROL)
+            sender.connect((peer, STREAM_PORT))
             probes = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             probes.connect((peer, PROBE_PORT))
         with listener:
