@@ -95,6 +95,8 @@ pub(crate) struct Waiter {
     /// How long packets gather, and until when they do.
     gathering: Duration,
     gathered: Time,
+    /// Whether it waits for more than one path.
+    is_shared: bool,
     budget: Duration,
     last: Time,
     /// The instant waited for, and the one before it.
@@ -108,6 +110,7 @@ impl Waiter {
         Self {
             watched: vec![readable(waking)],
             gathering: LEAST_GATHERING,
+            is_shared: false,
             gathered: Time::ZERO,
             budget: MAX_SPIN,
             last: Time::ZERO,
@@ -118,7 +121,8 @@ impl Waiter {
     /// Waits for packets of these paths from now on, the round trip of which takes at least so long. Where there are many, a
     /// wake serves them all, so that no longer gathering is needed.
     pub(crate) fn watch(&mut self, paths: impl ExactSizeIterator<Item = [RawFd; 2]>, round_trip: Duration) {
-        let most = if paths.len() > 1 { LEAST_GATHERING } else { MOST_GATHERING };
+        self.is_shared = paths.len() > 1;
+        let most = if self.is_shared { LEAST_GATHERING } else { MOST_GATHERING };
         self.watched.truncate(1);
         self.watched.extend(paths.flatten().map(readable));
         self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, most);
@@ -156,9 +160,14 @@ impl Waiter {
         self.sleep(Some(Duration::ZERO))
     }
 
-    /// A gathering begins with the turn, and leaves at least half of its time for sleep.
+    /// A gathering begins after the turn; with the turn where turns are long because there are many paths, and then leaves at
+    /// least half of its time for sleep.
     fn gather(&mut self, [start, now]: [Time; 2], until: Time) -> io::Result<()> {
-        let gathered = (start + self.gathering).max(now + self.gathering / 2);
+        let gathered = if self.is_shared {
+            (start + self.gathering).max(now + self.gathering / 2)
+        } else {
+            now + self.gathering
+        };
         if !self.gathers(now) && until < gathered {
             self.gathered = gathered;
         }
@@ -252,13 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_turn_is_part_of_the_gathering_after_it() {
+    fn a_long_turn_for_many_paths_is_part_of_the_gathering_after_it() {
         let (near, far) = UnixStream::pair().unwrap();
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
-        // 250 us at this round trip, from the start of the turn; half of it is left after the longest.
-        for (turn, gathered) in [(0, 250), (100, 250), (200, 325)] {
+        // A path alone gathers for 250 us at this round trip, many for 150 us from the start of the turn; half of it is left
+        // after the longest.
+        for (is_shared, turn, gathered) in
+            [(false, 100, 350), (true, 0, 150), (true, 50, 150), (true, 100, 175)]
+        {
             let mut waiter = waiter_of(&near, Duration::from_milliseconds(50));
+            let devices = vec![[near.as_raw_fd(); 2]; if is_shared { 2 } else { 1 }];
+            waiter.watch(devices.into_iter(), Duration::from_milliseconds(50));
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
             waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10))).unwrap();
             assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
