@@ -14,6 +14,8 @@ from trialwise.experiment.model import Better
 By = Literal["commit", "date"]
 LEVEL = 0.05
 """False-positive rate of all series together."""
+_CALENDAR = (-62_135_596_800, 253_402_300_800)
+"""The Unix times from the year 1 on, and before the year 10,000."""
 _WORD: Mapping[tuple[Better, bool], Literal["better", "worse"]] = {
     ("lower", False): "better",
     ("lower", True): "worse",
@@ -145,11 +147,10 @@ def history(
 
 
 def day_of(time: float | None) -> str:
-    """Return the day of a Unix time as ISO 8601 (UTC); empty if there is none."""
-    try:
-        return "" if time is None else datetime.fromtimestamp(time, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
+    """Return the day of a Unix time as ISO 8601 (UTC); empty if there is none, as for no number or one that no calendar has."""
+    if time is None or not _CALENDAR[0] <= time < _CALENDAR[1]:
         return ""
+    return datetime.fromtimestamp(time, UTC).date().isoformat()
 
 
 def _points(own: Mapping[str, Sequence[float]], places: Mapping[str, int] | None) -> tuple[Point, ...]:
