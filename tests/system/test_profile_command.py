@@ -47,7 +47,7 @@ def test_the_documents_follow_their_schemas(tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["profile", "none.csv"], 7, "No such file"),
+        (["profile", "none.csv"], 7, "no such file"),
         (["profile", "a.csv", "--value", "qualty"], 7, "'quality' is there"),
         (["profile", "a.csv", "--plot", "a.gif"], 2, ".html, .svg, .pdf, .png"),
         (["profile", "a.csv", "--plot", "none/a.svg"], 2, "no folder"),
