@@ -273,7 +273,8 @@ class PathEnd:
         elapsed = (now - self.running_since) / SECOND
         for side in self.sides:
             if (problem := side.conduct(elapsed, self.place)) is not None:
-                meeting.fail(problem)
+                # What sees packets may have taken the device of the flow with it.
+                meeting.fail(self.lost() or problem)
                 return
         if elapsed >= self.end["runtime"] + LINGER:
             for side in self.sides:
@@ -284,8 +285,8 @@ class PathEnd:
     def look(self, sock: PathSocket, meeting: Meeting, now: int) -> None:
         """Look at the caps each time, and at the lease and whether the machine slept now and then."""
         if self.recorder is not None and meeting.phase != FAILED:
-            if (lost := self.recorder.look()) is not None:
-                meeting.fail(f"the {self.end['see']} failed: {lost}")
+            if (lost := self.lost()) is not None:
+                meeting.fail(lost)
                 self.link = sock
             elif (problem := self.caps.exceeded(now, self.recorder.sent_bytes)) is not None:
                 meeting.fail(problem)
@@ -297,6 +298,11 @@ class PathEnd:
                 meeting.fail(
                     f"this machine slept for {slept:.3g} s", "keep it awake, as systemd-inhibit does"
                 )
+
+    def lost(self) -> str | None:
+        """Return why what sees packets has ended; None if it has not."""
+        problem = None if self.recorder is None else self.recorder.look()
+        return None if problem is None else f"the {self.end['see']} failed: {problem}"
 
     def is_leased(self, now: int) -> bool:
         """Return True if the lease was touched not too long ago, by a clock that nobody sets."""
