@@ -24,7 +24,8 @@ from trialwise.report.document import Outcome as Meaning
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate_of, given
 
 _STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
-_MEANINGS: dict[Outcome, Meaning] = {"fine": "good", "worse": "bad", "undecided": "open"}
+MEANINGS: dict[Outcome, Meaning] = {"fine": "good", "worse": "bad", "undecided": "open"}
+"""How each outcome is shown."""
 _COLUMNS = (
     Column("metric"),
     Column("base", is_numeric=True),
@@ -48,7 +49,7 @@ def _answer(found: VersionsResult, judged: _Judged) -> Verdict:
     """Return the outcome in a sentence; where trials failed, that comes first, since nothing passes then."""
     if not judged:
         return Verdict("open", (f"No verdict: too few trials have a value ({found.ending}).",))
-    outcome, text = _MEANINGS[found.outcome], _verdict(found, judged)
+    outcome, text = MEANINGS[found.outcome], _verdict(found, judged)
     if not found.failed or found.outcome == "worse":
         return Verdict(outcome, text)
     first, *others = text
@@ -122,7 +123,7 @@ def _row(at: int, row: ComparisonRow, outcome: Outcome) -> tuple[Cell, ...]:
         Number(head, f"{place}/1", row.metric.unit),
         _change(at, row),
         _margin(row),
-        Verdict(_MEANINGS[outcome], (_verdict_cell(row, outcome),)),
+        Verdict(MEANINGS[outcome], (_verdict_cell(row, outcome),)),
         Number(
             row.floor.percent if row.floor else None, f"/comparison/rows/{at}/floor/percent", "%", digits=3
         ),

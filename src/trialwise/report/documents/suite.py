@@ -22,11 +22,10 @@ from trialwise.report.document import (
     Verdict,
     joined,
 )
-from trialwise.report.document import Outcome as Meaning
+from trialwise.report.documents.ab import MEANINGS
 from trialwise.report.documents.compare import geometric_means
 from trialwise.report.numbers import Estimate, Number, counted, estimate_of, given
 
-_MEANINGS: dict[Outcome, Meaning] = {"fine": "good", "worse": "bad", "undecided": "open"}
 _NAMED = 3
 """Benchmarks that are named in a sentence."""
 _ROWS = 16
@@ -111,7 +110,7 @@ def _row(judged: _Judged) -> tuple[Cell, ...]:
     return (
         Name(row.metric.name),
         _change(judged),
-        Verdict(_MEANINGS[outcome], (_verdict(row, outcome),)),
+        Verdict(MEANINGS[outcome], (_verdict(row, outcome),)),
         *means,
         f"{row.units.n[0]} {stage}",
     )
