@@ -23,7 +23,7 @@ TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 END := $(if $(findstring linux-gnu,$(TRIPLE)),src/trialwise/execution/ends/trialwise-end.$(shell uname -m))
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
+.PHONY: setup FORCE demo test test-system lint lint-python lint-rust check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
 
 setup: .venv/.core $(END) $(NS3)
 
@@ -55,13 +55,18 @@ src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
 	.venv/ns3/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv/ns3/requirements.txt
 	@touch $@
 
-lint: setup
+# With `make -j 2` one processor compiles while the other, or the network, serves Python.
+lint: lint-python lint-rust
+
+lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/typos
 	$(BIN)/stubtest trialwise._core trialwise._linux
+
+lint-rust:
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path $(QUICHE)
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
@@ -78,8 +83,9 @@ check-python: setup
 
 test: lint check-rust check-python
 
+# Most of these tests wait, for programs, packets and servers: twice as many workers as the two processors of CI keep them at work.
 test-system: setup
-	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/system tests/operating $(addprefix --ignore=,$(SHORT_SYSTEM))
+	$(BIN)/pytest -n 4 --dist worksteal -m 'not soak and not alone' tests/system tests/operating $(addprefix --ignore=,$(SHORT_SYSTEM))
 	$(BIN)/pytest -m 'alone and not soak'
 
 demo: setup
