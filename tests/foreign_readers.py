@@ -37,7 +37,8 @@ from trialwise.exchange.captures import read_capture
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.exchange.packet_files import PacketFile, read_packet_file
 from trialwise.exchange.pantheon_log import read_tunnel_log
-from trialwise.exchange.path_sources import SOURCES, Options, Source, filled
+from trialwise.exchange.path_sources import SOURCES, filled
+from trialwise.exchange.path_texts import Options, Source
 from trialwise.exchange.recording_files import read_recording, recording_text
 from trialwise.exchange.result_files import read_results, read_trials
 from trialwise.exchange.trace_files import (
@@ -344,6 +345,18 @@ IRISH = b"Timestamp,DL_bitrate,State\n" + b"".join(
     b"2019.12.16_13.40.%02d,%d,D\n" % (at // 2, 100 * at + 1) for at in range(20)
 )
 FCC = b"".join(b"7,2016-01-01 00:00:%02d,a.com,1.2.3.4,1,2,%d\n" % (at, 1250 * at) for at in range(20))
+MONROE = (
+    b"nodeid,iccid,timestamp,sequencenumber,bytes,dataid,dataversion,guid,host,operator,rtt\n"
+    + b"".join(
+        b"48,8946,%d.5,%d,84,MONROE.EXP.PING,2,g,8.8.8.8,T,%d.25\n" % (1463048694 + at, at, 30 + at)
+        for at in range(20)
+    )
+)
+NODE = b"".join(
+    b'{"NodeId": "48", "Iccid": "8946", "Timestamp": %d.5, "DataId": "MONROE.EXP.HTTP.DOWNLOAD", "Speed": %d.0}\n'
+    % (1463048694 + 30 * at, 125000 + at)
+    for at in range(20)
+)
 RATES = b"".join(b"%d %d %d\n" % (at * 1000, at * 1000 + 1, 1000) for at in range(20))
 
 
@@ -381,6 +394,8 @@ PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], obj
         lambda path: imported(path, "hypatia", rate=1e6),
     ),
     "Irish table": (lambda _: IRISH, lambda path: imported(path, "irish")),
+    "MONROE's table": (lambda _: MONROE, lambda path: imported(path, "monroe")),
+    "what a node of MONROE writes": (lambda _: NODE, lambda path: imported(path, "monroe")),
     "FCC's table": (lambda _: FCC, lambda path: imported(path, "fcc")),
     "Norway's log": (lambda _: RATES, lambda path: imported(path, "norway")),
     "table of rates": (

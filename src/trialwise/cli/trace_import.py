@@ -14,7 +14,8 @@ from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import stderr_console
 from trialwise.cli.text import print_data
 from trialwise.errors import TrialwiseError
-from trialwise.exchange.path_sources import SOURCES, Found, Options, Source, filled
+from trialwise.exchange.path_sources import SOURCES, filled
+from trialwise.exchange.path_texts import Found, Options, Source
 from trialwise.exchange.recording_files import described, parse_recording, recording_text, write_recording
 from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.measurement.recordings import DELAY, RATE, Recording, Steps, Way
@@ -29,6 +30,7 @@ Kind = Literal[
     "fcc-cooked",
     "norway",
     "belgium",
+    "monroe",
     "columns",
     "log",
     "capture",
@@ -77,7 +79,8 @@ def import_(
         --delays delay_up.txt --out leo.csv
     trialwise trace import irish B_2019.12.16_13.40.04.csv --fill cellular \
         --out irish.csv
-    trialwise trace import columns monroe.txt --out monroe.csv \
+    trialwise trace import monroe pings.csv downloads.csv --out monroe.csv
+    trialwise trace import columns rates.txt --out rates.csv \
         --columns time=ts,time_unit=s,rate=dl,unit=kbit/s
     ```
 
@@ -87,8 +90,8 @@ def import_(
     ----------
     kind
         What the files are: traces of mahimahi; bw_*.txt of LeoReplayer; a round trip of Hypatia; the Irish 4G and 5G tables;
-        `time rate` in s and Mbit/s (Pensieve); FCC's webget table, or cooked; Norway's and Belgium's logs; any table by its
-        columns; a log of packets; a capture (pcap, pcapng) of what left the link.
+        `time rate` in s and Mbit/s (Pensieve); FCC's webget table, or cooked; Norway's and Belgium's logs; pings and downloads
+        of MONROE; any table by its columns; a log of packets; a capture (pcap, pcapng) of what left the link.
     files
         The files; of traces that of the uplink and that of the downlink.
     direction
@@ -104,7 +107,7 @@ def import_(
     round_trip
         They are round trips: half goes each way.
     select
-        FCC: which unit and target, as UNIT,TARGET.
+        Of FCC, which unit and target, as UNIT,TARGET; of MONROE, which node and SIM, as NODE,ICCID.
     columns
         Where a table has what, by name or number: time=…,time_unit=…,rate=…,unit=….
     host

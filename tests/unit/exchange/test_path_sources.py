@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from trialwise.errors import AnalysisError
-from trialwise.exchange.path_sources import SOURCES, Options, Source, filled
+from trialwise.exchange.path_sources import SOURCES, filled
+from trialwise.exchange.path_texts import Options, Source
 from trialwise.exchange.recording_files import parse_recording, recording_text
 from trialwise.measurement.recordings import DELAY, RATE, STATE, Way
 
