@@ -15,6 +15,8 @@ _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _DIGITS = 4
 _MIN_P = 1e-4
 """Smaller p-values claim more than their model can support."""
+_LEVELS = {(digit,) for digit in range(1, 10)} | {(2, 5)}
+"""The digits of levels at which p-values are judged."""
 ABSENT = "–"
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
@@ -204,13 +206,20 @@ def interval(low: str, high: str) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Write a p-value with two significant digits, rounded up, and "< 0.0001" below that."""
+    """Write a p-value with two significant digits, rounded up, and "< 0.0001" below that.
+
+    Where this would reach a usual level (0.05, 0.01, 0.025) that the value is below, more digits are written: 0.0496, not 0.05.
+    """
     if value is None or math.isnan(value):
         return ABSENT
     if value < _MIN_P:
         return "< 0.0001"
     exact = Decimal(f"{value:.12g}")
-    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING).normalize():f}"
+    for place in range(1, 12):
+        shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - place), rounding=ROUND_CEILING).normalize()
+        if shown == exact or shown.as_tuple().digits not in _LEVELS:
+            return f"{shown:f}"
+    return f"{exact.normalize():f}"
 
 
 def p_equals(value: float | None) -> str:

@@ -119,7 +119,11 @@ def test_percentiles_and_counts_in_words() -> None:
         (0.0002601, "0.00027"),
         (9.99e-5, "< 0.0001"),
         (0.0, "< 0.0001"),
-        (0.0496, "0.05"),
+        (0.0496, "0.0496"),
+        (0.049996, "0.049996"),
+        (0.05, "0.05"),
+        (0.0501, "0.051"),
+        (0.0249, "0.0249"),
         (0.01234, "0.013"),
         (1.0, "1"),
         (float("nan"), "–"),
@@ -133,6 +137,12 @@ def test_a_p_value_is_rounded_up(value: float | None, text: str) -> None:
 @given(st.floats(1e-4, 1))
 def test_no_printed_p_value_is_smaller_than_it_is(value: float) -> None:
     assert value * (1 - 1e-9) <= float(p_value(value)) <= value * 1.1 + 1e-12
+
+
+@given(st.sampled_from([0.1, 0.05, 0.03, 0.025, 0.01, 0.005, 0.001]), st.floats(0.9, 1.1))
+def test_a_printed_p_value_is_on_the_same_side_of_its_level(level: float, times: float) -> None:
+    value = level * times
+    assert (float(p_value(value)) < level) == (value < level * (1 - 1e-11))
 
 
 @given(st.floats(-1e8, 1e8), st.floats(-1e8, 1e8))
