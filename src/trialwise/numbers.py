@@ -16,7 +16,7 @@ _DIGITS = 4
 _MIN_P = 1e-4
 """Smaller p-values claim more than their model can support."""
 _LEVELS = {(digit,) for digit in range(1, 10)} | {(2, 5)}
-"""The digits of levels at which p-values are judged."""
+"""The digits of levels at which p-values are judged; levels are at most a half."""
 ABSENT = "–"
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
@@ -216,8 +216,10 @@ def p_value(value: float | None) -> str:
         return "< 0.0001"
     exact = Decimal(f"{value:.12g}")
     for place in range(1, 12):
-        shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - place), rounding=ROUND_CEILING).normalize()
-        if shown == exact or shown.as_tuple().digits not in _LEVELS:
+        shown = exact.quantize(
+            Decimal(1).scaleb(exact.adjusted() - place), rounding=ROUND_CEILING
+        ).normalize()
+        if shown == exact or shown > 0.5 or shown.as_tuple().digits not in _LEVELS:
             return f"{shown:f}"
     return f"{exact.normalize():f}"
 

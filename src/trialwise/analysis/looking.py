@@ -12,6 +12,8 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
 from trialwise.analysis.comparison.sides import treatment_name
+from trialwise.analysis.nesting import treatment_means
+from trialwise.analysis.treatment_means import TreatmentMean
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
@@ -31,12 +33,17 @@ PERCENTILE = 99
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One treatment in one metric: n counts units of replication that have a value (None if unknown), `failed` those without."""
+    """One treatment in one metric: n counts units of replication that have a value (None if unknown), `failed` those without.
+
+    `low` and `high` bound the mean at `CONFIDENCE`, each treatment by itself; None where there is no interval.
+    """
 
     treatment: str
     n: int | None
     failed: int
     mean: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +223,9 @@ def _metric(
 ) -> MetricSeen:
     failed = _failed(group, facts.name, trials)
     own = {treatment: trials.of(facts.name, treatment) for treatment in trials.treatments}
+    means = {each.treatment: each for each in treatment_means(trials.of(facts.name))}
     measured = tuple(
-        Measured(names[treatment], _units(table), failed.get(treatment, 0), _mean(table))
+        _measured(names[treatment], means.get(treatment), failed.get(treatment, 0))
         for treatment, table in own.items()
         if not table.is_empty() or treatment in failed
     )
@@ -241,6 +249,14 @@ def _metric(
             answers.append(found)
     refusal = "" if answers else next(iter(refusals), "no value")
     return MetricSeen(facts.name, facts.unit, facts.better, measured, tuple(answers), refusal)
+
+
+def _measured(name: str, found: TreatmentMean | None, failed: int) -> Measured:
+    if found is None:
+        return Measured(name, 0, failed, None)
+    interval = found.interval
+    bounds = (None, None) if interval is None else (interval.low, interval.high)
+    return Measured(name, found.n, failed, found.mean, *bounds)
 
 
 def _by_subject(

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, summary_of
 from trialwise.arrays import Array
 
@@ -116,6 +117,21 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
         keys = [*within, *below[: place + 1]]
         trials = trials.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     return trials
+
+
+def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
+    """Return the means of the treatments in the trials of one metric, at the highest level that varies.
+
+    Values of one process are one value.
+    """
+    chosen = highest_that_varies(table.select(LEVELS))
+    level: Level = "process" if chosen == "trial" else chosen
+    values = nested_means(table, level, ["treatment"])
+    told: Level = "trial" if chosen == "trial" and table["process"].n_unique() == table.height else level
+    return [
+        treatment_mean(own["treatment"][0], own["value"].to_list(), told)
+        for own in values.partition_by("treatment", maintain_order=True)
+    ]
 
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:

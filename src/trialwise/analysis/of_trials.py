@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from trialwise.analysis.conditions.timescales import analyse_metric
+from trialwise.analysis.nesting import treatment_means
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.path.analysing import typical
 from trialwise.analysis.path.plane import plane_of
@@ -42,9 +43,7 @@ def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method 
     ran = table if table["started"].null_count() else table.sort("started", maintain_order=True)
     numbers = {trial: number for number, trial in enumerate(dict.fromkeys(ran["trial"].to_list()), start=1)}
     known = [_with_facts(metric, trials) for metric in metrics]
-    analysed = tuple(
-        analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known
-    )
+    analysed = tuple(_analysed(found.trials, trials, metric, numbers, method) for metric in known)
     return Analysis(
         name=trials.name,
         description="",
@@ -60,6 +59,15 @@ def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method 
         boots=(),
         path=_path(trials, analysed),
     )
+
+
+def _analysed(
+    recorded: TrialSet, units: TrialSet, metric: Metric, numbers: Mapping[str, int], method: Method
+) -> MetricAnalysis:
+    """Analyse a metric of units; its means are over the highest level that varies, such as hosts."""
+    one = analyse_metric(metric, _observations(units, metric, numbers), method)
+    means = () if metric.kpis else tuple(treatment_means(recorded.of(metric.name)))
+    return replace(one, means=means)
 
 
 def _failure(number: int, lost: Lost) -> TrialFailure:

@@ -11,6 +11,7 @@ from trialwise.analysis.distributions import Distribution
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
+from trialwise.analysis.treatment_means import TreatmentMean
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 
 
@@ -81,6 +82,8 @@ class MetricAnalysis:
     variability: tuple[SeriesVariability, ...]
     distributions: tuple[Distribution, ...] = ()
     traces: tuple[TrialTrace, ...] = ()
+    means: tuple[TreatmentMean, ...] = ()
+    """Of a metric without KPIs: what is measured, though nothing is claimed."""
 
 
 @dataclass(frozen=True, slots=True)

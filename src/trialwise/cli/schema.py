@@ -22,6 +22,7 @@ Format = Literal[
     "comparison",
     "ab",
     "history",
+    "import",
     "ab-suite",
     "profile",
     "path-profile",
@@ -54,6 +55,7 @@ FORMATS: dict[Format, str] = {
     "comparison": "trialwise.exchange.comparison_json:comparison_schema",
     "ab": "trialwise.exchange.versions_json:versions_schema",
     "history": "trialwise.exchange.history_json:history_schema",
+    "import": "trialwise.exchange.imported:ImportRecord",
     "ab-suite": "trialwise.exchange.versions_json:suite_schema",
     "profile": "trialwise.exchange.condition_json:profile_schema",
     "path-profile": "trialwise.exchange.condition_json:path_profile_schema",
@@ -79,8 +81,8 @@ FORMATS: dict[Format, str] = {
 def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for it
     """Print the JSON Schema of a public format.
 
-    `experiment` is the experiment file and `scheme` that of a scheme, for editors; the others are what commands print
-    with --json.
+    `experiment` is the experiment file and `scheme` that of a scheme, for editors; `import` is import.json of an imported
+    directory, and the others are what commands print with --json.
 
     For example:
 

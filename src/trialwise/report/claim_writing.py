@@ -218,7 +218,7 @@ class _Writer:
         name = found.metric.name
         text = (
             f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
-            "`kpi = { percentile = …, confidence = … }` to the metric, or --objective for a table."
+            "`kpi = { percentile = …, confidence = … }` to the metric, or --objective percentile=50 for files."
         )
         if goals_of(found.metric):
             text = f"What is known of {name} stands under the claims that the experiment waits for."

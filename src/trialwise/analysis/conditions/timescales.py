@@ -15,6 +15,7 @@ from trialwise.analysis.results import (
     TrialMetric,
 )
 from trialwise.analysis.traces import trial_traces
+from trialwise.analysis.treatment_means import treatment_mean
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
@@ -28,6 +29,11 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
         for kpi in metric.kpis
         for (treatment, series), members in groups.items()
     )
+    means = [
+        treatment_mean(treatment, _values(members), series=series)
+        for (treatment, series), members in groups.items()
+        if members and not metric.kpis
+    ]
     return MetricAnalysis(
         metric=metric,
         trials=trials,
@@ -38,6 +44,7 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
             _distribution(metric, *key, members) for key, members in groups.items() if members
         ),
         traces=trial_traces(metric, observations, [trial.convergence for trial in trials], method),
+        means=tuple(means),
     )
 
 

@@ -20,6 +20,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
+from trialwise.report.documents.means import means_tables, means_told
 from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.many import MANY_METRICS
 from trialwise.report.numbers import Number, counted
@@ -45,6 +46,7 @@ def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block]
     """Return an overview, or with `full` every sentence and table; `awaited`: what is known of claims that the run waits for."""
     sentences = claims(analysis)
     evidence = [*words_of(analysis).overview(full=full), *_estimation(analysis, full=full)]
+    evidence += means_tables(analysis)
     is_short = len(sentences) <= _MOST
     if full or is_short:
         evidence += _sentences(sentences)
@@ -71,6 +73,8 @@ def answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
     told = [counted(counts[word], *nouns) for word, nouns in _WORDS.items() if counts[word]]
     if analysis.estimation is not None:
         told.append(counted(len(analysis.estimation.estimates), "estimate"))
+    if means := means_told(analysis):
+        told.insert(0, means)
     outcome = (
         "plain"
         if not any(counts.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialwise.analysis.looking import Answer, MetricSeen, Seen
+from trialwise.analysis.looking import Answer, Measured, MetricSeen, Seen
 from trialwise.analysis.nesting import plural
 from trialwise.readers.gathering import Unread
 from trialwise.report.document import (
@@ -21,7 +21,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import Estimate, Number, counted
+from trialwise.report.numbers import Estimate, Number, counted, estimate
 from trialwise.report.units import Scale, scale
 
 _MOST = 8
@@ -139,11 +139,12 @@ def _table(metric: MetricSeen, at: str) -> Table:
     size = scale((each.mean for each in metric.treatments), metric.unit)
     better = f", {metric.better} is better" if metric.better else ""
     has_failed = any(each.failed for each in metric.treatments)
+    is_bounded = any(each.low is not None for each in metric.treatments)
     columns = (
         Column("treatment"),
         Column("n", is_numeric=True),
         *((Column("failed", is_numeric=True),) if has_failed else ()),
-        Column(f"mean{size.heading}", is_numeric=True),
+        Column(f"mean{size.heading}{' (95 %)' if is_bounded else ''}", is_numeric=True),
     )
     rows = tuple(
         _row(metric, place, at, size, has_failed=has_failed) for place in range(len(metric.treatments))
@@ -158,8 +159,15 @@ def _row(metric: MetricSeen, place: int, at: str, size: Scale, *, has_failed: bo
         Name(each.treatment if each.treatment != "-" else "all"),
         Number(each.n, f"{own}/n", kind="count"),
         *failed,
-        size.number(each.mean, f"{own}/mean"),
+        _mean(each, own, size),
     )
+
+
+def _mean(each: Measured, at: str, size: Scale) -> Cell:
+    if each.low is None:
+        return size.number(each.mean, f"{at}/mean")
+    places = (f"{at}/mean", f"{at}/low", f"{at}/high")
+    return estimate(each.mean, each.low, each.high, power=size.power, pointers=places)
 
 
 def _unread(unread: Sequence[Unread], copies: Sequence[tuple[str, str]]) -> Iterator[Block]:

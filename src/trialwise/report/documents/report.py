@@ -28,6 +28,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents import analyze, estimates, order_page, stopping
 from trialwise.report.documents import verdicts as comparisons
+from trialwise.report.documents.means import means_tables
 from trialwise.report.documents.methods import methods
 from trialwise.report.figures.metric import figures
 from trialwise.report.figures.plot_data import ColumnData
@@ -118,7 +119,7 @@ def _present(*tables: Table | None) -> tuple[Table, ...]:
 
 def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
     """Return the numbers that are claimed and the sentences, by metric and objective; then what is to be known of the experiment."""
-    blocks: list[Block] = []
+    blocks: list[Block] = [*means_tables(analysis)]
     tables = {found.metric.name: kpi_tables(analysis, place) for place, found in enumerate(analysis.metrics)}
     for metric, members in groupby(
         (one for one in sentences if one.metric is not None), lambda one: one.metric
