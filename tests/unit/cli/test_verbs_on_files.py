@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,16 +98,14 @@ def _said(words: str, name: str, place: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def means(place: Path) -> dict[str, dict[str, object]]:
+def means(place: Path) -> dict[str, Any]:
     done = in_process.trialwise("analyze", "q-raw", "--json", cwd=place)
     (metric,) = (one for one in json.loads(done.stdout)["metrics"] if one["metric"]["unit"] == "bit/s")
     return {each["treatment"]: each for each in metric["means"]}
 
 
 @pytest.mark.parametrize("scheme", _TREATMENTS)
-def test_means_without_a_kpi_have_the_intervals_of_scipy(
-    scheme: str, means: dict[str, dict[str, object]]
-) -> None:
+def test_means_without_a_kpi_have_the_intervals_of_scipy(scheme: str, means: dict[str, Any]) -> None:
     """Student's interval of the mean; of the median of 8 values, the second and seventh miss 0.0703, so the first and last."""
     values = np.array([rate for name, rate in _rates() if name == scheme])
     (found,) = (each for name, each in means.items() if name.endswith(scheme))
@@ -116,7 +115,7 @@ def test_means_without_a_kpi_have_the_intervals_of_scipy(
     assert (found["median_interval"]["low"], found["median_interval"]["high"]) == (values.min(), values.max())
 
 
-def test_look_has_the_means_of_analyze(place: Path, means: dict[str, dict[str, object]]) -> None:
+def test_look_has_the_means_of_analyze(place: Path, means: dict[str, Any]) -> None:
     done = in_process.trialwise("look", "q-raw", "--json", cwd=place)
     (metric,) = (one for one in json.loads(done.stdout)["groups"][0]["metrics"] if one["unit"] == "bit/s")
     told = sorted((each["mean"], each["low"], each["high"]) for each in metric["treatments"])
