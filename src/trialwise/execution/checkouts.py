@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,23 +43,26 @@ def place_in_repository(folder: Path) -> str:
 @contextmanager
 def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
     """Yield a temporary folder with a worktree for each name; names, and thus paths, should have equal length. Removed at the end."""
-    with _own_place(folder, commits) as place:
+    # The same folder for the same commits if it is free, because builds write their paths into programs.
+    known = " ".join([str(os.geteuid()), str(folder), *commits.values()])
+    with vanishing_folder("trialwise-", hashlib.sha256(known.encode()).hexdigest()[:16]) as place:
         made: list[Path] = []
         try:
             for name, commit in commits.items():
-                path = Path(place) / name
+                path = place / name
                 _git(
                     folder,
                     "worktree",
                     "add",
                     "--quiet",
                     "--detach",
+                    "--force",  # one of this path may be known that went with a process that was killed
                     str(path),
                     commit,
                     what=f"{commit} cannot be checked out",
                 )
                 made.append(path)
-            yield Path(place)
+            yield place
         finally:
             for path in made:
                 subprocess.run(
@@ -70,23 +71,6 @@ def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
                     capture_output=True,
                     check=False,
                 )
-
-
-@contextmanager
-def _own_place(folder: Path, commits: Mapping[str, str]) -> Generator[str]:
-    """Yield a temporary folder, the same one for the same commits if it is free, because builds write their paths into programs."""
-    known = " ".join([str(os.geteuid()), str(folder), *commits.values()])
-    place = Path(tempfile.gettempdir()) / f"trialwise-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
-    try:
-        place.mkdir(mode=0o700)
-    except FileExistsError:  # another process is using it, or is hostile
-        with vanishing_folder("trialwise-") as other:
-            yield str(other)
-        return
-    try:
-        yield str(place)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def build(command: str, folder: Path) -> None:

@@ -19,6 +19,7 @@ from trialwise.experiment.traits import sources_of
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.streams import StreamStore
 from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.temporary import vanishing_folder
 
 DOMAIN = "trial"
 """The domain that programs are told to send to."""
@@ -59,9 +60,9 @@ def check_measurement(experiment: Experiment) -> None:
         return
     if measurement.config is not None and not (experiment.folder / measurement.config).is_file():
         raise PlanError(f"measurement.config: {experiment.folder / measurement.config} does not exist")
-    with tempfile.TemporaryDirectory() as folder:
+    with vanishing_folder("trialwise-") as folder:
         try:
-            _started(measurement, Path(folder)).stop(0.0)
+            _started(measurement, folder).stop(0.0)
         except TrialError as error:
             raise PlanError(f"measurement.listen: {error.message}", hint=error.hint) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -10,29 +11,46 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-_SWEEP = 'read -r _; for _ in 1 2 3 4 5; do rm -rf -- "$1" 2>/dev/null && break; sleep 0.2; done'
-"""The read returns when nobody can write any more; the dead process's programs may still write for an instant to what is removed."""
+_SWEEP = """read -r _
+[ -e "$2/$3" ] && set -- "$1" "$2" || set -- "$1"
+for _ in 1 2 3 4 5; do rm -rf -- "$@" 2>/dev/null && break; sleep 0.2; done"""
+"""The read returns when nobody can write any more; the dead process's programs may still write for an instant to what is removed.
+
+Arguments: the folder, the one that it may have become, and a file by which that is known to be it.
+"""
 
 
 @contextmanager
-def vanishing_folder(prefix: str) -> Generator[Path]:
+def vanishing_folder(prefix: str, preferred: str | None = None) -> Generator[Path]:
     """Create a folder for as long as the context lasts; it is removed after that, and after the death of this process.
+
+    Its name begins with the prefix. What follows is `preferred` unless there is such a file, else what no other folder has.
 
     Raises
     ------
     OSError
         It cannot be created.
     """
-    folder = Path(tempfile.gettempdir(), f"{prefix}{uuid.uuid4().hex[:12]}")
+    token = uuid.uuid4().hex[:12]
+    folder, wanted = (Path(tempfile.gettempdir(), prefix + name) for name in (token, preferred or token))
+    mark = f".{token}"
     reading, writing = os.pipe()
     try:
         # Started before the folder exists, so that it is never unguarded; in its own session, out of reach of Ctrl-C.
-        words = ["/bin/sh", "-c", _SWEEP, "sh", str(folder)]
+        words = ["/bin/sh", "-c", _SWEEP, "sh", str(folder), str(wanted), mark]
         with subprocess.Popen(words, stdin=reading, cwd="/", start_new_session=True):
             try:
                 folder.mkdir(mode=0o700)
-                yield folder
+                yield folder if preferred is None else _renamed(folder, wanted, mark)
             finally:
                 os.close(writing)
     finally:
         os.close(reading)
+
+
+def _renamed(folder: Path, wanted: Path, mark: str) -> Path:
+    """Return where the folder is now: it takes the place of nothing that is not empty (rename(2)), and with the mark none is."""
+    (folder / mark).touch()
+    with contextlib.suppress(OSError):
+        return folder.rename(wanted)
+    return folder

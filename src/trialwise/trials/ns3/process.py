@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from trialwise.errors import TrialError
 from trialwise.trials.ns3.installation import driver_words, ns3_installation
 from trialwise.trials.shared_process import SharedProcess, Silence
 from trialwise.trials.starting import ending
+from trialwise.trials.temporary import vanishing_folder
 
 START_SECONDS = 600.0
 """Loading ns-3 takes about 10 s of processor time; a busy machine gets this many seconds."""
@@ -25,6 +25,7 @@ class Ns3Process:
 
     def __init__(self) -> None:
         self._process: SharedProcess | None = None
+        self._folder = contextlib.ExitStack()
 
     def simulate(
         self, request: Mapping[str, object], *, timeout: float | None = None, cancel: int | None = None
@@ -62,10 +63,12 @@ class Ns3Process:
         if self._process is not None:
             self._process.end()
             self._process = None
+        self._folder.close()
 
     def _ask(self, request: bytes, timeout: float | None, cancel: int) -> bytes | Silence:
         if self._process is None:
-            folder = Path(tempfile.mkdtemp(prefix="trialwise-ns3-"))
+            self._folder.close()
+            folder = self._folder.enter_context(vanishing_folder("trialwise-ns3-"))
             words = driver_words(ns3_installation().python, str(folder))
             self._process = SharedProcess(
                 "ns-3", words, folder=folder, environment=dict(os.environ), directory=Path.cwd()
@@ -84,6 +87,7 @@ class Ns3Process:
             return error
         finally:
             process.end()
+            self._folder.close()
         match why:
             case "cancelled":
                 return InterruptedError()
