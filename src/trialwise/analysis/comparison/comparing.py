@@ -100,7 +100,7 @@ def judged_together(
 
 
 def _equal(trials: TrialSet) -> Iterator[str]:
-    metrics = {name: _by_treatment(trials.of(name)) for name in trials.metrics}
+    metrics = _by_metric(trials)
     repeats = repeating(metrics.values()) if trials.may_repeat else frozenset[str]()
     for name, values in metrics.items():
         yield from equal_notes(name, values, repeats)
@@ -108,15 +108,18 @@ def _equal(trials: TrialSet) -> Iterator[str]:
 
 def tails_of(trials: TrialSet) -> Iterator[str]:
     """Yield warnings on treatments in which one trial, or skewness, makes tests of means unreliable."""
-    for name in trials.metrics:
-        yield from tail_notes(name, _by_treatment(trials.of(name)))
+    for name, values in _by_metric(trials).items():
+        yield from tail_notes(name, values)
 
 
-def _by_treatment(table: pl.DataFrame) -> dict[str, list[float]]:
-    return {
-        str(part["treatment"][0]): part["value"].to_list()
-        for part in table.partition_by("treatment", maintain_order=True)
-    }
+def _by_metric(trials: TrialSet) -> dict[str, dict[str, list[float]]]:
+    """Return the values of each metric by treatment."""
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in trials.metrics}
+    values = trials.table.group_by("metric", "treatment", maintain_order=True).agg("value")
+    for metric, treatment, of_both in values.iter_rows():
+        if metric in found:
+            found[metric][treatment] = of_both
+    return found
 
 
 def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
