@@ -272,7 +272,8 @@ class _SuiteLooks:
             if isinstance(again, str):
                 return None
             ran, trials = again, study.trial_set(again.directory)
-        return self._told(ran, confirmed(trials, plan, pilot, self._floor), first.fresh)
+        later = rounds_of(trials, pilot + 1)
+        return self._told(ran, confirmed(first, later, plan, self._floor), first.fresh)
 
     def _run(self, rounds: int, budget: float | None, announcement: str) -> study.RunResult | str:
         """Run until so many rounds are there; return why not if what is measured has changed."""

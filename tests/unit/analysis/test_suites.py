@@ -1,13 +1,12 @@
 """Two versions by a whole suite: what a pilot picks, what fresh rounds confirm, and how often both are wrong."""
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy import stats
 
 from binomial import least, most
 from document_text import piped
-from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from suite_trials import identical, suite
 from trialwise.analysis.versions.results import SuiteResult
 from trialwise.analysis.versions.suites import (
     SuitePlan,
@@ -26,21 +25,6 @@ MARGIN = Extent(3.0, relative=True)
 PLAN = SuitePlan(10, 1000, 95.0, MARGIN)
 
 
-def suite(base, head, *, better="lower", without=()):
-    """Trials from arrays of shape (rounds, benchmarks); `without` are (version, benchmark) that have no values."""
-    rows = [
-        (f"b{at}", f"version={version}", float(value), "h", "b", "b", f"{version}{number}", f"{version}{number}", "1",
-         f"1.{number}", None, 1.0)
-        for version, table in (("base", base), ("head", head))
-        for number, line in enumerate(table, 1)
-        for at, value in enumerate(line)
-        if (version, at) not in without
-    ]  # fmt: skip
-    facts = {f"b{at}": MetricFacts(f"b{at}", "ns", better) for at in range(np.shape(base)[1])}
-    treatments = {f"version={version}": {"version": version} for version in ("base", "head")}
-    return TrialSet("ab", facts, treatments, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-
-
 def times(seed, rounds, benchmarks, spread=0.01):
     return 100 * np.exp(np.random.default_rng(seed).normal(0, spread, (rounds, benchmarks)))
 
@@ -49,6 +33,10 @@ def slowed(table, at, factor):
     factors = np.ones(table.shape[1])
     factors[at] = factor
     return table * factors
+
+
+def both_looks(trials, plan, pilot):
+    return confirmed(screened(rounds_of(trials, 1, pilot), plan), rounds_of(trials, pilot + 1), plan)
 
 
 def result(verdict, **more):
@@ -63,7 +51,7 @@ def test_what_crosses_is_worse_only_if_fresh_rounds_confirm_it():
     first = screened(rounds_of(suite(base, head), 1, 10), PLAN)
     assert first.crossed == ("b3",)
     assert "worse" not in first.outcomes
-    found = confirmed(suite(base, head), PLAN, 10)
+    found = both_looks(suite(base, head), PLAN, 10)
     assert found.outcomes == ("fine", "fine", "fine", "worse", "fine")
     assert found.stages == ("pilot", "pilot", "pilot", "fresh", "pilot")
     assert (found.outcome, found.rounds) == ("worse", (10, 20))
@@ -76,13 +64,13 @@ def test_what_crosses_is_worse_only_if_fresh_rounds_confirm_it():
 def test_what_fresh_rounds_do_not_confirm_passes():
     base, head = times(1, 30, 5), times(2, 30, 5)
     head[:10, 2] *= 1.06
-    found = confirmed(suite(base, head), PLAN, 10)
+    found = both_looks(suite(base, head), PLAN, 10)
     assert (found.crossed, found.outcomes[2], found.stages[2]) == (("b2",), "fine", "fresh")
     assert found.outcome == "fine"
 
 
 def test_without_fresh_rounds_nothing_is_worse():
-    found = confirmed(suite(times(1, 10, 5), slowed(times(2, 10, 5), 0, 1.2)), PLAN, 10)
+    found = both_looks(suite(times(1, 10, 5), slowed(times(2, 10, 5), 0, 1.2)), PLAN, 10)
     assert (found.outcomes[0], found.outcome, found.rounds) == ("undecided", "undecided", (10, 0))
     assert "unconfirmed" in piped(document(result(found)))
 
@@ -91,7 +79,7 @@ def test_what_only_fresh_rounds_find_is_open():
     base, head = times(1, 30, 2, 0.002), times(2, 30, 2, 0.002)
     head[:10, 0] *= 1.0 + 0.06 * np.tile([1, -1], 5)  # noisy in the pilot, without a change
     head[10:, 0] *= 1.06
-    found = confirmed(suite(base, head), PLAN, 10)
+    found = both_looks(suite(base, head), PLAN, 10)
     assert found.crossed == ()
     assert found.outcomes == ("undecided", "fine")
     assert found.comparison.rows[0].verdict == "undecided"
@@ -100,21 +88,21 @@ def test_what_only_fresh_rounds_find_is_open():
 
 def test_higher_is_better_and_nobody_knows():
     base, head = times(1, 30, 3), slowed(times(2, 30, 3), 1, 1.06)
-    assert confirmed(suite(base, head, better="higher"), PLAN, 10).outcome == "fine"
-    assert confirmed(suite(head, base, better="higher"), PLAN, 10).outcomes[1] == "worse"
-    assert confirmed(suite(head, base, better=None), PLAN, 10).outcomes[1] == "worse"
+    assert both_looks(suite(base, head, better="higher"), PLAN, 10).outcome == "fine"
+    assert both_looks(suite(head, base, better="higher"), PLAN, 10).outcomes[1] == "worse"
+    assert both_looks(suite(head, base, better=None), PLAN, 10).outcomes[1] == "worse"
 
 
 def test_a_drift_that_both_share_cancels():
     drift = np.linspace(1, 2, 30)[:, None]
     base, head = times(1, 30, 3) * drift, slowed(times(2, 30, 3), 1, 1.06) * drift
-    assert confirmed(suite(base, head), PLAN, 10).outcomes == ("fine", "worse", "fine")
+    assert both_looks(suite(base, head), PLAN, 10).outcomes == ("fine", "worse", "fine")
 
 
 def test_counts_that_never_vary():
     base = np.tile([0.0, 5.0, 0.0, 5.0], (25, 1))
     head = np.tile([0.0, 5.0, 1.0, 6.0], (25, 1))
-    found = confirmed(suite(base, head), PLAN, 10)
+    found = both_looks(suite(base, head), PLAN, 10)
     assert found.outcomes == ("fine", "fine", "worse", "worse")
     # Six rounds of zeros decide nothing by ranks (2 / 2^6 > 0.025), and a few fresh ones do.
     assert 7 <= screened(suite(base[:6], base[:6]), PLAN).fresh <= 10
@@ -122,7 +110,7 @@ def test_counts_that_never_vary():
 
 def test_one_sided_benchmarks_are_told_and_the_rest_is_judged():
     trials = suite(times(1, 10, 4), times(2, 10, 4), without={("head", 1), ("base", 2)})
-    found = confirmed(trials, PLAN, 10)
+    found = both_looks(trials, PLAN, 10)
     assert [row.metric.name for row in found.comparison.rows] == ["b0", "b3"]
     said = piped(document(result(found)))
     assert "b1: only in base" in said
@@ -173,7 +161,7 @@ def test_markdown_of_a_large_suite_is_short():
     base, head = times(1, 16, 60), times(2, 16, 60)
     head[:, :12] *= 1.1
     trials = suite(base, head, without={("head", at) for at in range(40, 60)})
-    told = markdown(document(result(confirmed(trials, PLAN, 10))))
+    told = markdown(document(result(both_looks(trials, PLAN, 10))))
     assert len(told.splitlines()) <= 40
     assert "Head is worse in 12 of 40 metrics" in told
     assert "24 more" in told
@@ -181,27 +169,18 @@ def test_markdown_of_a_large_suite_is_short():
 
 def test_two_fresh_rounds_confirm_nothing():
     base, head = times(1, 12, 2), slowed(times(2, 12, 2), 0, 1.5)
-    assert confirmed(suite(base, head), PLAN, 10).outcomes == ("undecided", "fine")
+    assert both_looks(suite(base, head), PLAN, 10).outcomes == ("undecided", "fine")
 
 
 # How often both are wrong
 
 
-def noise(random, rounds, benchmarks):
-    """What two suites of a real bench share, and what each has of its own: drift, slow runs, ties, heavy tails."""
-    drift = np.cumsum(random.normal(0, 0.01, rounds))[:, None]
-    for _ in range(2):
-        run = random.normal(0, 0.01, (rounds, 1))
-        own = 0.01 * random.standard_t(3, (rounds, benchmarks))
-        yield np.round(200 * np.exp(drift + run + own))
-
-
 def run(random, benchmarks, factor=1.0):
     """The verdict where the fresh rounds are as many as the pilot asked for, up to 50."""
-    base, head = noise(random, 60, benchmarks)
+    base, head = identical(random, 60, benchmarks)
     trials = suite(base, slowed(head, 0, factor))
     first = screened(rounds_of(trials, 1, 10), PLAN)
-    return confirmed(rounds_of(trials, 1, 10 + min(first.fresh, 50)), PLAN, 10)
+    return confirmed(first, rounds_of(trials, 11, 10 + min(first.fresh, 50)), PLAN)
 
 
 @pytest.mark.soak

@@ -70,6 +70,7 @@ class Screened:
     `fresh` is the number of fresh rounds that decide what is open, as far as a feasible number does; 0 if there is nothing to decide.
     """
 
+    rounds: int
     comparison: Comparison
     outcomes: tuple[Outcome, ...]
     crossed: tuple[str, ...]
@@ -110,6 +111,7 @@ def screened(trials: TrialSet, plan: SuitePlan, floor: Calibration | None = None
     still_open = [row for row in still if not _crosses(row)]
     names = tuple(row.metric.name for row in crossed)
     return Screened(
+        _number(trials),
         dataclasses.replace(found, geometric_means=_means(trials, found, plan)),
         tuple(_unconfirmed(outcome) for outcome in outcomes),
         names,
@@ -118,17 +120,9 @@ def screened(trials: TrialSet, plan: SuitePlan, floor: Calibration | None = None
 
 
 def confirmed(
-    trials: TrialSet, plan: SuitePlan, pilot: int, floor: Calibration | None = None
+    first: Screened, later: TrialSet, plan: SuitePlan, floor: Calibration | None = None
 ) -> SuiteVerdict:
-    """Judge the rounds up to `pilot`, then by the fresh rounds alone whatever these left open.
-
-    Raises
-    ------
-    AnalysisError
-        The versions have no metric in common.
-    """
-    first = screened(rounds_of(trials, 1, pilot), plan, floor)
-    later = rounds_of(trials, pilot + 1)
+    """Judge by the fresh rounds alone, which are those of `later`, whatever the pilot left open."""
     rows, outcomes = list(first.comparison.rows), list(first.outcomes)
     stages: list[Stage] = ["pilot"] * len(rows)
     open_names = [row.metric.name for row, one in zip(rows, outcomes, strict=True) if one != "fine"]
@@ -147,7 +141,7 @@ def confirmed(
         tuple(outcomes),
         tuple(stages),
         first.crossed,
-        (pilot, _number(later)),
+        (first.rounds, _number(later)),
     )
 
 
