@@ -1,141 +1,162 @@
-"""How often `trialwise ab` calls a suite of benchmarks worse than itself: byte-identical copies of real suites.
+"""How often `trialwise ab` calls a suite of benchmarks worse than itself, and how often it finds a benchmark that is 5 % slower.
 
-`python benches/suites.py go RUNS FOLDER` (or `pytest`, with pytest-benchmark in this environment) runs `ab` again and again in FOLDER,
-which is outside of the repository, and adds a line for each run to FOLDER/NAME.jsonl. It goes on where it was stopped. At most one run
-in twenty may be red.
+    .venv/bin/python benches/suites.py go|pytest|criterion|planted|simulated RUNS FOLDER
+    .venv/bin/python benches/suites.py figures FOLDER
+
+The first runs `ab` again and again in FOLDER, outside of the repository: on two byte-identical copies of a real suite; `planted`, on
+50 loops of go, one of them 5 % longer in head; `simulated`, on 200 benchmarks with the noise of `tests/suite_trials.py`, at most 50
+fresh rounds. It adds a line for each run to FOLDER/NAME.jsonl, and goes on where it was stopped. An identical pair with a verdict
+keeps its trials. The second writes the rates to benches/results/suites.json, with their intervals of 95 % (Clopper and Pearson 1934).
 """
+
+from __future__ import annotations
 
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from scipy.stats import binomtest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from measuring import processor, show
+from suite_recipes import PLANTED, SUITES, planted_name
+from suite_trials import KINDS, identical, suite
+from trialwise.analysis.versions.suites import SuitePlan, confirmed, rounds_of, screened
+from trialwise.experiment.model import Extent
+
+RESULT = Path(__file__).parent / "results" / "suites.json"
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
-GO = """package suite
-
-import (
-	"fmt"
-	"sort"
-	"strings"
-	"testing"
-)
-
-var sink int
-
-func BenchmarkSum(b *testing.B) {
-	for _, n := range []int{100, 1000, 10000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			xs := make([]int, n)
-			for i := 0; i < b.N; i++ {
-				for _, x := range xs {
-					sink += x
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkSort(b *testing.B) {
-	for _, n := range []int{50, 500} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			xs := make([]int, n)
-			for i := 0; i < b.N; i++ {
-				for j := range xs {
-					xs[j] = (j * 7919) % n
-				}
-				sort.Ints(xs)
-			}
-		})
-	}
-}
-
-func BenchmarkJoin(b *testing.B) {
-	parts := strings.Split(strings.Repeat("ab,", 200), ",")
-	for i := 0; i < b.N; i++ {
-		sink += len(strings.Join(parts, "-"))
-	}
-}
-"""
-PYTEST = """import json
-import pytest
-
-@pytest.mark.parametrize("n", [100, 1000])
-def test_sort(benchmark, n):
-    benchmark.pedantic(sorted, ([(7919 * at) % n for at in range(n)],), rounds=20, iterations=5)
-
-def test_dumps(benchmark):
-    benchmark.pedantic(json.dumps, ({str(at): at for at in range(200)},), rounds=20, iterations=5)
-"""
+BUDGETS = {"go": "20s", "criterion": "20s", "pytest": "30s", "planted": "2m"}
+FEWEST = 5
+"""Fresh rounds without which no benchmark is called worse."""
+PILOT, MOST_FRESH, BENCHMARKS = 10, 50, 200
+Run = dict[str, Any]
 
 
-def go(folder: Path) -> tuple[str, ...]:
-    """Build the suite once, copy it, and return the options of `ab`."""
-    (folder / "go.mod").write_text("module example.org/suite\n\ngo 1.19\n")
-    (folder / "suite_test.go").write_text(GO)
-    subprocess.run(["go", "test", "-c", "-o", "base.test", "."], cwd=folder, check=True)
-    shutil.copy(folder / "base.test", folder / "head.test")
-    words = "-test.run ^$ -test.bench . -test.benchtime 10ms -test.cpu 1"
-    sides = [f"./{side}.test {words}" for side in ("base", "head")]
-    return ("--base", sides[0], "--head", sides[1], "--format", "go-bench")
-
-
-def pytest(folder: Path) -> tuple[str, ...]:
-    """Write the same suite twice, and return the options of `ab`."""
-    for side in ("base", "head"):
-        (folder / side).mkdir(exist_ok=True)
-        (folder / side / "test_suite.py").write_text(PYTEST)
-    words = "-q -p no:cacheprovider --benchmark-json {directory}/out.json"
-    sides = [f"{sys.executable} -m pytest {side} {words}" for side in ("base", "head")]
-    where = ("--results", "{directory}/out.json", "--keep", "*:time")
-    return ("--base", sides[0], "--head", sides[1], "--format", "pytest-benchmark", *where)
-
-
-SUITES = {"go": go, "pytest": pytest}
-
-
-def run(folder: Path, name: str, number: int, words: tuple[str, ...]) -> dict[str, object]:
+def real(folder: Path, name: str, number: int) -> Run:
     """Compare once, with trials of its own, and return what is kept of it."""
     directory = folder / f"{name}.ab"
     shutil.rmtree(directory, ignore_errors=True)
-    options = ("--directory", str(directory), "--seed", str(number), "--budget", "2m", "--json", "--quiet")
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    options = ("--directory", str(directory), "--seed", str(number), "--budget", BUDGETS[name])
+    began, load = time.monotonic(), os.getloadavg()[0]
     done = subprocess.run(
-        [TRIALWISE, "ab", *words, *options],
+        [TRIALWISE, "ab", *SUITES[name](folder, number), *options, "--json", "--quiet"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
-        env=environment,
     )
     if done.returncode not in (0, 1, 3):
         sys.exit(f"exit code {done.returncode}: {done.stderr[-2000:]}")
     told = json.loads(done.stdout)
-    shutil.rmtree(directory, ignore_errors=True)
+    rows = told["comparison"]["rows"] if told["comparison"] else []
+    judged = [
+        (row["metric"]["name"], row["verdict"], outcome)
+        for row, outcome in zip(rows, told["outcomes"], strict=True)
+    ]
+    facts = ("crossed", "rounds", "wanted", "ending")
+    found = {
+        "run": number,
+        **_verdicts(judged),
+        **{key: told[key] for key in facts},
+        "seconds": round(time.monotonic() - began, 1),
+        "load": round(load, 1),
+    }
+    if name != "planted" and (found["worse"] or found["better"]):
+        directory.rename(folder / f"{name}.{number}.kept")
+    return found
+
+
+def simulated(folder: Path, name: str, number: int) -> Run:  # noqa: ARG001 as for a real suite
+    """Judge simulated trials of an identical pair; the kinds of noise take turns."""
+    began, kind = time.monotonic(), KINDS[number % len(KINDS)]
+    random = np.random.default_rng(number)
+    trials = suite(*identical(random, PILOT + MOST_FRESH, BENCHMARKS, kind))
+    plan = SuitePlan(PILOT, 10_000, 95.0, Extent(3.0, relative=True))
+    first = screened(rounds_of(trials, 1, PILOT), plan)
+    later = rounds_of(trials, PILOT + 1, PILOT + min(first.fresh, MOST_FRESH))
+    found = confirmed(first, later, plan)
+    rows = zip(found.comparison.rows, found.outcomes, strict=True)
+    judged = [(row.metric.name, row.verdict, outcome) for row, outcome in rows]
     return {
         "run": number,
-        "code": done.returncode,
-        "rows": len(told["outcomes"]),
-        "open": told["outcomes"].count("undecided"),
-        "crossed": told["crossed"],
-        "rounds": told["rounds"],
+        "kind": kind,
+        **_verdicts(judged),
+        "crossed": found.crossed,
+        "rounds": found.rounds,
+        "wanted": first.fresh,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _verdicts(judged: Sequence[tuple[str, str, str]]) -> Run:
+    return {
+        "worse": [name for name, _, outcome in judged if outcome == "worse"],
+        "better": [name for name, verdict, outcome in judged if (verdict, outcome) == ("different", "fine")],
+        "open": sum(outcome == "undecided" for _, _, outcome in judged),
+        "rows": len(judged),
+    }
+
+
+def kept(folder: Path, name: str) -> list[Run]:
+    """Return the runs that are there."""
+    path = folder / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def figures(name: str, runs: Sequence[Run]) -> Run:
+    """Return the rates of these runs: red ones, or those that found what was planted."""
+    if name == "planted":
+        hits = {"found": sum(planted_name(run["run"]) in run["worse"] for run in runs)}
+        others = sum(bool(set(run["worse"]) - {planted_name(run["run"])}) for run in runs)
+        more = {"red for another benchmark": others, "benchmarks": PLANTED}
+    else:
+        hits = {"red": sum(bool(run["worse"]) for run in runs)}
+        more = {
+            "better": sum(bool(run["better"]) for run in runs),
+            "benchmarks": max(run["rows"] for run in runs),
+        }
+    interval = binomtest(next(iter(hits.values())), len(runs)).proportion_ci(0.95, "exact")
+    loads = [run["load"] for run in runs if "load" in run]
+    return {
+        "suite": name,
+        "budget": BUDGETS.get(name),
+        "runs": len(runs),
+        **hits,
+        "interval in %": [round(100 * interval.low, 1), round(100 * interval.high, 1)],
+        **more,
+        "crossed": sum(bool(run["crossed"]) for run in runs),
+        "could be red": sum(bool(run["crossed"]) and run["rounds"][1] >= FEWEST for run in runs),
+        "decided": sum(not run["open"] for run in runs),
+        "median rounds": [statistics.median(run["rounds"][look] for run in runs) for look in (0, 1)],
+        "median seconds": statistics.median(run["seconds"] for run in runs),
+        "load": [min(loads), statistics.median(loads), max(loads)] if loads else None,
     }
 
 
 def main() -> None:
-    """Run what is missing, and say how many runs were red."""
-    name, runs, place = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    place.mkdir(parents=True, exist_ok=True)
-    kept = place / f"{name}.jsonl"
-    done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    words = SUITES[name](place)
-    for number in range(len(done) + 1, runs + 1):
-        done.append(run(place, name, number, words))
-        with kept.open("a") as file:
-            file.write(json.dumps(done[-1]) + "\n")
-    red = sum(one["code"] == 1 for one in done)
-    sys.stdout.write(f"{name}: {red} of {len(done)} runs red\n")
+    """Run what is missing, or write the rates."""
+    name, folder = sys.argv[1], Path(sys.argv[-1]).resolve()
+    if name == "figures":
+        rows = [figures(each, runs) for each in (*SUITES, "simulated") if (runs := kept(folder, each))]
+        machine = {"processor": processor(), "cpus": os.cpu_count()}
+        RESULT.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+        show(rows)
+        return
+    one: Callable[[Path, str, int], Run] = simulated if name == "simulated" else real
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(len(kept(folder, name)) + 1, int(sys.argv[2]) + 1):
+        line = json.dumps(one(folder, name, number))
+        with (folder / f"{name}.jsonl").open("a") as file:
+            file.write(line + "\n")
 
 
 if __name__ == "__main__":
