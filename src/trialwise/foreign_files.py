@@ -227,18 +227,21 @@ def _check_kind(path: Path, mode: int, error: type[TrialwiseError], *, pipe: boo
 
 def _chunks(path: Path, descriptor: int, most: int, error: type[TrialwiseError]) -> Iterator[bytes]:
     """Yield the content of a file or pipe, up to the limit."""
-    is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    found = os.fstat(descriptor)
+    is_pipe = stat.S_ISFIFO(found.st_mode)
     size = 0
+    at_once = max(_AT_ONCE, found.st_size)  # one piece, of which no second copy is made
     while True:
         if is_pipe:
             _wait(path, descriptor, error)
-        chunk = os.read(descriptor, min(_AT_ONCE, most + 1 - size))
+        chunk = os.read(descriptor, min(at_once, most + 1 - size))
         size += len(chunk)
         if size > most:
             raise too_large(path, most, error)
         if not chunk:
             return
         yield chunk
+        at_once = _AT_ONCE
 
 
 def _wait(path: Path, descriptor: int, error: type[TrialwiseError]) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, cast, overload
+from itertools import chain, islice
+from typing import Any, TypeVar, cast, overload
 
 from pydantic_core import from_json
 
@@ -22,6 +22,7 @@ _BEFORE = MEBIBYTE
 """Where JSON begins at the latest after other text, and how long the first of lines is at most."""
 _MOST_NESTED = 200
 _BLANKS = b" \t\r\n"
+Part = TypeVar("Part")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """Marks of UTF-16, of which only the text shows lines."""
 _LINE_OPENS = re.compile(rb"^[ \t]*\{", re.MULTILINE)
@@ -59,37 +60,47 @@ class Lines(Sequence[Any]):
         self._data = data
         self._first = first
         self._length: int | None = None
-        self._rest = ""
+        self._rest: str | None = None
 
     @property
     def rest(self) -> str:
         """What follows the last whole document."""
-        len(self)
-        return self._rest
+        if self._rest is None:
+            for _ in self.parts(_lines_at_once):
+                pass
+        return self._rest or ""
 
     def __bool__(self) -> bool:
         return True
 
     def __len__(self) -> int:
         if self._length is None:
-            self._length = sum(1 for _ in self)
+            self._length = sum(map(len, self.parts(_lines_at_once)))
         return self._length
 
     def __iter__(self) -> Iterator[Any]:
-        begin = count = 0
+        return chain.from_iterable(self.parts(_lines_at_once))
+
+    def parts(
+        self, at_once: Callable[[bytes], Part | None], most: int = MEBIBYTE
+    ) -> Iterator[Part | Sequence[Any]]:
+        """Yield what `at_once` makes of each block of lines, of about `most` bytes; of one of which it makes None, the documents."""
+        begin = 0
         while begin < len(self._data):
-            end = self._data.find(b"\n", begin) + 1 or len(self._data)
-            line = self._data[begin:end].strip(_BLANKS + b",")
-            if line:
-                document = _at_once(line)
-                if document is None:
-                    break
-                yield document
-                count += 1
-            begin = end
+            end = self._data.rfind(b"\n", begin, begin + most) + 1 or self._data.find(b"\n", begin) + 1
+            block = self._data[begin : end or len(self._data)]
+            begin += len(block)
+            if (found := at_once(block)) is not None:
+                yield found
+                continue
+            documents, read = _line_by_line(block)
+            yield documents
+            if read < len(block):
+                begin += read - len(block)
+                break
         after = _one_after_another(_text_of(self._data[begin:].lstrip(_BLANKS + b",")), 0, mends=False)
-        yield from after.whole
-        self._length, self._rest = count + len(after.whole), after.rest
+        self._rest = after.rest
+        yield after.whole
 
     @overload
     def __getitem__(self, place: int) -> Any: ...  # noqa: ANN401  any JSON
@@ -130,6 +141,31 @@ def _at_once(data: bytes) -> Any:  # noqa: ANN401  any JSON
     return document if is_whole else None
 
 
+def _lines_at_once(block: bytes) -> list[Any] | None:
+    """Parse lines with an object on each as one list, which is quicker; None if they are not just that."""
+    lines = block.rstrip(b"\n")
+    count = lines.count(b"\n") + 1
+    if not (lines.startswith(b"{") and lines.endswith(b"}")) or lines.count(b"}\n{") != count - 1:
+        return None
+    found = _at_once(b"[" + lines.replace(b"}\n{", b"},{") + b"]")
+    return found if found is not None and len(found) == count else None
+
+
+def _line_by_line(block: bytes) -> tuple[list[Any], int]:
+    """Parse lines up to the first that is no document; return how many bytes they are, too."""
+    found: list[Any] = []
+    begin = 0
+    while begin < len(block):
+        end = block.find(b"\n", begin) + 1 or len(block)
+        line = block[begin:end].strip(_BLANKS + b",")
+        if line:
+            if (document := _at_once(line)) is None:
+                break
+            found.append(document)
+        begin = end
+    return found, begin
+
+
 def _keys(data: bytes, document: object) -> int:
     """Count the keys of all objects; -1 if blanks precede a colon.
 
@@ -142,13 +178,10 @@ def _keys(data: bytes, document: object) -> int:
     while left:
         each = left.pop()
         if isinstance(each, dict):
-            members = cast("dict[str, object]", each)
-            count += len(members)
-            left.extend(members.values())
-        elif isinstance(each, list):
-            entries = cast("list[object]", each)
-            if not {dict, list}.isdisjoint(map(type, entries)):
-                left.extend(entries)
+            each = cast("dict[str, object]", each).values()
+            count += len(each)
+        entries = cast("Iterable[object]", each)
+        left += [entry for entry in entries if isinstance(entry, (dict, list))]
     return count
 
 

@@ -11,10 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import polars as pl
+
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
+from trialwise.readers.json_columns import frames
 from trialwise.readers.lines import number
-from trialwise.readers.parts import Part
+from trialwise.readers.parts import Part, moment
 from trialwise.readers.records import Better, Inside
 from trialwise.readers.trial import Trial, add_quantiles, mean, sum_of
 
@@ -125,6 +128,14 @@ class _Points:
     values: list[float] = field(default_factory=list[float])
 
 
+_TEXT = pl.String()
+_SCHEMA = {
+    "metric": _TEXT,
+    "type": _TEXT,
+    "data": pl.Struct({"time": _TEXT, "value": pl.Float64, "type": _TEXT, "contains": _TEXT}),
+}
+
+
 def _is_points(content: Content) -> bool:
     return content.keys.get("type") in ("Metric", "Point") and "metric" in content.keys
 
@@ -132,17 +143,48 @@ def _is_points(content: Content) -> bool:
 def _read_points(content: Content, found: Found) -> None:
     """Read the points: each request gives one of each of nine metrics, and its failure is a metric of its own."""
     metrics: dict[str, _Points] = {}
-    for line in map(Part, content.documents.whole):
-        name, data = line["metric"].text, line["data"]
-        if line["type"].text == "Metric":
-            metrics.setdefault(name, _Points(data["type"].text, data["contains"].text == "time"))
-        elif (value := data["value"].number) is not None:
-            own = metrics.setdefault(name, _Points("", is_time=False))
-            own.times.append(data["time"].moment)
-            own.values.append(value)
+    for frame in frames(content.documents.whole, _SCHEMA, _members):
+        _gather(metrics, frame.rename({"type": "line"}).unnest("data"))
     if content.documents.rest:
         found.note("partial", what="the last line has no end")
     _add_points(found, metrics)
+
+
+def _members(document: object) -> dict[str, object]:
+    line = Part(document)
+    data = line["data"]
+    return {
+        "metric": line["metric"].text,
+        "type": line["type"].text,
+        "data": {
+            "time": data["time"].text,
+            "value": data["value"].number,
+            "type": data["type"].text,
+            "contains": data["contains"].text,
+        },
+    }
+
+
+def _gather(metrics: dict[str, _Points], lines: pl.DataFrame) -> None:
+    """Add the points of lines to their metrics; one whose points come before it has no kind."""
+    is_metric = pl.col("line").eq_missing("Metric")
+    told = lines.filter(is_metric | pl.col("value").is_not_null())
+    for (name,), own in told.group_by("metric", maintain_order=True):
+        first = own.row(0, named=True) if own["line"][0] == "Metric" else {}
+        kept = metrics.setdefault(
+            str(name or ""), _Points(first.get("type") or "", first.get("contains") == "time")
+        )
+        points = own.filter(~is_metric)
+        kept.times.extend(_moments(points["time"]))
+        kept.values.extend(points["value"])
+
+
+def _moments(told: pl.Series) -> list[float | None]:
+    """Return Unix seconds."""
+    found = told.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    if found.null_count():
+        return [moment(text) for text in told]
+    return (found.to_physical().to_numpy() / 1e6).tolist()
 
 
 def _is_table(content: Content) -> bool:

@@ -1,0 +1,85 @@
+"""Columns of a file with a JSON document on each line, ten times as fast as its documents.
+
+Polars reads blocks of lines, but it takes the first of equal keys, and numbers from texts. So a block counts only if each key that is
+asked for stands in it as often as it gave a value, and as one of its type; any other is read by its documents.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from trialwise.errors import AnalysisError
+from trialwise.foreign_files import MEBIBYTE
+from trialwise.foreign_frames import library_errors
+from trialwise.readers.json_documents import Lines
+
+Schema = Mapping[str, pl.DataType]
+_HIDDEN = (b"\\u", b'" :', b'"\t:', b'"\r:')
+"""In a block without these, a key is written in one way."""
+_BLOCK = 16 * MEBIBYTE
+
+
+def frames(
+    documents: Sequence[Any], schema: Schema, row: Callable[[Any], Mapping[str, object]]
+) -> Iterator[pl.DataFrame]:
+    """Yield the documents as rows, in their order.
+
+    Parameters
+    ----------
+    documents
+        All of a file.
+    schema
+        Keys with texts, doubles, or structures of these.
+    row
+        Returns those members of a document that have the type of the schema, where the file is not read by columns.
+    """
+    if isinstance(documents, Lines):
+        for part in documents.parts(lambda block: _frame(block, schema), _BLOCK):
+            yield part if isinstance(part, pl.DataFrame) else _of_documents(part, schema, row)
+    else:
+        yield _of_documents(documents, schema, row)
+
+
+def _of_documents(
+    documents: Sequence[Any], schema: Schema, row: Callable[[Any], Mapping[str, object]]
+) -> pl.DataFrame:
+    return pl.DataFrame(list(map(row, documents)), schema=dict(schema))
+
+
+def _frame(block: bytes, schema: Schema) -> pl.DataFrame | None:
+    """Parse lines without blanks between keys and values; None if a key may stand twice, or may have a value of another type."""
+    if any(hidden in block for hidden in _HIDDEN):
+        return None
+    try:
+        with library_errors(Path()):
+            found = pl.read_ndjson(io.BytesIO(block), schema=dict(schema))
+    except AnalysisError:
+        return None
+    expected: dict[tuple[str, bytes], int] = {}
+    for name, opening, given in _given(found.to_struct("")):
+        expected[name, opening] = expected.get((name, opening), 0) + given
+    return found if all(_stands(block, *key) == given for key, given in expected.items()) else None
+
+
+def _given(structure: pl.Series) -> Iterator[tuple[str, bytes, int]]:
+    """Yield each key below a structure, with how its values begin (empty for numbers), and how many have one."""
+    for column in structure.struct.unnest().get_columns():
+        given = len(column) - column.null_count()
+        if isinstance(column.dtype, pl.Struct):
+            yield column.name, b"{", given
+            yield from _given(column)
+        else:
+            yield column.name, b'"' if column.dtype == pl.String else b"", given
+
+
+def _stands(block: bytes, name: str, opening: bytes) -> int:
+    """Count a key whose values begin so; -1 if some begin otherwise."""
+    key = b'"' + name.encode() + b'":'
+    count = block.count(key)
+    fits = block.count(key + opening) == count if opening else key + b'"' not in block
+    return count if fits else -1
