@@ -26,6 +26,7 @@ import numpy as np
 
 from captures import framed, ipv4, ipv6, pcap, pcapng
 from example_directory import write_example
+from foreign_formats import FORMATS
 from packet_logs import RECORD, flow_word, random_packets, write_log
 from trialwise import _core, _linux, study
 from trialwise.analysis.conditions.table import read_conditions
@@ -533,7 +534,16 @@ WORDS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
 }
 
 
-READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS, **DIRECTORIES, **WORDS}
+READERS = {
+    **PACKETS_AND_PATHS,
+    **TABLES,
+    **EXPERIMENTS,
+    **SIMULATIONS,
+    **OUTPUTS,
+    **DIRECTORIES,
+    **WORDS,
+    **FORMATS,
+}
 """By name: what makes a sound file (a folder to work in is given), and what reads one."""
 _SHARED = {
     "logs of tunnels": ("merged log", "tunnel log", "folder's log", "tunnel's end", "times of a run"),

@@ -20,8 +20,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foreign_formats import FORMATS
 from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, kept, read_or_refused
 from trialwise.errors import TrialwiseError
+from trialwise.readers.register import readers
+from trialwise.readers.tables.reader import TABLES
 from trialwise.trials.held_files import HeldFiles
 
 
@@ -50,7 +53,7 @@ LONG = (b"9" * 5000, b"-" + b"9" * 5000, b"1" * 5000 + b".5", b"1e99999", b"0x" 
 """Numbers beyond what Python writes (4300 digits), what doubles hold, and what 64 bits hold."""
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", [name for name in READERS if name not in FORMATS])
 def test_numbers_of_any_length_are_read_or_refused(name: str, tmp_path: Path):
     seed = READERS[name][0](tmp_path)
     places = [found.span() for found in re.finditer(rb"\d+(\.\d+)?", seed)][:40]
@@ -61,6 +64,23 @@ def test_numbers_of_any_length_are_read_or_refused(name: str, tmp_path: Path):
 
 def test_every_reader_is_fuzzed_with_one_parser():
     assert Counter(chain.from_iterable(PARSERS.values())) == Counter(READERS.keys())
+
+
+NOT_WRITTEN = {
+    "empty-file": "fio-json",
+    "vegeta-gob": "refused by its first bytes",
+    "netperf-csv": "netperf-text",
+    "owping-machine": "owping-text",
+    "customBiggerIsBetter": "customSmallerIsBetter",
+    "hyperfine-json": "hyperfine",
+    "pyperf-json": "pyperf",
+}
+"""Formats that have no file of their own here, and what stands for them."""
+
+
+def test_every_format_is_in_the_table():
+    known = {reader.name for reader in readers()} | TABLES
+    assert FORMATS.keys() | NOT_WRITTEN.keys() == known
 
 
 @pytest.mark.parametrize("parser", [parser for parser in PARSERS if kept(parser).exists()])
