@@ -141,7 +141,7 @@ class Found:
                 treatments=tuple(map(self._once, treatments)),
                 treatment=treatment,
                 values=found,
-                numbers=np.arange(numbers.start, numbers.stop)
+                numbers=np.arange(numbers.start, numbers.stop, dtype=np.min_scalar_type(numbers.stop))
                 if isinstance(numbers, range)
                 else np.array(numbers),
                 process=process,

@@ -51,7 +51,7 @@ class _Worked:
             for name in table.columns
             if name not in again and name not in table.repeated
         ]
-        self.lines = table.frame[LINE].to_list()
+        self.lines = _places(table.frame[LINE])
         self.shape: Shape = shape_of(self.columns)[0]
 
     def _column(self, table: Table, name: str) -> Column:
@@ -105,6 +105,12 @@ class _Worked:
         return Column(
             metric, "number", numbers.values.to_list(), unit or in_cells, in_header=bool(unit), failed=words
         )
+
+
+def _places(lines: pl.Series) -> Sequence[int]:
+    """Return the lines of rows; as a range, which takes no memory, where each is one after the other."""
+    first, last = int(lines[0]), int(lines[-1])
+    return range(first, last + 1) if last - first + 1 == len(lines) else lines.to_list()
 
 
 def _is_clock(name: str, values: pl.Series) -> bool:

@@ -100,6 +100,11 @@ class Column:
         return [value for value in self.values if value is not None]
 
     @property
+    def is_constant(self) -> bool:
+        """True if all cells are equal."""
+        return all(value == self.values[0] for value in self.values)
+
+    @property
     def is_whole(self) -> bool:
         """True if it holds whole numbers alone, without a unit."""
         return (
@@ -265,14 +270,12 @@ def _is_crossed(column: Column, groups: Sequence[Sequence[int]]) -> bool:
 
 def _leave_out(roles: Roles) -> None:
     """Take factors with one level, and values that are the same in each row, as constants, unless nothing were left."""
-    constant = [column for column in roles.factors if len(set(column.values)) == 1]
+    constant = [column for column in roles.factors if column.is_constant]
     if 0 < len(constant) < len(roles.factors):
         roles.factors = [column for column in roles.factors if column not in constant]
         roles.constants += constant
     still = [
-        column
-        for column in roles.values
-        if len(set(column.values)) == 1 and not column.unit and not column.failed
+        column for column in roles.values if column.is_constant and not column.unit and not column.failed
     ]
     if 0 < len(still) < len(roles.values) and len(roles.values[0].values) > 1:
         roles.values = [column for column in roles.values if column not in still]
