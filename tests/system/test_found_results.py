@@ -435,3 +435,38 @@ def test_other_kinds_of_trials_have_no_harness(bench: Bench):
     )
     with pytest.raises(PlanError, match='results: only valid with kind = "command"'):
         read_experiment(bench.file)
+
+
+CRITERION = """\
+import json, pathlib, sys
+place, factor = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+for name, nanoseconds in (("one", 10.0), ("two", 20.0)):
+    folder = place / name / "new"
+    folder.mkdir(parents=True)
+    (folder / "benchmark.json").write_text(json.dumps({"group_id": "sum", "function_id": name, "value_str": None}))
+    times = [nanoseconds * factor * n for n in (1.0, 2.0)]
+    (folder / "sample.json").write_text(json.dumps({"sampling_mode": "Flat", "iters": [1.0, 2.0], "times": times}))
+    (place / name / "report").mkdir()
+    (place / name / "report" / "index.html").write_text("<p>")
+"""
+
+
+def test_a_folder_that_is_one_result_is_read_from_the_place_of_each_trial(bench: Bench):
+    command = f"{script(bench, CRITERION).rpartition(' ')[0]} {{directory}}/criterion {{trial}} {{x}}"
+    written(bench, command, 'format = "criterion"\nfrom = "{directory}/criterion"')
+    assert bench.run().counts == {"finished": 2}
+    found = values(bench)
+    assert list(found) == ["sum/function=one:time", "sum/function=two:time"]
+    assert [fmean(trial) for trial in found["sum/function=two:time"]] == pytest.approx([2e-8, 4e-8])
+
+
+def test_a_folder_of_another_format_fails_the_trial(bench: Bench):
+    command = f"{script(bench, CRITERION).rpartition(' ')[0]} {{directory}}/criterion {{trial}} {{x}}"
+    written(bench, command, 'format = "asv-results"\nfrom = "{directory}/criterion"')
+    assert "is a folder, what criterion writes (criterion-directory)" in refused(bench)
+
+
+def test_a_folder_that_all_trials_share_is_refused_before_anything_runs(bench: Bench):
+    written(bench, "true {x}", 'format = "asv-results"\nfrom = "results"')
+    with pytest.raises(PlanError, match="no folder of a trial's own"):
+        read_experiment(bench.file)

@@ -77,6 +77,30 @@ def test_metrics_that_a_worker_finds_are_those_of_the_harness(bench: Bench, two:
     }
 
 
+def test_a_folder_that_is_one_result_comes_from_a_worker(bench: Bench, two: Machines):
+    result = {
+        "benchmark.json": {"group_id": "sum"},
+        "sample.json": {"sampling_mode": "Flat", "iters": [1.0, 2.0], "times": [10.0, 20.0]},
+    }
+    program = bench.folder / "harness.py"
+    program.write_text(
+        "import json, pathlib, sys\nplace = pathlib.Path(sys.argv[1], 'sum', 'new')\nplace.mkdir(parents=True)\n"
+        f"for name, content in {result!r}.items():\n    (place / name).write_text(json.dumps(content))\n"
+    )
+    bench.file.write_text(
+        f'[experiment]\nname = "bench"\n[factors]\nx = [1]\n[trial]\n'
+        f'command = "{sys.executable} {program} {{directory}}/criterion {{x}}"\n'
+        f'[results]\nformat = "criterion"\nfrom = "{{directory}}/criterion"\n[design]\nrounds = 1\n{workers(two)}\n'
+    )
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 1}, [
+        row.reason for row in bench.rows("failed")
+    ]
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    found = {source for _, _, source, _, _, _ in ledger.values()}
+    ledger.close()
+    assert found == {"results:sum:time|unit:s|better:lower"}
+
+
 def test_the_plan_shows_what_each_worker_then_runs(bench: Bench, two: Machines):
     bench.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2, 3]", rest=workers(two), rounds=4)
     names = ",".join(two.names)

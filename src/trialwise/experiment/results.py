@@ -32,7 +32,7 @@ class ResultsTable(Section):
     )
     place: Text = key(
         _STDOUT,
-        "Where: stdout, or a file that the trial writes.",
+        "Where: stdout, a file that the trial writes, or a folder that it makes in {directory}, as criterion's.",
         "{directory}/out.json",
         name="from",
         filled=True,

@@ -17,6 +17,7 @@ def build_results(table: ResultsTable | None, problems: Problems) -> Results | N
     if table is None:
         return None
     _check_format(table.format, problems)
+    _check_place(table, problems)
     claims = tuple(_claim(pattern, claimed, problems) for pattern, claimed in table.metrics.items())
     return made_of(Results, table, metrics={claim.pattern: claim.metric for claim in claims}, claims=claims)
 
@@ -29,6 +30,18 @@ def _check_format(name: str, problems: Problems) -> None:
         meant = nearest(name, known)
         did = f'; did you mean "{meant}"?' if meant else ""
         problems.add(("results", "format"), f'"{name}" is not read{did}', f"known: auto, {', '.join(known)}")
+
+
+def _check_place(table: ResultsTable, problems: Problems) -> None:
+    from trialwise.readers.register import readers_named  # imports every format
+
+    found = readers_named(table.format)
+    if found and all(each.parts is not None for each in found) and not table.text.may_be_folder:
+        problems.add(
+            ("results", "from"),
+            f'"{table.place}" is no folder of a trial\'s own, as "{table.format}" is',
+            'write from = "{directory}/NAME", and have the harness write there',
+        )
 
 
 def _claim(pattern: str, table: Metric, problems: Problems) -> Claim:

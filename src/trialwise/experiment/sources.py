@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.quantities import QUANTITIES, quantity_traits
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.traits import Source, SourceTraits
@@ -58,6 +59,12 @@ class TextSource(Source):
             else f"csv:{self.csv}"
         )
         return f"{where}|{how}" + (f"|time:{self.time}" if self.time else "")
+
+    @property
+    def may_be_folder(self) -> bool:
+        """True if all that a harness wrote is read, from a place that each trial has for itself."""
+        is_whole = self.pattern is None and self.json is None and self.csv is None
+        return is_whole and self.path is not None and "directory" in names_in(self.path)
 
     @property
     def traits(self) -> SourceTraits:

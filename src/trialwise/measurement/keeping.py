@@ -13,11 +13,12 @@ import stat
 import tarfile
 
 from trialwise.measurement.file_identity import signature
-from trialwise.measurement.outliving import Watched, Written
+from trialwise.measurement.outliving import SIZE_LIMIT, Watched, Written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from trialwise.measurement.file_identity import Signature
 
@@ -92,11 +93,52 @@ class Keeping:
         if path in self._before:
             return Written(problem=f"more than {MAX_WATCHED} files stood there before the trial")
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with open(descriptor, "rb") as file:  # noqa: PTH123
-                return Written(file.read(room + 1))
+            return Written(_content(path, room + 1))
         except OSError as error:
             return Written(problem=error.strerror or "cannot be read")
+
+
+def packed_folder(path: str) -> Written:
+    """Pack the JSON files of a folder that a trial made for itself into a tar archive, named from the folder itself."""
+    content, room = io.BytesIO(), SIZE_LIMIT
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for number, (name, inside) in enumerate(_files([("", path)])):
+            if number >= MAX_SEEN - 1:
+                return Written(problem=f"{path} holds more than {MAX_SEEN:,} files")
+            if not name.endswith(".json"):
+                continue
+            try:
+                written = Written(_content(inside, room + 1))
+            except OSError as error:
+                return Written(
+                    problem=f"cannot read {inside}: {error.strerror}", hint="check its permissions"
+                )
+            room -= len(written.data)
+            if room < 0:
+                return Written(problem=f"{path} holds more than {SIZE_LIMIT:,} bytes")
+            _add(archive, os.path.basename(path) + name, written, beside=False)  # noqa: PTH119
+    return Written(content.getvalue())
+
+
+def is_archive(data: bytes) -> bool:
+    """Return True if bytes are such an archive."""
+    return data[257:262] == b"ustar"
+
+
+def unpack(archive: bytes, folder: Path) -> None:
+    """Write the regular files of an archive into a folder, and none outside of it; what is damaged is left out."""
+    with (
+        contextlib.suppress(OSError, EOFError, ValueError, tarfile.TarError),
+        tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files,
+    ):
+        for info in files:
+            parts = info.name.split("/")
+            content = files.extractfile(info) if info.isreg() else None
+            if content is None or not all(parts) or ".." in parts:
+                continue
+            place = folder.joinpath(*parts)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content.read())
 
 
 def read_kept(archive: bytes, name: str) -> Written | None:
@@ -118,6 +160,12 @@ def read_kept(archive: bytes, name: str) -> Written | None:
             )
     except (OSError, EOFError, tarfile.TarError, ValueError):
         return None
+
+
+def _content(path: str, most: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:  # noqa: PTH123
+        return file.read(most)
 
 
 def _sizes(archive: bytes) -> dict[str, int]:

@@ -127,7 +127,8 @@ class Watched:
     def _written(self) -> Written:
         if not stat.S_ISREG(Path(self.path).stat().st_mode):
             return Written(
-                problem=f"{self.path} is not a regular file", hint="name the file that the program writes"
+                problem=f"{self.path} is not a regular file",
+                hint="name the file that the program writes; a folder of results must lie in {directory}",
             )
         file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.experiment.results import Results
 from trialwise.experiment.sources import ResultSource
+from trialwise.measurement.keeping import is_archive, unpack
 from trialwise.measurement.numbers import nearest
 from trialwise.measurement.reported import Reported
 from trialwise.measurement.samples import Samples
@@ -18,7 +20,7 @@ from trialwise.measurement.sources import require_own
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Reader
 from trialwise.readers.records import Reading, Row
-from trialwise.readers.register import families, readers_named, recognised
+from trialwise.readers.register import families, readers, readers_named, recognised, recognised_folder
 from trialwise.readers.units import short_unit
 from trialwise.visible import visible
 
@@ -86,9 +88,34 @@ def _reading(results: Results, reported: Reported) -> tuple[Reader, Reading]:
             content = Content(Path(reported.where), data)
             if (reader := _reader(results.format, content)) is not None:
                 return reader, reader.reading(content)
+        if is_archive(reported.data):
+            return _folder(results.format, reported)
         raise _other(results.format, Content(Path(reported.where), reported.data), reported.where)
     except AnalysisError as error:
         raise TrialError(error.message, hint=error.hint) from error
+
+
+def _folder(wanted: str, reported: Reported) -> tuple[Reader, Reading]:
+    """Read a folder that came as an archive."""
+    with tempfile.TemporaryDirectory() as place:
+        unpack(reported.data, Path(place))
+        folder = Path(place, Path(reported.where).name)
+        try:
+            found = recognised_folder(folder)
+            if found is None or (wanted != "auto" and found[0] not in readers_named(wanted)):
+                raise _no_folder(wanted, reported.where, None if found is None else found[0])
+            return found[0], found[0].reading(found[1])
+        except AnalysisError as error:
+            raise TrialError(error.message.replace(str(folder), reported.where), hint=error.hint) from error
+
+
+def _no_folder(wanted: str, where: str, found: Reader | None) -> TrialError:
+    what = "of no format that is read here" if found is None else f"what {found.tool} writes ({found.name})"
+    known = sorted(reader.name for reader in readers() if reader.parts is not None)
+    return TrialError(
+        f"{where} is a folder, {what}; results.format is {wanted!r}",
+        hint=f"folders of these formats are read: {', '.join(known)}; for others name the file",
+    )
 
 
 def _reader(wanted: str, content: Content) -> Reader | None:

@@ -326,6 +326,8 @@ class Reader:
         Factors that say where and how it ran rather than what: a name of a metric lacks those that are the same in all rows.
     is_table
         True if a file is a table too, whose columns a command may be told.
+    holds_results
+        False if a file of it only says why there is no result.
     """
 
     name: str
@@ -339,6 +341,7 @@ class Reader:
     subjects: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     is_table: bool = False
+    holds_results: bool = True
 
     def reading(self, content: Content) -> Reading:
         """Read content that fits.

@@ -49,8 +49,8 @@ MODULES = (
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 
-_ENCODINGS = {"json", "csv", "text", "xml", "tsv", "terse", "keyval"}
-"""Ends of names of formats that say how a file is written."""
+_ENCODINGS = {"json", "csv", "text", "xml", "tsv", "terse", "keyval", "directory", "results", "console"}
+"""Ends of names of formats that say how a result is written."""
 
 
 @cache
@@ -61,7 +61,7 @@ def readers() -> tuple[Reader, ...]:
 
 def families() -> list[str]:
     """Return the formats without their encodings, as go-bench for go-bench-text and go-bench-json, in alphabetical order."""
-    return sorted({family(reader.name) for reader in readers() if reader.parts is None})
+    return sorted({family(reader.name) for reader in readers() if reader.holds_results})
 
 
 def family(name: str) -> str:
@@ -71,9 +71,9 @@ def family(name: str) -> str:
 
 
 def readers_named(name: str) -> list[Reader]:
-    """Return the readers of files of a format, or of a family of formats."""
+    """Return the readers of a format, or of a family of formats."""
     return [
-        reader for reader in readers() if reader.parts is None and name in (reader.name, family(reader.name))
+        reader for reader in readers() if reader.holds_results and name in (reader.name, family(reader.name))
     ]
 
 

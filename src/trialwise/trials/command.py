@@ -23,7 +23,7 @@ from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
-from trialwise.measurement.keeping import Keeping
+from trialwise.measurement.keeping import Keeping, packed_folder
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import files_beside, program_files
 from trialwise.measurement.reported import Reported, from_file, from_output
@@ -244,6 +244,8 @@ class _Execution:
         if source.path is None:
             return from_output(run.stdout, total=run.stdout_total)
         path = self._path(source)
+        if source.may_be_folder and Path(path).is_dir():
+            return from_file(path, packed_folder(path))
         return from_file(path, files.written(path))
 
 

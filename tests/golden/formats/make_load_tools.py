@@ -135,6 +135,7 @@ def make():
     run(["sysbench", "threads", "--time=1", "run"], "sysbench/threads.txt")
     mutex = ["--mutex-num=10", "--mutex-locks=10", "--mutex-loops=1"]
     run(["sysbench", "mutex", *mutex, "run"], "sysbench/mutex.txt")
+    run(["sysbench", "mutex", "--verbosity=4", *mutex, "run"], "sysbench/mutex_named.txt")
     make_http()
     run(["wrk", "-t1", "-c2", "-d1s", CLOSED], "wrk/refused.txt")
     run(["ab", "-n", "5", CLOSED], "ab/refused.txt")

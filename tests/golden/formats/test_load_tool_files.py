@@ -227,3 +227,16 @@ def test_a_rate_over_a_time_that_rounds_to_nothing_is_left_out():
     found = read("sysbench/mutex.txt")
     assert value(found, "events") == [None]
     assert "rounded" in codes(found)
+
+
+def test_sysbench_that_does_not_name_its_test_says_so():
+    found = read("sysbench/mutex.txt")
+    assert {tuple(row.treatment) for row in found.rows} == {("threads",)}
+    assert any("does not name the test" in note.text for note in found.notes)
+    (rounded,) = [note.text for note in found.notes if note.code == "rounded"]
+    assert "a rate over 0.0001 s is left out" in rounded
+    assert "a latency of 0.00 ms is left out" in rounded
+
+
+def test_sysbench_names_its_test_in_full_words():
+    assert {row.treatment["test"] for row in read("sysbench/mutex_named.txt").rows} == {"mutex"}

@@ -201,6 +201,11 @@ class RemoteKind:
             "lasting": ["prepare"],
             "keep": list(kept_places(trial, values, self._remote.files)),
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
+            "folders": [
+                self._path(request, source)
+                for source in file_sources(request.experiment)
+                if source.may_be_folder
+            ],
         }
 
     def _values(self, request: TrialRequest) -> dict[str, Level]:

@@ -136,6 +136,7 @@ class Tasks:
             "side_timeout": None,
             "limit": ERROR_LIMIT,
             "files": [],
+            "folders": [],
             "once": once,
             "lasting": ["command"] if lasting else [],
         }

@@ -219,6 +219,7 @@ READERS = (
         unit="file",
         fits=_did_nothing,
         read=_read_nothing,
+        holds_results=False,
     ),
     Reader(
         name="fio-terse",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import accumulate, islice, product
 from math import fsum
 from typing import Any, cast
 
@@ -19,11 +20,14 @@ from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
 from trialwise.readers.records import Better, Inside, Summary
+from trialwise.readers.trial import Trial
 
 _FACTS = ("jdk_version", "vm_name", "vm_version", "jvm")
 _MOST_COMBINATIONS = 10_000
 _MOST_NAMED = 5
 _COLUMNS = ["Benchmark", "Mode", "Threads", "Samples", "Score"]
+_QUANTILE = re.compile(r"p[01]\.\d{2,4}")
+"""Secondary metrics of the mode sample: quantiles of each iteration."""
 _LEVEL = 0.999
 """Confidence level of JMH's errors."""
 
@@ -44,6 +48,11 @@ class Metric(BaseModel):
         if self.raw_data is not None:
             return self.raw_data
         return [[_mean_of(pairs) for pairs in fork if pairs] for fork in self.raw_data_histogram or []]
+
+    def counted(self, fork: int) -> list[tuple[float, float]]:
+        """Return the values of a fork and how often each was counted, in ascending order; empty if it has no histogram."""
+        told = self.raw_data_histogram or []
+        return sorted(pair for iteration in told[fork] for pair in iteration) if fork < len(told) else []
 
     def value_of(self, fork: int) -> float | None:
         """Return the mean of a fork's iterations, or of all that a histogram counted in it."""
@@ -123,7 +132,9 @@ def _better(mode: str) -> Better:
 
 def _add(found: Found, each: Benchmark, treatment: Mapping[str, str], where: str) -> None:
     measured = {"score": each.primary_metric} | {
-        name.lstrip("·+"): metric for name, metric in each.secondary_metrics.items()
+        name.lstrip("·+"): metric
+        for name, metric in each.secondary_metrics.items()
+        if not (each.primary_metric.raw_data_histogram and _QUANTILE.fullmatch(name))
     }
     for name, metric in measured.items():
         better = _better(each.mode) if name == "score" else None
@@ -140,6 +151,13 @@ def _add(found: Found, each: Benchmark, treatment: Mapping[str, str], where: str
                 where=where,
             )
         for fork, values in enumerate(forks):
+            levels = {"process": f"{where}/{fork}"}
+            if (pairs := metric.counted(fork)) and name == "score":
+                _add_quantiles(
+                    Trial(found=found, treatment=treatment, levels=levels, where=where, as_written=True),
+                    metric,
+                    pairs,
+                )
             found.add(
                 treatment,
                 name,
@@ -147,10 +165,19 @@ def _add(found: Found, each: Benchmark, treatment: Mapping[str, str], where: str
                 metric.score_unit,
                 better,
                 as_written=True,
-                levels={"process": f"{where}/{fork}"},
+                levels=levels,
                 samples=Inside("iteration", values, repeated=True),
                 where=f"{where}/{'primaryMetric' if name == 'score' else 'secondaryMetrics'}/rawData/{fork}",
             )
+
+
+def _add_quantiles(trial: Trial, metric: Metric, pairs: Sequence[tuple[float, float]]) -> None:
+    """Add quantiles of all calls of a fork, which JMH gives of each iteration alone."""
+    counts = list(accumulate(count for _, count in pairs))
+    n = counts[-1]
+    for percent in (50, 95, 99):
+        place = bisect_left(counts, n * percent / 100)
+        trial.add_quantile("score", percent, pairs[min(place, len(pairs) - 1)][0], metric.score_unit, n)
 
 
 def _note_names(found: Found, entries: Sequence[Benchmark]) -> None:

@@ -18,6 +18,8 @@ _TESTS = (
     ("cpu", re.compile(r"^(?:CPU speed:|Prime numbers limit: |.*CPU performance benchmark)")),
     ("memory", re.compile(r"^.*memory (?:operations )?speed test")),
     ("fileio", re.compile(r"^(?:File operations:|Extra file open flags)")),
+    ("threads", re.compile(r"^Doing thread subsystem performance test")),
+    ("mutex", re.compile(r"^Doing mutex performance test")),
     ("oltp", re.compile(r"^(?:SQL|OLTP test) statistics:")),
 )
 _RATES: tuple[tuple[str, re.Pattern[str], str, Better], ...] = (
@@ -83,6 +85,10 @@ def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
     version, fatal = _BEGIN.match(lines[0]), first(_FATAL, lines)
     found.version = found.version if version is None else version[1]
     test = next((name for name, pattern in _TESTS if first(pattern, lines)), "")
+    if not test and version is not None:
+        found.remark(
+            "the text does not name the test that ran (threads, mutex or a script): with --verbosity=4 it does"
+        )
     threads = first(_THREADS, lines)
     treatment = {"test": test, "threads": "" if threads is None else threads[1]}
     total = first(_TOTAL, lines)
@@ -115,7 +121,7 @@ def _add_rates(trial: Trial, lines: list[str], total: int) -> None:
         elapsed = 0.0 if seconds is None else float(seconds[1])
         is_known = elapsed >= _SHORTEST
         if not is_known:
-            trial.found.note("rounded", what=f"0.1 ms: a rate over {elapsed:g} s is left out")
+            trial.found.gather("rounded", f"0.1 ms: a rate over {elapsed:g} s is left out")
         trial.add("events", total / elapsed if is_known else None, "1/s", "higher", samples=samples)
 
 
@@ -126,7 +132,7 @@ def _add_latencies(trial: Trial, lines: list[str], total: int) -> None:
         if (found := first(pattern, lines))
     ]
     if any(value == 0 for _, value in told):
-        trial.found.note("rounded", what="0.01 ms: a latency of 0.00 ms is left out")
+        trial.found.gather("rounded", "0.01 ms: a latency of 0.00 ms is left out")
     for metric, value in told:
         if value:
             trial.add(metric, value, "ms", "lower")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
@@ -148,5 +148,8 @@ READERS = (
     _reader("vegeta-report-json", "`vegeta report -type json`", _is_report, _read_report),
     _reader("vegeta-json-lines", "`vegeta encode -to json`", _is_lines, _read_lines),
     _reader("vegeta-csv", "`vegeta encode -to csv`", _is_csv, _read_csv),
-    _reader("vegeta-gob", "`vegeta attack`, which only vegeta reads: convert it", _is_gob, _refuse_gob),
+    replace(
+        _reader("vegeta-gob", "`vegeta attack`, which only vegeta reads: convert it", _is_gob, _refuse_gob),
+        holds_results=False,
+    ),
 )

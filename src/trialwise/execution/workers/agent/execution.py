@@ -96,7 +96,7 @@ class Execution:
                 self.body += b"".join(kept)
                 self.head["sizes"] = [len(output) for output in kept]
                 self.head["files"] = [
-                    self.taken(file.written(), path) for file, path in zip(files, task["files"])
+                    self.taken(self.written(file, path), path) for file, path in zip(files, task["files"])
                 ]
                 if keeping is not None:
                     self.kept, self.head["left_out"] = keeping.packed()
@@ -175,6 +175,14 @@ class Execution:
             "readings": [],
         }
         return {**dict.fromkeys(UNMEASURED, 0), **told}
+
+    def written(self, file: Watched, path: str) -> Written:
+        """Return what was written to a file, or the content of a folder that may be one result."""
+        if path not in self.task["folders"] or not os.path.isdir(file.path):
+            return file.written()
+        from trialwise.measurement.keeping import packed_folder
+
+        return packed_folder(file.path)
 
     def taken(self, written: Written, path: str) -> Json:
         """Add what was written to a file to the body; "problem" says why none of it counts."""
