@@ -1,4 +1,4 @@
-"""How often change points are found where nothing changes, and where something does; docs/how-to/look-back.md says the rates."""
+"""How often change points are found where nothing changes, and where something does; `benches/changes.py` has more of the rates."""
 
 import numpy as np
 import pytest
@@ -18,9 +18,9 @@ KINDS = {
     "two values": lambda random, n: 100.0 + (random.random(n) < 0.2),
 }
 
-CORRELATED = ((20, 0.3, 0.12), (100, 0.3, 0.12), (20, 0.5, 0.12), (100, 0.5, 0.12), (100, 0.8, 0.25))
-"""Number of values, correlation of neighbours, and the rate that look-back.md says."""
-STEPS = ((20, 2, 0.4), (20, 3, 0.75), (100, 1, 0.65), (100, 2, 0.95))
+CORRELATED = ((12, 0.8), (20, 0.3), (20, 0.8), (50, 0.5), (100, 0.3), (100, 0.8))
+"""Number of values, and correlation of neighbours."""
+STEPS = ((20, 2, 0.33), (20, 3, 0.55), (20, 10, 0.85), (100, 1, 0.65), (100, 2, 0.95))
 """Number of values, height of a step in standard deviations, and the power that look-back.md says."""
 
 
@@ -39,11 +39,11 @@ def test_where_nothing_changes_one_series_in_twenty_at_most_shows_something(kind
 
 
 @repeated
-@pytest.mark.parametrize(("count", "rho", "rate"), CORRELATED)
-def test_correlated_neighbours_are_allowed_for(autoregressive, count, rho, rate, repetitions):
+@pytest.mark.parametrize(("count", "rho"), CORRELATED)
+def test_correlated_neighbours_are_allowed_for(autoregressive, count, rho, repetitions):
     rows = autoregressive(np.random.default_rng([count, int(10 * rho)]), count, rho, repetitions)
     found = np.mean([moved(st.change_points(row)) for row in rows])
-    assert found <= most(rate, repetitions)
+    assert found <= most(0.05, repetitions)
 
 
 def test_a_family_of_series_is_wrong_in_one_of_twenty_at_most():

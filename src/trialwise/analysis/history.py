@@ -73,8 +73,9 @@ class Series:
     """One metric of one subject on one machine.
 
     `drift` is the change in percent from the first to the last point where the level moves along a line instead of changing at places.
-    `correlation` is that of neighbouring points. `more` is the number of further points that are needed before any change could be
-    found. `gaps` counts points of other series that this one lacks, and values that are missing.
+    `correlation` is that of neighbouring points. `undecided` says that there would be a change, were neighbours known to be no more
+    alike than they look, but that points are too few to know. `more` is the number of further points that are needed before any change
+    could be found. `gaps` counts points of other series that this one lacks, and values that are missing.
     """
 
     metric: str
@@ -87,6 +88,7 @@ class Series:
     drift: float | None
     drift_p_value: float | None
     correlation: float
+    undecided: bool
     more: int
     gaps: int
 
@@ -139,7 +141,7 @@ def history(
     series = [
         Series(
             *key, points=_points(own, places if by == "commit" else None), changes=(), drift=None, drift_p_value=None,
-            correlation=0.0, more=0, gaps=missing.get(key, 0) + len(all_points) - len(own),
+            correlation=0.0, undecided=False, more=0, gaps=missing.get(key, 0) + len(all_points) - len(own),
         )
         for key, own in cells.items() if own
     ]  # fmt: skip
@@ -179,6 +181,7 @@ def _with_changes(series: Series, alpha: float, tests: float, needed: int) -> Se
         drift=None if drift is None or start <= 0 else 100 * drift.change / start,
         drift_p_value=None if drift is None else min(1.0, tests * drift.p_value),
         correlation=found.correlation,
+        undecided=found.is_undecided,
     )
 
 

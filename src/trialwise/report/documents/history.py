@@ -29,8 +29,8 @@ _WIDTH = 16
 """Columns of a course in characters."""
 _COMMIT = 40
 """Digits of a whole commit, of which `_SHORT` are shown."""
-_SEEN, _CORRELATED = 0.005, 0.25
-"""Correlations of neighbours that are told, and from which the rate is above its level (tests/operating/test_change_rates.py)."""
+_SEEN, _MOST_CORRELATED = 0.005, 0.8
+"""Correlations of neighbours that are told, and up to which the rate is known (`benches/changes.py`)."""
 _SHORT = 8
 _ERRORS = "The bounds of a size take its place as known; sizes of changes that were hardly found are too large on average."
 
@@ -45,6 +45,7 @@ def document(found: History, figures: Sequence[Block] = ()) -> Document:
             *_changes(found),
             *_drifts(found),
             *_series(found, has_sketch=not figures),
+            *_undecided(found),
             *_limits(found),
         ),
         (
@@ -78,7 +79,9 @@ def _answer(found: History) -> Verdict:
         return Verdict("open", (f"No series is long enough: {_more(found)}.",))
     if not changed:
         drift = f"; {moving} drifted" if moving else ""
-        return Verdict("plain", (f"No change of level was found in any{of}{drift}.",))
+        unclear = sum(series.undecided for series in found.series)
+        undecided = f"; {unclear} {'is' if unclear == 1 else 'are'} undecided" if unclear else ""
+        return Verdict("plain", (f"No change of level was found in any{of}{drift}{undecided}.",))
     latest = max(changed, key=lambda place: _age(found.series[place]))
     series, last = found.series[latest], len(found.series[latest].changes) - 1
     change = series.changes[last]
@@ -201,6 +204,20 @@ def _with_unit(series: Series, size: Scale, point: int, at: str) -> Number:
     return Number(series.points[point].value, f"{at}/points/{point}/value", size.unit, power=size.power)
 
 
+def _undecided(found: History) -> Iterator[Block]:
+    lines: list[Text] = [
+        (
+            Name(title_of(series, found)),
+            f": {len(series.points)} points cannot tell a change from neighbours that are alike",
+        )
+        for series in found.series
+        if series.undecided
+    ]
+    if lines:
+        yield Heading(("Undecided",))
+        yield Items(tuple(lines), most=4)
+
+
 def _limits(found: History) -> Iterator[Block]:
     lines: list[Text] = [
         (Name(title_of(series, found)), f": {counted(series.more, 'more point')} needed")
@@ -217,12 +234,12 @@ def _limits(found: History) -> Iterator[Block]:
 
 def _method(found: History) -> str:
     most = max((series.correlation for series in found.series if not series.more), default=0.0)
-    rate = "false-positive rate "
     correlated = ""
-    if most >= _CORRELATED:
-        correlated = f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for in part: at 0.5 about one "
-        correlated += "series in ten without a change has one found, at 0.8 one in five"
-        rate = f"nominal {rate}"
-    elif most >= _SEEN:
-        correlated = f"; neighbours correlate up to {decimals(most, 2)}, which is allowed for"
-    return f"{found.method[0].upper()}{found.method[1:]}{correlated}; {rate}"
+    if most >= _SEEN:
+        allowed = (
+            "which is allowed for"
+            if most <= _MOST_CORRELATED
+            else f"which is allowed for up to {_MOST_CORRELATED}"
+        )
+        correlated = f"; neighbours correlate up to {decimals(most, 2)}, {allowed}"
+    return f"{found.method[0].upper()}{found.method[1:]}{correlated}; false-positive rate "

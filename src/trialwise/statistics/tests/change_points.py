@@ -2,13 +2,15 @@
 
 Binary segmentation over seeded intervals: the best split of the whole series is tested, then those of its two parts, until no test
 rejects. A part that holds a share of the values is tested at that share of the level, so that the false positives of all parts
-together stay below the level. Each test allows for correlated neighbours and for ties. A level that drifts along a line is no change
-at one place: where a line describes the series better than the steps, by Schwarz's criterion, the line is returned.
+together stay below the level. Each test holds its level where neighbours correlate by up to 0.8 (AR(1)), and allows for ties. A level
+that drifts along a line is no change at one place: where a line describes the series better than the steps, by Schwarz's criterion,
+the line is returned.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import expm1, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
@@ -19,7 +21,19 @@ from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values
 from trialwise.statistics.comparing.shift import shift_between
 from trialwise.statistics.pooled.phase_randomization import normal_scores
-from trialwise.statistics.tests.change_scan import LEAST, Split, best_split, height, largest, tail
+from trialwise.statistics.tests.change_scan import (
+    LEAST,
+    LONGEST_MEASURED,
+    MEASURED,
+    RANKED,
+    Split,
+    View,
+    best_split,
+    height,
+    largest,
+    tail,
+    tail_if_independent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +43,8 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
 _LEVEL = 0.95
-_TRIMMED = 0.2
-"""Share of the differences between neighbours that is left out, because changes and outliers are among the largest."""
 _MOST_CORRELATED = 0.95
+_MEASURED_SHARE = 0.2
 _UNEVEN = 1.15
 """Ties count as uneven where a score lies this much farther out than the outermost of untied values."""
 _MANY_TIED, _LONG = 0.1, 25
@@ -79,7 +92,9 @@ class ChangePoints:
     changes: tuple[ChangePoint, ...]
     drift: LinearDrift | None
     correlation: float
-    """Of neighbouring values, estimated from differences, 0 if it would be negative; every test allows for it."""
+    """Of neighbouring values in what the changes leave, 0 if it would be negative; the bounds of shifts are widened for it."""
+    is_undecided: bool
+    """Whether there would be a change if neighbours were known to be no more alike than they look, but values are too few to know."""
     more: int
     """Further values that are needed before any change could be found; 0 if there are enough."""
     n: int
@@ -92,11 +107,12 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     """Find changes of level in a series.
 
     The statistic is the largest normal deviate over all splits of all seeded intervals, with at least 5 values on either side, in
-    normal scores, so that neither outliers nor the distribution matter. Its p-value is c z exp(-z^2/2), with c found by simulation for
-    the number of values; with uneven ties, such as spikes over a constant, also by shuffling. Correlated neighbours: z is divided by
-    sqrt((1 + r) / (1 - r)), where r is that of what the tested change leaves, but at most that of differences: 1 + r is the trimmed
-    mean square of those at lag 2 divided by that at lag 1, which changes of level hardly affect.
-    `tests/operating/test_change_rates.py` measures false positives and power.
+    normal scores, so that neither outliers nor the distribution matter. Correlated neighbours: each deviate is divided by
+    sqrt((1 + r) / (1 - r)), where r is the correlation that the split leaves, raised by as much as the split hides. Its p-value is the
+    largest among AR(1) series with correlations of 0 to 0.8, by a table of simulated quantiles (`change_tails.py`); with uneven ties,
+    such as spikes over a constant, also by shuffling. Parts of up to 100 values are tested by the values as well, at a fifth of the
+    level, because scores do not tell how far apart two sides lie; that table's shocks are also heavy-tailed and skewed.
+    `benches/changes.py` measures false positives and power.
 
     Parameters
     ----------
@@ -119,13 +135,14 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     found = search.found()
     places = _placed(array, sorted(found))
     drift = search.drift(places)
-    correlation = search.correlation_of(_around_means(normal_scores(array), places))
+    correlation = _correlation_left(normal_scores(array), places)
     p_values = [found[at] for at in sorted(found)]
     changes = () if drift else _changes(array, places, p_values, inflation(correlation))
     return ChangePoints(
         changes=changes,
         drift=drift,
         correlation=correlation,
+        is_undecided=not found and search.is_undecided(),
         more=values_needed(alpha, array.size) - array.size,
         n=array.size,
         alpha=alpha,
@@ -133,12 +150,53 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     )
 
 
+@lru_cache(maxsize=1024)
 def values_needed(alpha: float, n: int = 0) -> int:
     """Return the smallest number of values, `n` or more, among which a change can be found: one in the middle."""
     n = max(n, 2 * LEAST)
-    while tail(best_split(normal_scores(np.arange(float(n)))).z, n) > alpha:
+    while n <= LONGEST_MEASURED and min(_tail(each, n) for each in _views(_clearest(n))) > alpha:
         n += 1
     return n
+
+
+def _clearest(n: int) -> Array:
+    """Return a change in the middle than which none is clearer: on either side, low and high values take turns."""
+    sides = [np.arange(float(size)) for size in (n // 2, n - n // 2)]
+    for side in sides:
+        low = side.size - side.size // 2
+        side[::2], side[1::2] = np.arange(low), np.arange(low, side.size)
+    return np.concatenate([sides[0], 1e6 * n + sides[1]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Viewed:
+    """Values in a form, with their best split, and the share of the level at which it is tested."""
+
+    values: Array
+    view: View
+    share: float
+    split: Split
+
+    @property
+    def z(self) -> float:
+        return max(self.split.z, self.split.line)
+
+
+def _views(values: Array) -> list[_Viewed]:
+    scores = normal_scores(values)
+    if values.size > LONGEST_MEASURED:
+        return [_Viewed(scores, RANKED, 1.0, best_split(scores))]
+    apart = values - np.median(values)
+    farthest = float(np.abs(apart).max())
+    scaled = apart / farthest if farthest > 0 else apart
+    return [
+        _Viewed(scores, RANKED, 1 - _MEASURED_SHARE, best_split(scores)),
+        _Viewed(scaled, MEASURED, _MEASURED_SHARE, best_split(scaled, MEASURED)),
+    ]
+
+
+def _tail(viewed: _Viewed, n: int) -> float:
+    return min(1.0, tail(viewed.z, n, viewed.view) / viewed.share)
 
 
 class _Search:
@@ -149,18 +207,6 @@ class _Search:
         self._scores = normal_scores(values)
         self._alpha = alpha
         self._rng = rng
-        self._correlation = neighbour_correlation(values)
-
-    def correlation_of(self, rest: Array) -> float:
-        """Return the correlation of neighbours in what levels leave, but at most that of differences.
-
-        A level that was missed raises the first alone.
-        """
-        power, n = float(rest @ rest), rest.size
-        # The best split takes about 2 log n units of variance, and as much covariance of neighbours, even where nothing changes.
-        taken = min(2 * log(n) / n, 1.0)
-        lagged = float(rest[1:] @ rest[:-1]) / power if power > 0 else 0.0
-        return min(self._correlation, max((1 - taken) * lagged + taken, 0.0))
 
     def found(self) -> dict[int, float]:
         """Return the places of changes with their p-values."""
@@ -170,27 +216,40 @@ class _Search:
             begin, end = parts.pop()
             if end - begin < 2 * LEAST:
                 continue
-            scores = normal_scores(self._values[begin:end])
-            split = best_split(scores)
-            p_value = min(1.0, self._p_value(scores, split) * self._values.size / (end - begin))
+            p_value, split = self._tested(self._values[begin:end])
+            p_value = min(1.0, p_value * self._values.size / (end - begin))
             if p_value <= self._alpha:
                 found[begin + split.at] = p_value
                 parts += [(begin, begin + split.at), (begin + split.at, end)]
         return found
 
-    def _p_value(self, scores: Array, split: Split) -> float:
-        rest = _around_means(scores, [split.begin, split.at, split.end])
-        z = split.z / inflation(self.correlation_of(rest))
-        p_value = tail(z, scores.size)
-        if p_value > self._alpha or not _has_other_tail(scores, split):
-            return p_value
-        return max(p_value, self._shuffled(scores, z))
+    def is_undecided(self) -> bool:
+        """Return True if the best split would be a change, were neighbours no more alike than it leaves them."""
+        if self._values.size < 2 * LEAST:
+            return False
+        best = _Viewed(self._scores, RANKED, 1.0, best_split(self._scores))
+        p_value = tail_if_independent(best.split.seen, self._values.size)
+        if p_value <= self._alpha and _has_other_tail(self._scores, best.split):
+            p_value = max(p_value, self._shuffled(best, only_seen=True))
+        return p_value <= self._alpha
 
-    def _shuffled(self, scores: Array, z: float) -> float:
+    def _tested(self, values: Array) -> tuple[float, Split]:
+        """Return the p-value of no change, and the split that tells most."""
+        return min(((self._p_value(each), each.split) for each in _views(values)), key=lambda found: found[0])
+
+    def _p_value(self, best: _Viewed) -> float:
+        p_value = _tail(best, best.values.size)
+        if p_value > self._alpha or not _has_other_tail(best.values, best.split):
+            return p_value
+        return max(p_value, min(1.0, self._shuffled(best) / best.share))
+
+    def _shuffled(self, best: _Viewed, *, only_seen: bool = False) -> float:
         """Return the p-value from shuffles; beyond them, from a tail of the same form that fits the largest twentieth of them."""
+        scores, z = best.values, best.split.seen if only_seen else best.z
         count = min(_MOST_SHUFFLES, max(_LEAST_SHUFFLES, _SHUFFLED_VALUES // scores.size))
         maxima = np.concatenate([
-            largest(self._rng.permuted(np.tile(scores, (rows, 1)), axis=1)) for rows in _portions(count, scores.size)
+            largest(self._rng.permuted(np.tile(scores, (rows, 1)), axis=1), best.view, only_seen=only_seen)
+            for rows in _portions(count, scores.size)
         ])  # fmt: skip
         beyond = 1 + int(np.sum(maxima >= z * (1 - 1e-9)))
         if beyond > _FEW:
@@ -213,7 +272,7 @@ class _Search:
             np.split(self._values, places), 2 * len(places)
         ):
             return None
-        return LinearDrift(slope * (n - 1), self._p_value(self._scores, best_split(self._scores)))
+        return LinearDrift(slope * (n - 1), self._tested(self._values)[0])
 
 
 def _criterion(parts: Sequence[Array], terms: int) -> float:
@@ -231,23 +290,16 @@ def inflation(correlation: float) -> float:
     return sqrt((1 + correlation) / (1 - correlation))
 
 
-def _around_means(scores: Array, places: Sequence[int]) -> Array:
-    """Return the scores less the mean of their part; parts begin at the places, some of which may be ends of the series."""
-    inside = sorted({place for place in places if 0 < place < scores.size})
-    return np.concatenate([part - part.mean() for part in np.split(scores, inside)])
-
-
-def neighbour_correlation(values: Array) -> float:
-    """Estimate the correlation of neighbours from differences, so that neither changes of level nor a drift are taken for it."""
-    if values.size < 2 * LEAST:
+def _correlation_left(scores: Array, places: Sequence[int]) -> float:
+    """Return the correlation of neighbours around the means of the parts between places."""
+    rest = np.concatenate([part - part.mean() for part in np.split(scores, places)])
+    power, n = float(rest @ rest), rest.size
+    if n < 2 * LEAST or power <= 0:
         return 0.0
-    near, far = (_trimmed_square(values[lag:] - values[:-lag]) for lag in (1, 2))
-    return min(max(far / near - 1, 0.0), _MOST_CORRELATED) if near > 0 else 0.0
-
-
-def _trimmed_square(differences: Array) -> float:
-    squares = np.sort((differences - np.median(differences)) ** 2)
-    return float(squares[: max(1, round((1 - _TRIMMED) * squares.size))].mean())
+    lagged = float(rest[1:] @ rest[:-1]) / power
+    # Each mean that is estimated lowers it by about (1 + 3 r) / n (Kendall 1954).
+    hidden = (1 + len(places)) * (1 + 3 * max(lagged, 0.0)) / n
+    return min(max(lagged + hidden, 0.0), _MOST_CORRELATED)
 
 
 def _has_other_tail(scores: Array, split: Split) -> bool:
