@@ -46,6 +46,7 @@ MODULES = (
     "numpy_arrays",
     "ordersage",
     "oml_text",
+    "oml_sqlite",
 )
 """Modules of `trialwise.readers.formats`; each declares `READERS`."""
 
