@@ -84,6 +84,7 @@ def effects(
     resample: Annotated[bool, Parameter(negative="")] = False,
     gate: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
+    full: Annotated[bool, Parameter(negative="")] = False,
     csv: Path | None = None,
     latex: Path | None = None,
     svg: Path | None = None,
@@ -144,6 +145,8 @@ def effects(
         Exit with 1 where a factor matters.
     json
         Print the analysis as JSON (format trialwise.effects/1, docs/reference/effects-json.md).
+    full
+        Print every table of every metric; by default, more than 12 metrics are given one row each, the largest effects first.
     csv
         Write a row for each term to this file.
     latex
@@ -195,7 +198,7 @@ def effects(
                     f"looking for effects: {done} of {total} metrics and parts done"
                 ),
             )
-    _show(found, json=json)
+    _show(found, json=json, full=full)
     _write(found, csv, latex, svg)
     return gated(_CODES[found.verdict], gate=gate)
 
@@ -308,20 +311,24 @@ def _paper(
     return paper_effects(factor_trials(given.trials, given.orders), given.series, options)
 
 
-def _show(found: EffectsAnalysis | PaperEffects, *, json: bool) -> None:
+def _show(found: EffectsAnalysis | PaperEffects, *, json: bool, full: bool) -> None:
     if json:
         from trialwise.exchange.effects_json import effects_document
 
         print_json(effects_document(found))
     else:
-        say_document(_document(found))
+        say_document(_document(found, full=full), full=full, rest="--full")
 
 
-def _document(found: EffectsAnalysis | PaperEffects) -> Document:
+def _document(found: EffectsAnalysis | PaperEffects, *, full: bool = True) -> Document:
     from trialwise.analysis.effects.paper_results import PaperEffects
     from trialwise.report.documents import effects, effects_paper
 
-    return effects_paper.document(found) if isinstance(found, PaperEffects) else effects.document(found)
+    return (
+        effects_paper.document(found)
+        if isinstance(found, PaperEffects)
+        else effects.document(found, full=full)
+    )
 
 
 def _write(

@@ -123,3 +123,43 @@ def test_look_has_the_means_of_analyze(place: Path, means: dict[str, Any]) -> No
         (each["mean"], each["interval"]["low"], each["interval"]["high"]) for each in means.values()
     )
     assert told == expected
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 14 metrics of two treatments, of which the last alone differs, and the one before it a little."""
+    path = tmp_path_factory.mktemp("many") / "many.csv"
+    draw = random.Random(1)
+    names = [f"m{place:02}" for place in range(14)]
+    shifts = dict.fromkeys(names, 0.0) | {"m13": 30.0, "m12": 6.0}
+    rows = [
+        ",".join(
+            [scheme, *(f"{100 + (scheme == 'b') * shifts[name] + draw.gauss(0, 2):.4f}" for name in names)]
+        )
+        for _ in range(8)
+        for scheme in "ab"
+    ]
+    path.write_text("\n".join([",".join(["scheme", *names]), *rows]))
+    return path
+
+
+def _values() -> list[str]:
+    return [word for place in range(14) for word in ("--value", f"m{place:02}")]
+
+
+def test_effects_of_many_metrics_are_a_row_each_with_the_largest_first(many: Path) -> None:
+    words = ("effects", many, "--factor", "scheme", *_values())
+    brief, full = (in_process.trialwise(*words, *more, cwd=many.parent).stdout for more in ((), ("--full",)))
+    rows = [line.split()[0] for line in brief.splitlines() if line.startswith("  m") and "scheme" in line]
+    assert rows[:2] == ["m13", "m12"]
+    assert sorted(rows) == [f"m{place:02}" for place in range(14)]
+    assert "Treatments" not in brief
+    assert full.count("Treatments") == 14
+
+
+def test_a_report_of_many_metrics_draws_the_first_and_says_so(many: Path) -> None:
+    words = ("report", many, "--group", "scheme", *_values(), "--objective", "m13=percentile=50")
+    done = in_process.trialwise(*words, "-o", "page.html", cwd=many.parent)
+    assert done.returncode == 0, done.stderr
+    page = (many.parent / "page.html").read_text()
+    assert "12 metrics are drawn, those with a KPI first; the tables hold the other 2, too." in page

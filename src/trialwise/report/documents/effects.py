@@ -32,6 +32,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
+from trialwise.report.many import MANY_METRICS, MOST_ROWS, first_names
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
 from trialwise.wording.effects import at_text, part_text, sentence
 
@@ -50,17 +51,66 @@ _MOST = 20
 _ALPHA = 0.05
 
 
-def document(found: EffectsAnalysis) -> Document:
-    """Return the verdict, then each metric and part: simple effects, terms, comparisons, treatments, assumptions."""
+def document(found: EffectsAnalysis, *, full: bool = False) -> Document:
+    """Return the verdict, then each metric and part: simple effects, terms, comparisons, treatments, assumptions.
+
+    Of many metrics each is given one row, what matters most first, unless `full`.
+    """
     families = f"; terms: {found.family}; comparisons: {found.comparison_family}"
     method = Note((Name(found.source), f": {found.method}, ", given(found.confidence), families))
-    evidence = (
-        block for at, one in enumerate(found.results) for block in _metric(found, one, f"/results/{at}")
-    )
+    if full or len(found.results) <= MANY_METRICS:
+        evidence = [
+            block for at, one in enumerate(found.results) for block in _metric(found, one, f"/results/{at}")
+        ]
+    else:
+        evidence = [_together(found)]
     notes = (Note((note,), is_aside=True) for note in found.notes)
     return Document(
         "effects", Verdict(OUTCOMES[found.verdict], (f"{sentence(found)}.",)), (*notes, *evidence), (method,)
     )
+
+
+def _together(found: EffectsAnalysis) -> Table:
+    """Return a row for each metric and part with its largest term that was tested: what matters first, by size."""
+    placed = [(at, one, _largest(one)) for at, one in enumerate(found.results)]
+    placed.sort(
+        key=lambda row: (
+            _IMPORTANCE[row[1].verdict],
+            -row[1].terms[row[2]].effect_size if row[2] is not None else 0.0,
+        )
+    )
+    columns = (
+        Column("metric"), Column("verdict"), Column("largest term"), Column("effect"), Column("p", is_numeric=True),
+        Column("partial ω²", is_numeric=True), _N,
+    )  # fmt: skip
+    return Table(
+        "effects",
+        (
+            f"Metrics, the largest effects first (p by {found.family}; intervals with ",
+            given(found.confidence),
+            ")",
+        ),
+        columns,
+        tuple(_in_brief(one, place, f"/results/{at}") for at, one, place in placed),
+        most=MOST_ROWS,
+    )
+
+
+_IMPORTANCE = {"factors matter": 0, "undecided": 1, "no inference": 2, "no factor matters": 3}
+
+
+def _largest(one: MetricEffects) -> int | None:
+    """Return the place of the term with the largest effect, those that matter first; None if none was tested."""
+    tested = [place for place, term in enumerate(one.terms) if not term.reason]
+    return max(tested, key=lambda at: (one.terms[at].matters, one.terms[at].effect_size), default=None)
+
+
+def _in_brief(one: MetricEffects, place: int | None, at: str) -> tuple[Cell, ...]:
+    begin: tuple[Cell, ...] = (Name(part_text(one)), one.verdict)
+    if place is None:
+        return (*begin, ABSENT, ABSENT, ABSENT, ABSENT, Number(one.n, f"{at}/n"))
+    term = one.terms[place]
+    return (*begin, Name(term.term), *_shown(term, f"{at}/terms/{place}"), Number(one.n, f"{at}/n"))
 
 
 def tables_for_print(document: Document) -> Iterator[Table]:
@@ -222,12 +272,14 @@ def _remarks(one: MetricEffects, *, has_bills: bool) -> Iterator[Text]:
             ", and how long they take" if any(row.more_seconds is not None for row in one.comparisons) else ""
         )
         yield (f"more: {plural(one.level)}{each} that would decide with a chance of 90 %{time}",)
+    reasons: dict[str, list[str]] = {}
     for row in one.comparisons:
         name = f"{row.factor}={row.level}{f' at {at_text(row.at)}' if row.at else ''}"
         if row.verdict == "no inference" or (row.verdict == "undecided" and row.more is None):
-            yield (f"{name}: {row.reason}",)
+            reasons.setdefault(row.reason, []).append(name)
         elif row.uneven:
             yield (f"{name}: n in the smallest treatments, ", Number(row.df, digits=3), " d.f.")
+    yield from ((f"{first_names(names)}: {reason}",) for reason, names in reasons.items())
 
 
 def _treatments(one: MetricEffects, at: str) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.order.summary import OrderSummary
-from trialwise.analysis.results import Analysis, TrialFailure
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.report.beside import Words, words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
@@ -34,6 +34,7 @@ from trialwise.report.figures.metric import figures
 from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.styles import styles
 from trialwise.report.figures.together import Pair, together_figures
+from trialwise.report.many import MANY_METRICS
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
@@ -81,7 +82,10 @@ def document(
     beside = tuple(words.chapters())
     drawn = [
         *words.figures(),
-        *(Figures(found.metric.name, tuple(figures(analysis, found, sheets))) for found in analysis.metrics),
+        *(
+            Figures(found.metric.name, tuple(figures(analysis, found, sheets)))
+            for found in drawn_metrics(analysis)
+        ),
         Figures("Metrics together", tuple(together_figures(analysis, sheets, planes))),
     ]
     first, drawn = ((), drawn) if beside or analysis.estimation else _first(drawn)
@@ -173,9 +177,24 @@ def _first(drawn: Sequence[Figures]) -> tuple[tuple[Figures, ...], list[Figures]
     return (Figures("", (first,)),), rest
 
 
+def drawn_metrics(analysis: Analysis) -> list[MetricAnalysis]:
+    """Return the metrics of which a page has figures: of many the first, those with a KPI before the others."""
+    return (
+        sorted(analysis.metrics, key=lambda found: not found.metric.kpis)[:MANY_METRICS]
+        if len(analysis.metrics) > MANY_METRICS
+        else list(analysis.metrics)
+    )
+
+
 def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
     if named := factor_names(analysis):
         yield Note((f"Figures call a treatment by its levels: {' · '.join(named)}.",))
+    if (left := len(analysis.metrics) - MANY_METRICS) > 0:
+        yield Note(
+            (
+                f"{MANY_METRICS} metrics are drawn, those with a KPI first; the tables hold the other {left}, too.",
+            )
+        )
     yield from (group for group in drawn if group.figures)
 
 
