@@ -258,7 +258,8 @@ impl<'mailbox> Crew<'mailbox> {
             if due || self.seats.iter().any(|seat| seat.engine.has_more()) {
                 self.waiter.look()?;
             } else {
-                self.waiter.wait(self.clock, [start, self.waited], self.next())?;
+                let patience = self.patience();
+                self.waiter.wait(self.clock, [start, self.waited], self.next(), patience)?;
             }
         }
         Ok(())
@@ -289,8 +290,13 @@ impl<'mailbox> Crew<'mailbox> {
 
     /// Reads what waits at any path.
     fn read(&mut self, start: Time) {
+        // What the kernel stamps does not lie unseen.
         let slept = start - self.waited > AWAKE && self.waiter.any_is_ready();
-        let ran_late = if slept { self.run_delay.since_last() } else { Duration::ZERO };
+        let ran_late = if slept && self.patience() == Duration::ZERO {
+            self.run_delay.since_last()
+        } else {
+            Duration::ZERO
+        };
         let unseen = self.turn + ran_late;
         for place in (0..self.seats.len()).rev() {
             let ready = self.waiter.ready(place);
@@ -335,6 +341,11 @@ impl<'mailbox> Crew<'mailbox> {
 
     fn next(&self) -> Option<Time> {
         (0..self.seats.len()).filter_map(|place| self.due(place)).min()
+    }
+
+    /// For how long what comes may lie unread at any path.
+    fn patience(&self) -> Duration {
+        self.seats.iter().map(|seat| seat.engine.patience()).min().unwrap_or_default()
     }
 
     fn watch(&mut self) {

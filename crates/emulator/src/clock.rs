@@ -17,6 +17,8 @@ const MAX_SPIN: Duration = Duration::from_milliseconds(1);
 const LEAST_GATHERING: Duration = Duration::from_microseconds(150);
 const MOST_GATHERING: Duration = Duration::from_microseconds(250);
 const GATHERING_SHARE: u64 = 200;
+/// Nothing lies unread for longer: the queue of a device has room for that.
+const MOST_PATIENCE: Duration = Duration::from_milliseconds(1);
 /// Spinning pays only where events are further apart than so many gatherings: there a packet's own delay is what is looked at.
 const RARE: u64 = 2;
 
@@ -38,6 +40,11 @@ impl Clock {
 
     pub(crate) fn now(self) -> Time {
         Time::from_nanoseconds((nanoseconds(libc::CLOCK_MONOTONIC) - self.origin).unsigned_abs())
+    }
+
+    /// What it showed at so many nanoseconds on `CLOCK_MONOTONIC`; zero before it was made.
+    pub(crate) fn time_at(self, nanoseconds: u64) -> Time {
+        Time::from_nanoseconds(nanoseconds.saturating_sub(self.origin()))
     }
 
     /// What this clock shows when a later one shows `time`.
@@ -97,6 +104,8 @@ pub(crate) struct Waiter {
     gathered: Time,
     /// Whether it waits for more than one path.
     is_shared: bool,
+    /// Whether arrivals do not end the last wait.
+    is_deaf: bool,
     budget: Duration,
     last: Time,
     /// The instant waited for, and the one before it.
@@ -111,6 +120,7 @@ impl Waiter {
             watched: vec![readable(waking)],
             gathering: LEAST_GATHERING,
             is_shared: false,
+            is_deaf: false,
             gathered: Time::ZERO,
             budget: MAX_SPIN,
             last: Time::ZERO,
@@ -128,24 +138,34 @@ impl Waiter {
         self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, most);
     }
 
-    /// Waits until `until`, or until a descriptor is readable; may return earlier. The turn that ends `now` began at `start`.
+    /// Waits until `until`, or until a descriptor is readable; may return earlier. The turn that ends `now` began at `start`. What
+    /// comes may lie unread for `patience`: where `until` is no further away, it ends no wait.
     pub(crate) fn wait(
         &mut self,
         clock: Clock,
         [start, now]: [Time; 2],
         until: Option<Time>,
+        patience: Duration,
     ) -> io::Result<()> {
         let earned = Duration::from_picoseconds((now - self.last).picoseconds() / SPIN_SHARE);
         self.budget = (self.budget + earned).min(MAX_SPIN);
         self.last = now;
-        let Some(until) = until else { return self.sleep(None) };
+        let Some(until) = until else {
+            self.is_deaf = false;
+            return self.sleep(None);
+        };
+        let patience = patience.min(MOST_PATIENCE);
         if until != self.awaited[0] {
             self.awaited = [until, self.awaited[0]];
         }
         if self.budget < SPIN || self.awaited[0] - self.awaited[1] < self.gathering * RARE {
-            return self.gather([start, now], until);
+            self.gather([start, now], until);
+            let span = until.max(self.gathered) - now;
+            self.is_deaf = span <= patience;
+            return self.sleep(Some(span));
         }
         self.gathered = now;
+        self.is_deaf = until - now <= patience;
         self.sleep(Some((until - now).saturating_sub(SPIN)))?;
         self.spin(clock, until)
     }
@@ -157,12 +177,13 @@ impl Waiter {
 
     /// Looks at the descriptors without waiting.
     pub(crate) fn look(&mut self) -> io::Result<()> {
+        self.is_deaf = false;
         self.sleep(Some(Duration::ZERO))
     }
 
     /// A gathering begins after the turn; with the turn where turns are long because there are many paths, and then leaves at
     /// least half of its time for sleep.
-    fn gather(&mut self, [start, now]: [Time; 2], until: Time) -> io::Result<()> {
+    fn gather(&mut self, [start, now]: [Time; 2], until: Time) {
         let gathered = if self.is_shared {
             (start + self.gathering).max(now + self.gathering / 2)
         } else {
@@ -171,17 +192,20 @@ impl Waiter {
         if !self.gathers(now) && until < gathered {
             self.gathered = gathered;
         }
-        self.sleep(Some(until.max(self.gathered) - now))
     }
 
-    /// Whether anything was readable when the last wait ended.
+    /// Whether anything that it listened to was readable when the last wait ended.
     pub(crate) fn any_is_ready(&self) -> bool {
-        self.watched.iter().any(|watched| watched.revents != 0)
+        self.listened_to().iter().any(|watched| watched.revents != 0)
     }
 
-    /// Whether the devices of the path of this place were.
+    /// Whether the devices of the path of this place were, or may have been.
     pub(crate) fn ready(&self, place: usize) -> [bool; 2] {
-        [1, 2].map(|device| self.watched[2 * place + device].revents != 0)
+        [1, 2].map(|device| self.is_deaf || self.watched[2 * place + device].revents != 0)
+    }
+
+    fn listened_to(&self) -> &[libc::pollfd] {
+        if self.is_deaf { &self.watched[..1] } else { &self.watched }
     }
 
     /// Looks at the descriptors again and again until `until`.
@@ -202,8 +226,8 @@ impl Waiter {
             tv_nsec: (span.nanoseconds() % 1_000_000_000).cast_signed(),
         });
         let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let count = self.watched.len() as libc::nfds_t;
-        // SAFETY: `watched` has `count` entries; the timeout is null or lives on; no signal mask is given.
+        let count = self.listened_to().len() as libc::nfds_t;
+        // SAFETY: `watched` has `count` entries or more; the timeout is null or lives on; no signal mask is given.
         if unsafe { libc::ppoll(self.watched.as_mut_ptr(), count, pointer, std::ptr::null()) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -250,13 +274,33 @@ mod tests {
             let clock = Clock::start();
             // Something is due soon, and something else has come; then what is due goes on waiting.
             for now in [0, 100, gathering - 1] {
-                waiter.wait(clock, [at(now); 2], Some(at(60))).unwrap();
+                waiter.wait(clock, [at(now); 2], Some(at(60)), Duration::ZERO).unwrap();
                 assert_eq!(waiter.ready(0), [true; 2]);
                 assert_eq!([gathering - 1, gathering].map(|now| waiter.gathers(at(now))), [true, false]);
             }
             // What is due later than that gathers with nothing.
-            waiter.wait(clock, [at(gathering); 2], Some(at(5 * gathering))).unwrap();
+            waiter.wait(clock, [at(gathering); 2], Some(at(5 * gathering)), Duration::ZERO).unwrap();
             assert!(!waiter.gathers(at(gathering)));
+        }
+    }
+
+    #[test]
+    fn what_may_lie_unread_ends_no_wait() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (waking, _other) = UnixStream::pair().unwrap();
+        io::Write::write_all(&mut &far, b"x").unwrap();
+        let patience = MOST_PATIENCE * 2;
+        for (span, waits) in [(MOST_PATIENCE, true), (Duration::from_seconds(20.0), false)] {
+            for budget in [Duration::ZERO, MAX_SPIN] {
+                let mut waiter = Waiter::new(waking.as_raw_fd());
+                waiter.watch(std::iter::once([near.as_raw_fd(); 2]), Duration::from_milliseconds(2));
+                let clock = Clock::start();
+                let now = clock.now();
+                (waiter.budget, waiter.last) = (budget, now);
+                waiter.wait(clock, [now; 2], Some(now + span), patience).unwrap();
+                assert_eq!(clock.now() >= now + span, waits);
+                assert_eq!(waiter.ready(0), [true; 2]);
+            }
         }
     }
 
@@ -274,7 +318,7 @@ mod tests {
             let devices = vec![[near.as_raw_fd(); 2]; if is_shared { 2 } else { 1 }];
             waiter.watch(devices.into_iter(), Duration::from_milliseconds(50));
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
-            waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10))).unwrap();
+            waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10)), Duration::ZERO).unwrap();
             assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
         }
     }
@@ -298,7 +342,9 @@ mod tests {
         for (gap, gathers) in [(299, true), (300, false)] {
             let mut waiter = waiter_of(&near, Duration::ZERO);
             for step in 0..2 {
-                waiter.wait(Clock::start(), [at(gap * step); 2], Some(at(gap * step + 10))).unwrap();
+                waiter
+                    .wait(Clock::start(), [at(gap * step); 2], Some(at(gap * step + 10)), Duration::ZERO)
+                    .unwrap();
             }
             assert_eq!(waiter.gathers(at(gap + 20)), gathers);
         }

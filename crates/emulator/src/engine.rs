@@ -51,6 +51,8 @@ pub(crate) struct Engine {
     pub(crate) ways: [Way; 2],
     /// That each way takes at least.
     delays: [Duration; 2],
+    /// Until when all that came where each way starts was read, where the kernel says when it came.
+    heard: [Time; 2],
     /// Where more may wait to be read than was read.
     waiting: [bool; 2],
     /// When something is due next.
@@ -137,6 +139,7 @@ impl Engine {
             devices,
             delays: ways.each_ref().map(|way| way.link.minimum_delay()),
             ways,
+            heard: [Time::ZERO; 2],
             waiting: [true; 2],
             next: None,
             unseen: Histogram::default(),
@@ -155,6 +158,15 @@ impl Engine {
         self.delays[0] + self.delays[1]
     }
 
+    /// For how long what comes may lie unread: its arrival is known, and nothing of it is due before.
+    pub(crate) fn patience(&self) -> Duration {
+        if self.devices.iter().all(Device::stamps) {
+            self.delays[0].min(self.delays[1])
+        } else {
+            Duration::ZERO
+        }
+    }
+
     /// When something is due next, on its own clock.
     pub(crate) fn next(&self) -> Option<Time> {
         self.next
@@ -167,23 +179,22 @@ impl Engine {
 
     /// Reads what waits where a way is ready or was not read to its end. A frame may have waited `unseen` for so long.
     pub(crate) fn read(&mut self, ready: [bool; 2], unseen: Duration) -> io::Result<()> {
-        let ways = [0, 1].map(|way| ready[way] || self.waiting[way]);
-        let (frames, more) = self.take_in_from(ways)?;
-        self.waiting = more;
-        self.unseen.record_times(unseen, frames);
+        self.waiting = self.take_in_from([0, 1].map(|way| ready[way] || self.waiting[way]), unseen)?;
         self.next = self.next_delivery();
         Ok(())
     }
 
     /// Writes what is due, and reads what that provokes; whether there may be more that is due.
     pub(crate) fn write(&mut self) -> io::Result<bool> {
+        // Others may have had their turn since the last look.
+        let more = self.take_in_from([0, 1].map(|way| self.devices[way].stamps()), Duration::ZERO)?;
+        self.waiting = [0, 1].map(|way| self.waiting[way] || more[way]);
         let start = self.clock.now();
         let (due, provokes) = self.let_out_of_both();
         let now = self.clock.now();
         // What goes through at once must be let out after it was taken in.
         let goes_on = |way: usize| provokes[way] && !self.waiting[way] && self.delays[way] > Duration::ZERO;
-        let (frames, more) = self.take_in_from([0, 1].map(goes_on))?;
-        self.unseen.record_times(now - start, frames);
+        let more = self.take_in_from([0, 1].map(goes_on), now - start)?;
         self.waiting = [0, 1].map(|way| self.waiting[way] || more[way]);
         self.next = self.next_delivery();
         self.flush_log(now);
@@ -194,8 +205,7 @@ impl Engine {
     pub(crate) fn take_in_the_last(&mut self, unseen: Duration) -> io::Result<()> {
         for way in 0..self.ways.len() {
             for _ in 0..LAST_TURNS {
-                let taken = self.take_in(way)?;
-                self.unseen.record_times(unseen, taken as u64);
+                let taken = self.take_in(way, unseen)?;
                 if taken < FRAMES {
                     break;
                 }
@@ -204,15 +214,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads what waits where these ways start; how many frames that were, and where more may wait.
-    fn take_in_from(&mut self, ways: [bool; 2]) -> io::Result<(u64, [bool; 2])> {
-        let (mut frames, mut more) = (0, [false; 2]);
+    /// Reads what waits where these ways start, and lay there unseen for so long; where more may wait.
+    fn take_in_from(&mut self, ways: [bool; 2], unseen: Duration) -> io::Result<[bool; 2]> {
+        let mut more = [false; 2];
         for way in (0..2).filter(|way| ways[*way]) {
-            let taken = self.take_in(way)?;
-            frames += taken as u64;
-            more[way] = taken == FRAMES;
+            more[way] = self.take_in(way, unseen)? == FRAMES;
         }
-        Ok((frames, more))
+        Ok(more)
     }
 
     /// Writes what is due; whether there may be more, and at which ends that makes the kernel send, as it does in the same moment
@@ -224,16 +232,25 @@ impl Engine {
         (due[0] || due[1], [written[1], written[0]])
     }
 
-    /// Reads what waits at the end where this way starts; how many frames that were.
-    fn take_in(&mut self, way: usize) -> io::Result<usize> {
+    /// Reads what waits at the end where this way starts, and lay there unseen for so long where the kernel does not stamp it;
+    /// how many frames that were.
+    fn take_in(&mut self, way: usize, unseen: Duration) -> io::Result<usize> {
         for taken in 0..FRAMES {
-            let Some(length) = self.devices[way].read(self.pool.reading())? else { return Ok(taken) };
-            let now = self.clock.now();
+            let before = self.clock.now();
+            let Some(frame) = self.devices[way].read(self.pool.reading())? else {
+                self.heard[way] = before;
+                return Ok(taken);
+            };
+            self.unseen.record(if frame.came.is_some() { Duration::ZERO } else { unseen });
+            let came = frame.came.map_or_else(|| self.clock.now(), |came| self.clock.time_at(came));
+            // Programs on two processors may overtake each other between a stamp and its frame.
+            let came = came.max(self.heard[way]);
+            self.heard[way] = came;
             let way = &mut self.ways[way];
-            for datagram in split(&mut self.pool, length, now) {
+            for datagram in split(&mut self.pool, frame.length, came) {
                 way.arrived.add(datagram.size());
                 way.came.add(datagram.ecn());
-                way.link.push(now, datagram);
+                way.link.push(came, datagram);
             }
         }
         Ok(FRAMES)
@@ -243,10 +260,12 @@ impl Engine {
     fn let_out(&mut self, way: usize) -> bool {
         let now = self.clock.now();
         let device = &self.devices[1 - way];
+        // What came later may still change what leaves later.
+        let until = if self.devices[way].stamps() { self.heard[way].min(now) } else { now };
         let way = &mut self.ways[way];
         let mut more = true;
         for _ in 0..PACKETS {
-            let Some(exit) = way.link.pop(now) else {
+            let Some(exit) = way.link.pop(until) else {
                 more = false;
                 break;
             };

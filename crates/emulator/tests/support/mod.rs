@@ -128,24 +128,49 @@ pub fn bulk(path: &Path, control: &str, warmup: Duration, span: Duration) -> (u6
     at_both(path, receive, send).0
 }
 
-pub fn monotonic() -> u64 {
+/// Of the time of day.
+fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is written to.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    nanoseconds(time)
+}
+
+fn nanoseconds(time: libc::timespec) -> u64 {
     (time.tv_sec * 1_000_000_000 + time.tv_nsec).unsigned_abs()
 }
 
+/// The length of the next datagram, and when the kernel received it, in nanoseconds of the time of day.
+fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, u64)> {
+    let mut control = [0_u64; 16];
+    let mut vector = io::IoSliceMut::new(buffer);
+    // SAFETY: all fields of a message header may be zero; the buffers that it points at live on, and the kernel fills them as
+    // far as it says.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        (message.msg_iov, message.msg_iovlen) = ((&raw mut vector).cast(), 1);
+        (message.msg_control, message.msg_controllen) =
+            (control.as_mut_ptr().cast(), size_of_val(&control) as _);
+        let length = usize::try_from(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0))
+            .map_err(|_| io::Error::last_os_error())?;
+        let stamp = libc::CMSG_DATA(libc::CMSG_FIRSTHDR(&raw const message));
+        Ok((length, nanoseconds(stamp.cast::<libc::timespec>().read_unaligned())))
+    }
+}
+
 /// Sends `count` datagrams of `size` bytes of payload, one each `interval`, each with its number and time; gives number and
-/// one-way delay in nanoseconds of those that arrive.
+/// one-way delay in nanoseconds of those that arrive, which the kernel stamps: who reads them may be late.
 pub fn datagrams(path: &Path, count: u64, interval: Duration, size: usize) -> Vec<(u64, u64)> {
     let receive = |ready: &dyn Fn()| {
         let socket = UdpSocket::bind(("0.0.0.0", PORT)).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32.to_ne_bytes());
+        // More than the usual limit, which only root may have.
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(8_i32 << 20).to_ne_bytes());
         let mut buffer = [0; 65536];
         let mut found = Vec::new();
         ready();
-        while let Ok(length) = socket.recv(&mut buffer) {
-            let now = monotonic();
+        while let Ok((length, now)) = receive_stamped(&socket, &mut buffer) {
             let word = |at: usize| u64::from_ne_bytes(buffer[at..at + 8].try_into().unwrap());
             assert_eq!(length, size);
             found.push((word(0), now - word(8)));
@@ -161,7 +186,7 @@ pub fn datagrams(path: &Path, count: u64, interval: Duration, size: usize) -> Ve
             let due = interval * u32::try_from(number).unwrap();
             thread::sleep(due.saturating_sub(start.elapsed()));
             packet[..8].copy_from_slice(&number.to_ne_bytes());
-            packet[8..16].copy_from_slice(&monotonic().to_ne_bytes());
+            packet[8..16].copy_from_slice(&now().to_ne_bytes());
             socket.send(&packet).unwrap();
         }
     };
