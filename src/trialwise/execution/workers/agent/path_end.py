@@ -52,6 +52,8 @@ HEARD = struct.Struct("<QQBB")
 TURN = 0.05
 """Seconds between looks at programs, lease and caps."""
 CHECK = SECOND // 2
+DEVICE_FIRST_SECONDS = 1.0
+"""How long the end of a killed tunnel may come after that of its device."""
 MOST_PEERS = 1000
 OTHERWISE = {
     "capture": 'or see packets another way: see = "tunnel" beside from and to, or "programs" for schemes udp-…',
@@ -273,8 +275,7 @@ class PathEnd:
         elapsed = (now - self.running_since) / SECOND
         for side in self.sides:
             if (problem := side.conduct(elapsed, self.place)) is not None:
-                # What sees packets may have taken the device of the flow with it.
-                meeting.fail(self.lost() or problem)
+                meeting.fail(self.lost_before() or problem)
                 return
         if elapsed >= self.end["runtime"] + LINGER:
             for side in self.sides:
@@ -303,6 +304,16 @@ class PathEnd:
         """Return why what sees packets has ended; None if it has not."""
         problem = None if self.recorder is None else self.recorder.look()
         return None if problem is None else f"the {self.end['see']} failed: {problem}"
+
+    def lost_before(self) -> str | None:
+        """Return why what sees packets has ended, if a flow may have failed because of it; None if it has not.
+
+        The kernel takes the device of a tunnel that was killed away, and then tells of the end of its process.
+        """
+        until = time.monotonic() + (DEVICE_FIRST_SECONDS if self.end["see"] == "tunnel" else 0.0)
+        while (lost := self.lost()) is None and time.monotonic() < until:
+            time.sleep(0.01)
+        return lost
 
     def is_leased(self, now: int) -> bool:
         """Return True if the lease was touched not too long ago, by a clock that nobody sets."""
