@@ -61,6 +61,7 @@ SUMMARIES = {
         "report": "Write the report of an experiment as one HTML file.",
         "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",
         "order": "Say whether the order of trials changes the results, and which predecessor does it.",
+        "claims": "Check the claims of a paper against its data.",
         "effects": "Say which factors of an experiment matter, alone and together, and by how much.",
     },
     "Calibrate": {

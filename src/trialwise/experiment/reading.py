@@ -68,7 +68,7 @@ def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Ex
 
 
 def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
-    table = _table(text, path)
+    table = toml_table(text, path)
     problems = Problems(path, key_lines(text))
     _import_kind(table)
     _check_metrics(table, problems)
@@ -94,7 +94,14 @@ def _import_kind(table: Mapping[str, Any]) -> None:
         part(kinds()[kind])
 
 
-def _table(text: str, path: Path) -> dict[str, Any]:
+def toml_table(text: str, path: Path) -> dict[str, Any]:
+    """Return the table of a TOML text; `path` is its location, for messages.
+
+    Raises
+    ------
+    PlanError
+        It is not TOML; the message says where and why.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

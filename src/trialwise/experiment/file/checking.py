@@ -1,11 +1,12 @@
-"""Check of a table against the document classes; errors are reported in terms of the file's keys."""
+"""Check of a table against the record of a file; errors are reported in terms of the file's keys."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -13,7 +14,15 @@ from pydantic_core import ErrorDetails
 from trialwise.experiment.file.describe import Schema, allowed, choices, resolved
 from trialwise.experiment.file.document import Document, document_schema, trial_tables
 from trialwise.experiment.file.positions import Key
-from trialwise.experiment.file.sections import RECORDS, Field, Section, WrongValueError, adapter, keys_of
+from trialwise.experiment.file.sections import (
+    RECORDS,
+    Field,
+    Section,
+    WrongValueError,
+    adapter,
+    keys_of,
+    schema_of,
+)
 from trialwise.experiment.problems import Problems, either, nearest, shown
 
 _PLACES: Mapping[str, Key] = {
@@ -27,13 +36,32 @@ _PLACES: Mapping[str, Key] = {
 }
 
 
+Record = TypeVar("Record", bound=Section)
+
+_record: ContextVar[type[Section]] = ContextVar("record", default=Document)
+"""The record of the file that is checked."""
+
+
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     """Check types, ranges and names of keys; note every problem, and return the document if the rest of it can be checked."""
+    return checked_as(Document, table, problems)
+
+
+def checked_as(record: type[Record], table: Mapping[str, Any], problems: Problems) -> Record | None:
+    """Check the table of a file against the record of that file, as `checked` does."""
+    token = _record.set(record)
+    try:
+        return _checked(record, table, problems)
+    finally:
+        _record.reset(token)
+
+
+def _checked(record: type[Record], table: Mapping[str, Any], problems: Problems) -> Record | None:
     unusable = dict(_unusable(table, ()))
     for key, problem in unusable.items():
         problems.add(key, problem)
     try:
-        return adapter(Document).validate_python(table)
+        return adapter(record).validate_python(table)
     except ValidationError as error:
         found = error.errors(include_url=False)
     unknown = [_key(item["loc"], table) for item in found if item["type"] == _UNKNOWN]
@@ -46,7 +74,7 @@ def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
         if is_meant and _key(item["loc"], table) not in unusable:
             _note(item, table, problems)
     mended = _mended(found, table)
-    return None if mended is None else checked(mended, problems)
+    return None if mended is None else _checked(record, mended, problems)
 
 
 _UNKNOWN = "unexpected_keyword_argument"
@@ -162,7 +190,7 @@ def _elsewhere(key: Key, table: Mapping[str, Any]) -> str | None:
             return record.elsewhere[name]
     if tags := _tags_with(name, key[:-1], table):
         return f"only valid with {tags}"
-    places = [word for word, keys in _places().items() if name in keys]
+    places = [word for word, keys in _places().items() if name in keys] if _record.get() is Document else []
     return f"unknown key; {name} belongs in {places[0]}" if places else None
 
 
@@ -218,7 +246,17 @@ def _mismatch(key: Key, table: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _definitions() -> Schema:
-    return cast("Schema", document_schema()["$defs"])
+    return cast("Schema", _schema()["$defs"])
+
+
+def _schema() -> Schema:
+    record = _record.get()
+    return cast("Schema", document_schema() if record is Document else _schema_of(record))
+
+
+@cache
+def _schema_of(record: type[Section]) -> Schema:
+    return cast("Schema", schema_of(record))
 
 
 _ANY = object()
@@ -259,7 +297,7 @@ def _fits(schema: Schema, value: object) -> bool:
 
 def _at(key: Key, table: object = _ANY) -> list[tuple[Schema, object]]:
     """Return the schemas that the value at `key` may follow, each with that value."""
-    found: list[tuple[Schema, object]] = [(document_schema(), table)]
+    found: list[tuple[Schema, object]] = [(_schema(), table)]
     for part in key:
         found = [
             (inner, _part(value, part))

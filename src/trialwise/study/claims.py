@@ -1,0 +1,116 @@
+"""From a file of claims to what its data say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trialwise.analysis.claims.judging import judge_claim
+from trialwise.analysis.claims.results import ClaimResult, ClaimsCheck
+from trialwise.analysis.progress import Progress
+from trialwise.analysis.recorded import Recorded
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.exchange.result_files import of_one_tool
+from trialwise.experiment.claims import NAME, ClaimData, read_claims
+from trialwise.readers.gathering import gather
+from trialwise.study import looking, reading
+from trialwise.study.sources import Directory, is_ours, source
+
+_MOST_FILES = 100_000
+
+
+def check_claims(path: Path, told: Progress | None = None) -> ClaimsCheck:
+    """Check the claims of a file, or of `claims.toml` in a folder.
+
+    Parameters
+    ----------
+    told
+        Receives the progress of reading.
+
+    Raises
+    ------
+    PlanError
+        The file is wrong.
+    AnalysisError
+        There is none, its data cannot be read, or a claim names what the data do not have; the message names the claim.
+    """
+    file = claims_file(path)
+    stated = read_claims(file)
+    sets = {
+        data.name: _trials(file.parent, data, told) for data in stated.data or (ClaimData(directory="."),)
+    }
+    only = next(iter(sets))
+    results: list[ClaimResult] = []
+    for claim in stated.claims:
+        trials = sets[claim.data if claim.data is not None else only]
+        try:
+            results.append(judge_claim(trials, claim, claim.level or stated.defaults.level))
+        except AnalysisError as error:
+            raise AnalysisError(f"{file}: claim {claim.id}: {error.message}", hint=error.hint) from error
+    notes = tuple(dict.fromkeys(note for trials in sets.values() for note in trials.notes))
+    return ClaimsCheck(str(file), tuple(results), notes)
+
+
+def claims_file(path: Path) -> Path:
+    """Return the file of claims that a path stands for.
+
+    Raises
+    ------
+    AnalysisError
+        There is none.
+    """
+    file = path / NAME if path.is_dir() else path
+    if not file.is_file():
+        hint = (
+            f"write one, or begin with `trialwise claims {path} --suggest`"
+            if path.is_dir()
+            else "name a file or a folder"
+        )
+        raise AnalysisError(f"{file}: there is no file of claims", hint=hint)
+    return file
+
+
+def _trials(folder: Path, data: ClaimData, told: Progress | None) -> TrialSet:
+    if data.directory is not None:
+        place = folder / data.directory
+        if not is_ours(place):
+            raise AnalysisError(
+                f"{place}: is no experiment directory",
+                hint="name one in [data] directory, or result files in files",
+            )
+        return trials_of([place], None, told)
+    paths = list(dict.fromkeys(each for pattern in data.files for each in _matching(folder, pattern)))
+    if not paths:
+        raise AnalysisError(
+            f"{folder}: no file matches {', '.join(data.files)}", hint="correct files in [data]"
+        )
+    return trials_of(paths, data.factor, told)
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    found: list[Path] = []
+    for each in folder.glob(pattern):
+        if each.name == NAME:
+            continue
+        found.append(each)
+        if len(found) > _MOST_FILES:
+            raise AnalysisError(
+                f"{folder / pattern}: matches more than {_MOST_FILES} files", hint="name fewer"
+            )
+    return sorted(found)
+
+
+def trials_of(paths: list[Path], factor: str | None, told: Progress | None = None) -> TrialSet:
+    """Return the trials of an experiment directory or of files, as `compare` takes them.
+
+    Raises
+    ------
+    AnalysisError
+        They cannot be read.
+    """
+    found = source(paths, factor)
+    if isinstance(found, Directory):
+        return reading.comparison_set(found.path, told=told)
+    if isinstance(found, Recorded):
+        return found.trials
+    return looking.trials_of(of_one_tool(gather(paths), str(paths[0])))  # a table, whose columns nobody names
