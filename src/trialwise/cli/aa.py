@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from trialwise.cli.defaults import gated
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.path_profile import is_experiment
+from trialwise.cli.sources import Factor
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
@@ -35,6 +36,7 @@ def aa(
     confidence: float = 95.0,
     splits: int = 1000,
     seed: int = 1,
+    factor: Factor = None,
     gate: bool = False,
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
@@ -78,6 +80,8 @@ def aa(
         Random re-splits of each treatment.
     seed
         Draws the re-splits.
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     gate
         Exit with 1 where a treatment is different from itself, or false alarms are above their level.
     json
@@ -88,7 +92,7 @@ def aa(
     from trialwise import study
     from trialwise.cli.progress import observer
 
-    _check(source, trials, directory, confidence, splits)
+    _check(source, trials, directory, confidence, splits, factor)
     failed, where, interrupted = 0, source, False
     if _is_to_run(source):
         experiment = study.itself(source, trials)
@@ -99,9 +103,9 @@ def aa(
     if interrupted:
         stderr_console().print(_partial(where, _command(source, trials, directory)), markup=False)
         with contextlib.suppress(AnalysisError):  # nothing has finished that could be judged
-            _show(_calibration(where, metric, confidence, splits, seed), json=json)
+            _show(_calibration(where, metric, confidence, splits, seed, factor), json=json)
         return _INTERRUPTED
-    found = _calibration(where, metric, confidence, splits, seed)
+    found = _calibration(where, metric, confidence, splits, seed, factor)
     _show(found, json=json)
     return 4 if failed and found.finding != "alarms" else gated(_CODES[found.finding], gate=gate)
 
@@ -132,13 +136,22 @@ def _show(found: Calibration, *, json: bool) -> None:
         say_document(document(found))
 
 
-def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:
+def _check(
+    source: Path,
+    trials: int | None,
+    directory: Path | None,
+    confidence: float,
+    splits: int,
+    factor: str | None,
+) -> None:
     if not 50 < confidence < 100:
         raise TrialwiseError(
             f"--confidence {as_given(confidence)}: expected a percentage above 50 and below 100"
         )
     if not 20 <= splits <= 1_000_000:
         raise TrialwiseError(f"--splits {splits}: expected a number from 20 to 1000000")
+    if factor is not None and _is_to_run(source):
+        raise TrialwiseError("--factor is for result files, not for an experiment file", hint="leave it out")
     if trials is not None and trials < 1:
         raise TrialwiseError(f"--trials {trials}: expected a number above 0")
     if not _is_to_run(source) and (trials is not None or directory is not None):
@@ -155,10 +168,10 @@ def _is_to_run(source: Path) -> bool:
 
 
 def _calibration(
-    where: Path, metrics: tuple[str, ...], confidence: float, splits: int, seed: int
+    where: Path, metrics: tuple[str, ...], confidence: float, splits: int, seed: int, factor: str | None
 ) -> Calibration:
     with StatusLine(f"re-splitting the trials of {where}"):
         from trialwise import study
         from trialwise.analysis.calibration.calibrating import CalibrateOptions
 
-        return study.calibration_of([where], metrics, CalibrateOptions(confidence, splits, seed))
+        return study.calibration_of([where], metrics, CalibrateOptions(confidence, splits, seed), factor)

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.files import write_text
+from trialwise.cli.long_tables import check_folders, write_long_tables
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import echo
-from trialwise.errors import TrialwiseError, not_written
-from trialwise.whole_files import whole_file
+from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from trialwise.exchange.imported import ImportRecord
     from trialwise.study.importing import Gained
 
@@ -65,16 +62,12 @@ def import_results(
     """
     if out is None and csv is None and parquet is None:
         raise TrialwiseError("it is not said where the results go", hint="add -o DIR, or --csv FILE")
-    for path in (out, csv, parquet):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise TrialwiseError(
-                f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
-            )
+    check_folders(out, csv, parquet)
     from trialwise.study.importing import gain
 
     with StatusLine(f"reading {named_all(data)}") as patience:
         found = gain(data, factor, lambda number: patience.say(f"read {number} files"))
-        written = _write_tables(found, csv, parquet) if csv or parquet else []
+        written = write_long_tables(found.group.readings, csv, parquet) if csv or parquet else []
         record = _kept(found, out) if out is not None else None
     for path in written:
         stderr_console().print(f"wrote {path}", markup=False)
@@ -101,30 +94,3 @@ def _say(record: ImportRecord, found: Gained, out: Path) -> None:
     for note in said_of(record):
         echo(f"  {note}")
     echo(f"next: trialwise analyze {shlex.quote(str(out))}")
-
-
-def _write_tables(found: Gained, csv: Path | None, parquet: Path | None) -> list[Path]:
-    from trialwise.exchange.csv_text import csv_text
-    from trialwise.exchange.readings_tables import samples_table, trials_table
-
-    trials, samples = trials_table(found.group.readings), samples_table(found.group.readings)
-    tables = [("", trials)] if samples.is_empty() else [("", trials), (".samples", samples)]
-    written: list[Path] = []
-    for ending, table in tables:
-        if csv is not None:
-            path = csv.with_name(f"{csv.stem}{ending}{csv.suffix}")
-            write_text(path, csv_text(table.columns, table.iter_rows()))
-            written.append(path)
-        if parquet is not None:
-            path = parquet.with_name(f"{parquet.stem}{ending}{parquet.suffix}")
-            _write_parquet(path, table)
-            written.append(path)
-    return written
-
-
-def _write_parquet(path: Path, table: pl.DataFrame) -> None:
-    try:
-        with whole_file(path) as aside:
-            table.write_parquet(aside, compression="zstd")
-    except OSError as error:
-        raise not_written(path, error) from error

@@ -11,6 +11,7 @@ from trialwise.cli.output import print_json
 from trialwise.cli.path_profile import PathOptions, is_experiment, profile_path
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions, refuse_told
+from trialwise.cli.sources import Factor
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
@@ -31,6 +32,7 @@ def profile(
     confidence: float = 95,
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    factor: Factor = None,
     probing: PathOptions | None = None,
     reading: ReadingOptions | None = None,
 ) -> int:
@@ -75,17 +77,19 @@ def profile(
         docs/reference/condition-json.md).
     plot
         Write the autocorrelation and the data as a figure: a file ending in .html, .svg, .pdf or .png.
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
     checked_plot(plot)
     check_percentage(confidence, "--confidence", least=50)
     options = probing or PathOptions()
     if is_experiment(data):
-        _refuse_of_data(time=time, value=value, plot=plot)
+        _refuse_of_data(time=time, value=value, plot=plot, factor=factor)
         return profile_path(data, options, confidence=confidence, json=json)
     options.refuse()
     from trialwise.analysis.conditions.profile import profile_of
 
-    table = _conditions(data, time, value, reading or ReadingOptions())
+    table = _conditions(data, time, value, reading or ReadingOptions(), factor)
     with StatusLine(f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
@@ -102,7 +106,9 @@ def profile(
     return 0
 
 
-def _conditions(data: Path, time: str | None, value: str | None, reading: ReadingOptions) -> ConditionTable:
+def _conditions(
+    data: Path, time: str | None, value: str | None, reading: ReadingOptions, factor: str | None
+) -> ConditionTable:
     """Read values over time: of trials that ran, or of a table."""
     from trialwise.analysis.conditions.recorded import conditions_of
     from trialwise.analysis.conditions.table import read_conditions
@@ -110,7 +116,7 @@ def _conditions(data: Path, time: str | None, value: str | None, reading: Readin
     from trialwise.study import reading as study_reading
     from trialwise.study.sources import Directory, source
 
-    found = source([data], told=time is not None or reading.given())
+    found = source([data], factor, told=time is not None or reading.given())
     if isinstance(found, Directory):
         found = Recorded(trials=study_reading.trial_set(found.path))
     if isinstance(found, Recorded):

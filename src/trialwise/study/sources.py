@@ -161,16 +161,19 @@ def effects_of(
 
 
 def calibration_of(
-    paths: Sequence[Path], metrics: Sequence[str] = (), options: CalibrateOptions | None = None
+    paths: Sequence[Path],
+    metrics: Sequence[str] = (),
+    options: CalibrateOptions | None = None,
+    pattern: str | None = None,
 ) -> Calibration:
-    """Return what repeated trials say about the bench, for `trialwise aa`.
+    """Return what repeated trials say about the bench, for `trialwise aa`; `pattern` as in `source`.
 
     Raises
     ------
     AnalysisError
         The trials cannot be read, or a metric does not exist.
     """
-    found = source(paths)
+    found = source(paths, pattern)
     if isinstance(found, Directory):
         return reading.calibration(found.path, metrics, options)
     recorded = read_results(paths) if isinstance(found, TableFile) else found

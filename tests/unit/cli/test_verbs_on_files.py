@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
 from pathlib import Path
@@ -163,3 +165,27 @@ def test_a_report_of_many_metrics_draws_the_first_and_says_so(many: Path) -> Non
     assert done.returncode == 0, done.stderr
     page = (many.parent / "page.html").read_text()
     assert "12 metrics are drawn, those with a KPI first; the tables hold the other 2, too." in page
+
+
+def test_look_writes_the_long_table_of_import(place: Path) -> None:
+    """A header, and a row for each metric of each of the 16 trials."""
+    for verb in ("look", "import"):
+        done = in_process.trialwise(verb, "q-raw", "--csv", f"{verb}.csv", cwd=place)
+        assert done.returncode == 0, done.stderr
+    text = (place / "look.csv").read_text()
+    assert text == (place / "import.csv").read_text()
+    goodputs = [row for row in csv.DictReader(io.StringIO(text)) if row["metric"] == "goodput"]
+    assert sorted(float(row["value"]) for row in goodputs) == pytest.approx(
+        sorted(rate for _, rate in _rates()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["aa q-raw --splits 50 --json", "profile lone-q-raw --value goodput --json"]
+)
+def test_names_of_files_give_factors(words: str, place: Path) -> None:
+    done = in_process.trialwise(*words.split(), "--factor", "{who}_{rep}.json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    wrong = in_process.trialwise(*words.split(), "--factor", "{who}.txt", cwd=place)
+    assert wrong.returncode != 0
+    assert "{who}.txt" in wrong.stderr
