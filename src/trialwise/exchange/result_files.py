@@ -18,6 +18,7 @@ from trialwise.exchange.pantheon_results import NO_ORDER, folder_results, packed
 from trialwise.exchange.recorded_readings import recorded
 from trialwise.exchange.trials_table import TrialColumns, table_trials
 from trialwise.foreign_files import absent
+from trialwise.numbers import counted
 from trialwise.readers.content import Content
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, gather
@@ -158,7 +159,8 @@ def of_one_tool(gathered: Gathered, name: str) -> Group:
     first, *others = gathered.groups
     if others:
         tools = ", ".join(
-            f"{group.tool} ({group.format}, {len(group.readings)} files)" for group in gathered.groups
+            f"{group.tool} ({group.format}, {counted(len(group.readings), 'file')})"
+            for group in gathered.groups
         )
         raise AnalysisError(
             f"{name}: holds results of several tools: {tools}",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from trialwise.readers.blocks import treatments, with_factors
 from trialwise.readers.file_names import Named, by_pattern, guessed
 from trialwise.readers.gathering import Group
+from trialwise.readers.one_unit import in_one_unit
 from trialwise.readers.records import Reading
 
 
@@ -15,13 +16,14 @@ def told_apart(group: Group, pattern: str | None = None) -> tuple[Group, str]:
     """Add the factors that tell files apart, and say which part of a name is which; empty if no name is used.
 
     Parameters are not enough where one tool ran other commands with equal ones in another file: the commands are factors then.
+    A metric that is in other units in other files is brought to one.
 
     Raises
     ------
     AnalysisError
         The pattern does not fit a name.
     """
-    found, shown = with_names(with_options(group), pattern)
+    found, shown = with_names(with_options(in_one_unit(group)), pattern)
     if _are_mixed(found.readings):
         found = replace(found, readings=tuple(replace(reading, named=()) for reading in found.readings))
     return found, shown

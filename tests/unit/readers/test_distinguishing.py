@@ -34,3 +34,25 @@ def test_equal_parameters_of_other_commands_are_no_one_treatment(tmp_path: Path,
     wanted = [2.0] if other == "sort 9" else [1.0, 3.0]
     assert sorted(means["mean"]) == wanted
     assert all(("command" in levels) == (other != "sort 9") for levels in found.treatments.values())
+
+
+@pytest.mark.parametrize(
+    ("unit", "metrics", "said"),
+    [
+        (
+            "kbit/s",
+            {"rate": [5e6, 7e6, 7e6, 9e6]},
+            ["rate is in Mbit/s and kbit/s, by file: all were brought to bit/s"],
+        ),
+        ("ms", {"rate (Mbit/s)": [5, 7], "rate (ms)": [7000, 9000]}, []),
+        ("x/y", {"rate (Mbit/s)": [5, 7], "rate (x/y)": [7000, 9000]}, []),
+    ],
+)
+def test_files_in_units_of_one_kind_have_one_metric(tmp_path: Path, unit: str, metrics: object, said: object):
+    (tmp_path / "1.csv").write_text("scheme,rate [Mbit/s]\nx,5\ny,7\n")
+    (tmp_path / "2.csv").write_text(f"scheme,rate [{unit}]\nx,7000\ny,9000\n")
+    group, _ = told_apart(gather([tmp_path / "1.csv", tmp_path / "2.csv"]).groups[0])
+    table = trials_of(group).table
+    assert {name: sorted(own["value"]) for (name,), own in table.group_by("metric")} == metrics
+    for reading in group.readings:
+        assert [note.text for note in reading.notes if "brought" in note.text] == said

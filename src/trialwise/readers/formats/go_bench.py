@@ -19,7 +19,10 @@ _LABEL = re.compile(r"^([a-z][^\s:A-Z]*): *(.*)$")
 _UNIT = re.compile(r"^Unit (\S+) .*?better=(lower|higher)")
 _ENDED = re.compile(r"^\s*--- (FAIL|SKIP): Benchmark(\S+)")
 _OVER = re.compile(r"^(?:ok|PASS|FAIL)\b")
+_DIED = re.compile(r"^(?:Benchmark\S*\s+)?(panic: .*|fatal error: .*|\*\*\* Test killed.*)")
+"""What the Go runtime prints where the program ends before its benchmarks do, perhaps behind the name of the one that ran."""
 _EVENT = re.compile(r'^\{"(?:Time|Action)":')
+_LONGEST = 80
 _FACTS = ("goos", "goarch", "cpu")
 _DIRECTIONS: dict[str, Better] = {"ns/op": "lower", "B/op": "lower", "allocs/op": "lower", "MB/s": "higher"}
 
@@ -85,6 +88,8 @@ def _read_lines(lines: list[tuple[int, str]], found: Found) -> None:
             treatment = _treatment(file, measured[1], suffix=suffix)
             series.append((tuple(treatment.values()), file.process))
             _add(found, file, treatment, measured[3], len(series), number)
+        elif died := _DIED.match(line):
+            found.note("partial", what=f"the program failed: {died[1][:_LONGEST]}")
         else:
             file.take(line)
     found.facts |= {name: file.labels[name] for name in _FACTS if name in file.labels}

@@ -128,6 +128,24 @@ def test_parameters_in_the_name_count_only_without_others():
     assert named.rows[0].treatment == {"benchmark": "test_a", "k": "x-1", "l": "[1]"}
 
 
+# go test
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "panic: boom\n\ngoroutine 1 [running]:\nmain.x()\nexit status 2\nFAIL\tp\t0.1s\n",
+        "BenchmarkB-2   \tfatal error: all goroutines are asleep - deadlock!\nexit status 2\nFAIL\tp\t0.1s\n",
+        "*** Test killed with quit: ran too long (1s).\nFAIL\tp\t1.1s\n",
+    ],
+)
+def test_benchmarks_before_a_panic_are_read_and_it_is_said(end):
+    reading = read(f"pkg: p\nBenchmarkA-2\t100\t60 ns/op\n{end}")
+    assert values(reading, "ns/op", benchmark="A") == [60.0]
+    (said,) = [note.text for note in reading.notes if note.code == "partial"]
+    assert said.startswith("the file ends early: the program failed: ")
+
+
 # JMH
 
 
