@@ -699,3 +699,11 @@ def test_text_of_oml_may_be_cut_or_damaged(end):
         OML.replace("schema: 0 _experiment_metadata subject:string key:string value:string", "schema: ")
     )
     assert values(damaged, "probe.delay") == [3.0]
+
+
+def test_a_point_of_k6_without_its_time_counts():
+    head = '{"type":"Metric","metric":"t","data":{"type":"trend","contains":"time"}}\n'
+    timed = '{"type":"Point","metric":"t","data":{"time":"2026-01-01T00:00:00Z","value":4}}\n'
+    found = reading(head + timed + timed.replace('"time":"2026-01-01T00:00:00Z",', ""))
+    assert values(found, "t_mean") == [0.004]
+    assert found.rows[0].samples.times is None

@@ -183,7 +183,7 @@ def _moments(told: pl.Series) -> list[float | None]:
     """Return Unix seconds."""
     found = told.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
     if found.null_count():
-        return [moment(text) for text in told]
+        return [moment(text or "") for text in told]
     return (found.to_physical().to_numpy() / 1e6).tolist()
 
 

@@ -12,19 +12,19 @@ from trialwise.readers.tables.dialect import Decimal
 from trialwise.readers.tables.words import MISSING
 
 _GAPS = "[ \u00a0\u202f'’]"
-_NUMBER = r"[+-]?\d[\d.,'’ \u00a0\u202f]*(?:[eE][+-]?\d+)?|[+-]?[.,]\d+(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?[0-9][0-9.,'’ \u00a0\u202f]*(?:[eE][+-]?[0-9]+)?|[+-]?[.,][0-9]+(?:[eE][+-]?[0-9]+)?"
 _UNIT = rf"^({_NUMBER})\s*([A-Za-z%°µμΩ$€£][A-Za-z0-9%°µμΩ$€£/·*²³^()\s-]{{0,19}})$"
-_NO_UNIT = r"\d[A-Za-z0-9]"
+_NO_UNIT = r"[0-9][A-Za-z0-9]"
 """As in a hash (12ab3f4): digits in a unit are allowed only as an exponent at its end."""
 _CODED = r"^[+-]?0(?:[xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)$"
 """Numbers in bases other than ten."""
-_POINT = r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$"
-_COMMA_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+(,\d*)?$"
-_COMMA = r"^[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?$"
-_OPEN = r"^[+-]?[1-9]\d{0,2},\d{3}$"
-_OPEN_POINT = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
-_WHOLE = r"^[+-]?\d+$"
-_GAPPED = rf"^[+-]?\d{{1,3}}({_GAPS}\d{{3}})+([.,]\d*)?$"
+_POINT = r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
+_COMMA_GROUPED = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]*)?$"
+_COMMA = r"^[+-]?([0-9]+,[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?$"
+_OPEN = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+_OPEN_POINT = r"^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$"
+_WHOLE = r"^[+-]?[0-9]+$"
+_GAPPED = rf"^[+-]?[0-9]{{1,3}}({_GAPS}[0-9]{{3}})+([.,][0-9]*)?$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _spelled(
 ) -> Parsed:
     comma = _fits(known, _COMMA, _COMMA_GROUPED, _WHOLE, _GAPPED)
     if decimal is None:
-        point = not plain.null_count() or _fits(known, _POINT, _WHOLE, r"^[+-]?\d*\.\d+$", _GAPPED)
+        point = not plain.null_count() or _fits(known, _POINT, _WHOLE, r"^[+-]?[0-9]*\.[0-9]+$", _GAPPED)
         decimal = ("," if comma else ".") if comma != point else None
         if decimal is None and comma:
             decimal = custom()

@@ -23,7 +23,7 @@ from trialwise.readers.units import NORMAL
 
 _MISSING = (".", "?")
 _DELIMITERS = ",;\t|"
-_WITH_UNIT = r"^([-+]?[\d.,]+(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ%][A-Za-zµμ%/]{0,19})$"
+_WITH_UNIT = r"^([-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ%][A-Za-zµμ%/]{0,19})$"
 _PLAIN = re.compile(r"[-+]?\d*\.?\d+")
 _LOOKED_AT = 100
 _EPOCH = 1e9

@@ -174,3 +174,9 @@ def test_a_last_line_that_was_cut_is_left_out(text, kept):
     reading = read(text)
     assert [row.value for row in reading.rows] == kept
     assert ("partial" in codes(reading)) == (len(kept) == 1)
+
+
+@pytest.mark.parametrize("cell", ["٣", "١٢,٣٤٥", "٣ ms"])
+def test_digits_of_other_scripts_are_no_number(cell):
+    with pytest.raises(AnalysisError, match="column 'b'"):
+        read(f'a,b\n0,5\n1,6\n2,"{cell}"\n3,7\n4,9\n'.encode())
