@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -470,3 +471,43 @@ def test_a_folder_that_all_trials_share_is_refused_before_anything_runs(bench: B
     written(bench, "true {x}", 'format = "asv-results"\nfrom = "results"')
     with pytest.raises(PlanError, match="no folder of a trial's own"):
         read_experiment(bench.file)
+
+
+def test_pytest_benchmark_in_an_experiment(bench: Bench):
+    pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
+    (bench.folder / "test_lists.py").write_text("def test_sum(benchmark):\n    benchmark(sum, range(100))\n")
+    few = "--benchmark-min-rounds=5 --benchmark-max-time=0.0002 --benchmark-calibration-precision=1"
+    command = f"{sys.executable} -m pytest -q {few} --benchmark-json={{directory}}/out.json test_lists.py"
+    written(
+        bench,
+        command,
+        'format = "pytest-benchmark"\nfrom = "{directory}/out.json"',
+        trial='environment = { X = "{x}" }',
+    )
+    assert bench.run().counts == {"finished": 2}
+    found = values(bench)
+    assert list(found) == ["test_sum:time"]
+    assert all(len(trial) >= 5 and min(trial) > 0 for trial in found["test_sum:time"])
+
+
+def test_google_benchmark_in_an_experiment(bench: Bench):
+    if shutil.which("g++") is None or not Path("/usr/include/benchmark/benchmark.h").exists():
+        pytest.skip("there is no g++ with libbenchmark-dev here")
+    (bench.folder / "loops.cc").write_text(
+        "#include <benchmark/benchmark.h>\n"
+        "static void BM(benchmark::State& state) { for (auto _ : state) benchmark::DoNotOptimize(state.range(0)); }\n"
+        "BENCHMARK(BM)->Arg(8)->Arg(64);\nBENCHMARK_MAIN();\n"
+    )
+    words = ("g++", "loops.cc", "-lbenchmark", "-lpthread", "-o", "loops")
+    subprocess.run(words, cwd=bench.folder, check=True)
+    few = "--benchmark_min_time=0.001 --benchmark_repetitions=3 --benchmark_format=json"
+    written(
+        bench,
+        f"./loops {few}",
+        'format = "google-benchmark"\nkeep = ["*_time"]',
+        trial='environment = { X = "{x}" }',
+    )
+    assert bench.run().counts == {"finished": 2}
+    found = values(bench)
+    assert len(found) == 4, list(found)
+    assert {len(trial) for each in found.values() for trial in each} == {3}
