@@ -61,8 +61,10 @@ def _evidence(found: ClaimsCheck) -> Iterator[Block]:
         Column("n", is_numeric=True),
         Column("tolerance", is_numeric=True, is_remark=True),
     )
-    rows = tuple(_row(claim, f"/claims/{place}") for place, claim in enumerate(found.claims))
-    yield Table("claims", ("Claims",), columns, rows, most=None)
+    several = len({claim.replication for claim in found.claims}) > 1
+    rows = tuple(_row(claim, f"/claims/{place}", named=several) for place, claim in enumerate(found.claims))
+    facts: tuple[Text, ...] = () if several else ((f"n counts {plural(found.claims[0].replication)}.",),)
+    yield Table("claims", ("Claims",), columns, rows, facts, most=None)
     open_ones = tuple(
         _open(claim, f"/claims/{place}")
         for place, claim in enumerate(found.claims)
@@ -78,12 +80,12 @@ def _evidence(found: ClaimsCheck) -> Iterator[Block]:
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
 
 
-def _row(claim: ClaimResult, at: str) -> tuple[Cell, ...]:
+def _row(claim: ClaimResult, at: str, *, named: bool) -> tuple[Cell, ...]:
     size = scale((claim.estimate, claim.low, claim.high), claim.unit)
     return (
         Name(claim.id),
         doc.Verdict(_OUTCOMES[claim.verdict], (claim.verdict,)),
-        (Name(claim.metric), ", ", Name(claim.subject)),
+        (Name(claim.metric), ": ", Name(claim.subject)),
         estimate(
             claim.estimate,
             claim.low,
@@ -93,7 +95,7 @@ def _row(claim: ClaimResult, at: str) -> tuple[Cell, ...]:
             pointers=(f"{at}/estimate", f"{at}/low", f"{at}/high"),
         ),
         _claimed(claim, at),
-        _n(claim, at),
+        _n(claim, at, named=named),
         Name(claim.tolerance),
     )
 
@@ -109,11 +111,11 @@ def _claimed(claim: ClaimResult, at: str) -> Text:
     return ("≥ ", low) if claim.at_most is None else (low, " to ", high)
 
 
-def _n(claim: ClaimResult, at: str) -> Text:
+def _n(claim: ClaimResult, at: str, *, named: bool) -> Text:
     numbers = [Number(number, f"{at}/n/{place}", kind="count") for place, number in enumerate(claim.n)]
     first, *others = numbers
     joined: Text = (first, *(piece for one in others for piece in (" + ", one)))
-    return (*joined, " ", plural(claim.replication))
+    return (*joined, " ", plural(claim.replication)) if named else joined
 
 
 def _open(claim: ClaimResult, at: str) -> Text:
