@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from math import isfinite
 from statistics import fmean
 
 from pydantic import BaseModel, Field
@@ -14,6 +15,7 @@ from pydantic import BaseModel, Field
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
 from trialwise.readers.forms import valid
+from trialwise.readers.parts import Part
 from trialwise.readers.records import Inside
 
 _UNITS = {"second": "s", "byte": "byte", "integer": ""}
@@ -74,7 +76,7 @@ def _read(content: Content, found: Found) -> None:
 def _add(found: Found, where: str, values: list[float], metadata: Mapping[str, object], number: int) -> None:
     kind = str(metadata.get("unit") or "second")
     host = str(metadata.get("hostname") or "")
-    started, duration = _moment(metadata.get("date")), metadata.get("duration")
+    started, duration = _moment(metadata.get("date")), Part(metadata.get("duration")).number
     booted = _moment(metadata.get("boot_time"))
     found.add(
         {"benchmark": metadata.get("name") or number},
@@ -84,7 +86,9 @@ def _add(found: Found, where: str, values: list[float], metadata: Mapping[str, o
         "lower" if kind in _METRICS else None,
         levels={"host": host, "process": where} | ({} if booted is None else {"boot": repr(booted)}),
         start=started,
-        end=started + float(duration) if started is not None and isinstance(duration, int | float) else None,
+        end=started + duration
+        if started is not None and duration is not None and isfinite(duration)
+        else None,
         samples=Inside("value", values, repeated=True),
         where=where,
     )
@@ -94,7 +98,7 @@ def _moment(told: object) -> float | None:
     """Return Unix seconds of local time without a zone, which is taken as that of this machine."""
     try:
         return datetime.fromisoformat(str(told)).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -91,7 +91,10 @@ class Column:
         if array.dtype.kind in "iuf":
             metric, unit = of_header(name)
             return Column(metric, "number", array.astype(np.float64).tolist(), unit, in_header=bool(unit))
-        texts = [each.decode("latin-1") if isinstance(each, bytes) else str(each) for each in array.tolist()]
+        texts = [
+            each.decode("latin-1") if isinstance(each, bytes) else str(each).encode(errors="replace").decode()
+            for each in array.tolist()
+        ]
         return Column(name, "text", [each or None for each in texts])
 
     @property

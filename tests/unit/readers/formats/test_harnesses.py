@@ -128,6 +128,16 @@ def test_parameters_in_the_name_count_only_without_others():
     assert named.rows[0].treatment == {"benchmark": "test_a", "k": "x-1", "l": "[1]"}
 
 
+# pyperf
+
+
+@pytest.mark.parametrize("date", ["2026-01-01 00:00:00", "0001-01-01 00:00:00"])
+def test_a_duration_of_any_size_leaves_the_values_of_pyperf(date):
+    run = {"metadata": {"name": "a", "date": date, "duration": 10**400}, "values": [1.0, 3.0]}
+    reading = read({"benchmarks": [{"runs": [run]}], "version": "1.0"})
+    assert [(row.value, row.end) for row in reading.rows] == [(2.0, None)]
+
+
 # go test
 
 
