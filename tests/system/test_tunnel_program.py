@@ -96,7 +96,7 @@ def sealed(packet, number, flow=FLOW, sent_by=1):
 def packet_of(payload, ecn):
     """UDP from the second end to the first, without a checksum (RFC 768); that of IP is right (RFC 1071)."""
     udp = struct.pack("!HHHH", 40000, PORT, 8 + len(payload), 0)
-    addresses = [socket.inet_aton(ADDRESSES[each]) for each in ("second", "first")]
+    addresses = [socket.inet_aton(ADDRESSES["ipv4"][each]) for each in ("second", "first")]
     head = struct.pack("!BBHHHBBH4s4s", 0x45, ecn, 28 + len(payload), 7, 0, 64, 17, 0, *addresses)
     total = sum(struct.unpack("!10H", head))
     total = (total & 0xFFFF) + (total >> 16)
@@ -137,7 +137,7 @@ class Near:
         end = {
             "program": self.program,
             "family": 4,
-            "tunnel": {"side": "first", "mtu": 1460, "frames": FRAMES},
+            "tunnel": {"side": "first", "inside": "ipv4", "mtu": 1460, "frames": FRAMES},
             "ports": [[PORT, FLOW]],
         }
         self.tunnel = Tunnel(end, KEY, self.socket, str(self.file), os.environ)
@@ -273,7 +273,7 @@ def test_a_burst_that_programs_send_in_one_piece_comes_as_packets_of_the_wire(ne
     sends = (
         "import socket\nsock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "sock.setsockopt(17, 103, 1400)\n"  # UDP_SEGMENT (udp(7))
-        f"sock.sendto(bytes(14000 + 100), ('{ADDRESSES['second']}', {PORT}))"
+        f"sock.sendto(bytes(14000 + 100), ('{ADDRESSES['ipv4']['second']}', {PORT}))"
     )
     subprocess.run([*near.tunnel.place.prefix, sys.executable, "-c", sends], check=True, timeout=20)
     sizes = [len(near.peer.recv(2048)) - 12 for _ in range(11)]

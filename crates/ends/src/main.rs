@@ -1,13 +1,14 @@
 //! What runs at an end of a real path, in one program that is sent there: `flow …` and `utp …`, as `python -m trialwise.schemes.flow` and
 //! its neighbour take them; `attach NAME PROGRAM …`, which makes a congestion control known to the kernel until that program ends;
 //! `capture INTERFACE FILE KEY PORT=FLOW…`, which writes packets down until its standard input ends;
-//! `tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW…`, which carries packets of programs and writes them down until then; and
+//! `tunnel FILE SIDE MTU SOCKET CONTROL FRAMES [ipv6] PORT=FLOW…`, which carries packets of programs and writes them down until then; and
 //! `enter PROCESS WORDS…`, which becomes a program in the network of a tunnel.
 //!
 //! Both print `ready` when they hear, a tunnel with the process to enter, then the bytes that have left so far, twenty times a
-//! second, and at their end `seen PACKETS dropped DROPPED steps STEPS`, a tunnel `strangers COUNT` too. KEY has 32 hexadecimal digits. SIDE is `first` or
-//! `second`, MTU that of packets inside, SOCKET and CONTROL are descriptors, FRAMES the flow of the meeting's frames; the key of a
-//! tunnel, which lets packets in, is the variable TRIALWISE_TUNNEL_KEY, because arguments are shown to everybody.
+//! second, and at their end `seen PACKETS dropped DROPPED steps STEPS`, a tunnel `strangers COUNT too_large COUNT` too. KEY has 32
+//! hexadecimal digits. SIDE is `first` or `second`, MTU that of packets inside, SOCKET and CONTROL are descriptors, FRAMES the
+//! flow of the meeting's frames; with `ipv6` there is no tunnel without IPv6 inside; the key of a tunnel, which lets packets in, is the variable
+//! TRIALWISE_TUNNEL_KEY, because arguments are shown to everybody.
 
 use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -24,7 +25,7 @@ mod record;
 use record::record;
 
 const USAGE: &str = "flow … | utp … | attach NAME PROGRAM … | capture INTERFACE FILE KEY PORT=FLOW… | \
-                     tunnel FILE SIDE MTU SOCKET CONTROL FRAMES PORT=FLOW… | enter PROCESS WORDS…";
+                     tunnel FILE SIDE MTU SOCKET CONTROL FRAMES [ipv6] PORT=FLOW… | enter PROCESS WORDS…";
 const TUNNEL_KEY: &str = "TRIALWISE_TUNNEL_KEY";
 
 fn main() -> ExitCode {
@@ -83,9 +84,13 @@ fn tunnel(arguments: &[String]) -> Result<(), String> {
         "second" => Side::Second,
         _ => return Err(format!("{side} is not first or second")),
     };
+    let (needs_v6, flows) = match flows {
+        [word, flows @ ..] if word == "ipv6" => (true, flows),
+        _ => (false, flows),
+    };
     let key = key_of(&std::env::var(TUNNEL_KEY).unwrap_or_default())?;
     let (mtu, frames) = (number(mtu)?.into(), number(frames)?);
-    let settings = Settings { side, key, mtu, frames, flows: flows_of(flows)? };
+    let settings = Settings { side, key, mtu, needs_v6, frames, flows: flows_of(flows)? };
     let [socket, control] = [descriptor(socket)?, descriptor(control)?];
     record(Tunnel::new(Path::new(file), socket, control, settings).map_err(|error| error.to_string())?)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trialwise_capture::Sightings;
-use trialwise_tunnel::Tunnel;
+use trialwise_tunnel::{Seen, Tunnel};
 
 /// Between two lines with bytes.
 const TURN: Duration = Duration::from_millis(50);
@@ -56,8 +56,10 @@ impl Recorder for Tunnel {
 
     fn finish(self) -> Result<String, String> {
         let seen = Self::finish(self).map_err(|error| error.to_string())?;
-        let (packets, dropped, steps, strangers) = (seen.packets, seen.dropped, seen.steps, seen.strangers);
-        Ok(format!("seen {packets} dropped {dropped} steps {steps} strangers {strangers}"))
+        let Seen { packets, dropped, steps, strangers, too_large } = seen;
+        Ok(format!(
+            "seen {packets} dropped {dropped} steps {steps} strangers {strangers} too_large {too_large}"
+        ))
     }
 }
 

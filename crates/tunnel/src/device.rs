@@ -4,7 +4,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -14,6 +14,8 @@ const NAME: &str = "tunnel0";
 /// Packets that wait for us: at a gigabit fifty milliseconds of full ones.
 const QUEUE: u32 = 4096;
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
+const PREFIX: u32 = 64;
+const DISABLED: &str = "/proc/sys/net/ipv6/conf/tunnel0/disable_ipv6";
 
 /// The device; it is gone with its descriptor.
 #[derive(Debug)]
@@ -44,12 +46,32 @@ impl Device {
         size.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
         tell(libc::SIOCSIFMTU, size)?;
         lengthen_queue()?;
-        for name in ["lo", NAME] {
+        // Without neighbours nobody has to be asked whether an address of IPv6 is taken, which would last a second.
+        for (name, more) in [("lo", 0), (NAME, libc::IFF_NOARP)] {
             let mut up = named(name);
-            up.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+            up.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING | more) as libc::c_short;
             tell(libc::SIOCSIFFLAGS, up)?;
         }
         Ok(Self(file))
+    }
+
+    /// Gives it an address of IPv6 too; this fails where the system has none, or the device takes no packets of 1280 bytes.
+    pub(crate) fn add_v6(&self, address: Ipv6Addr) -> Result<(), Error> {
+        // What new devices have by the machine's settings; where it stays disabled, the address is refused below.
+        let _ = fs::write(DISABLED, "0");
+        // SAFETY: makes a descriptor.
+        let socket = unsafe { libc::socket(libc::AF_INET6, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        check("IPv6 inside the tunnel", socket)?;
+        // SAFETY: it was just made and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let mut request = libc::in6_ifreq {
+            ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
+            ifr6_prefixlen: PREFIX,
+            ifr6_ifindex: index().cast_signed(),
+        };
+        // SAFETY: reads the request, which lives on.
+        let returned = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR as _, &raw mut request) };
+        check("IPv6 inside the tunnel", returned).map(|_| ())
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {
@@ -96,11 +118,14 @@ fn named(name: &str) -> libc::ifreq {
     request
 }
 
+fn index() -> u32 {
+    // SAFETY: the name ends in zero.
+    unsafe { libc::if_nametoindex(c"tunnel0".as_ptr()) }
+}
+
 /// By rtnetlink(7): the request of netdevice(7) is not permitted in a user namespace.
 fn lengthen_queue() -> Result<(), Error> {
     const LENGTH: u32 = 40;
-    // SAFETY: the name ends in zero.
-    let index = unsafe { libc::if_nametoindex(c"tunnel0".as_ptr()) };
     let [kind, flags] = [libc::RTM_NEWLINK, libc::NLM_F_REQUEST as u16];
     let attribute = [8, libc::IFLA_TXQLEN];
     let mut request = [0_u8; LENGTH as usize];
@@ -108,7 +133,7 @@ fn lengthen_queue() -> Result<(), Error> {
     for (at, word) in [(4, kind), (6, flags), (32, attribute[0]), (34, attribute[1])] {
         request[at..at + 2].copy_from_slice(&word.to_ne_bytes());
     }
-    request[20..24].copy_from_slice(&index.to_ne_bytes());
+    request[20..24].copy_from_slice(&index().to_ne_bytes());
     request[36..].copy_from_slice(&QUEUE.to_ne_bytes());
     // SAFETY: makes a descriptor.
     let socket =

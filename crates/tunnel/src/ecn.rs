@@ -17,8 +17,17 @@ pub(crate) const fn leaving(inner: u8, outer: u8) -> Option<u8> {
     }
 }
 
-/// Writes the field of a packet of IPv4, and with it the checksum, which keeps what was wrong in it (RFC 1624).
+/// Writes the field of a packet whose header of IPv4 or IPv6 is whole.
 pub(crate) fn set(packet: &mut [u8], ecn: u8) {
+    if packet[0] >> 4 == 6 {
+        packet[1] = packet[1] & !0x30 | ecn << 4; // the lowest bits of the traffic class (RFC 8200, section 3)
+    } else {
+        set_v4(packet, ecn);
+    }
+}
+
+/// Writes the field of a packet of IPv4, and with it the checksum, which keeps what was wrong in it (RFC 1624).
+fn set_v4(packet: &mut [u8], ecn: u8) {
     let [service, high, low] = [1, 10, 11].map(|place| packet[place]);
     let written = service & !3 | ecn;
     let sum =
@@ -59,6 +68,18 @@ mod tests {
                 set(&mut packet, ecn);
                 assert_eq!((packet[1], sum_of(&packet)), (service & !3 | ecn, 0xffff));
             }
+        }
+    }
+
+    #[test]
+    fn of_ipv6_nothing_but_the_field_is_written() {
+        for ecn in 0..4 {
+            // Traffic class 0xb9 (EF, ECT(1)), flow label 0xfffff.
+            let mut packet = [0x6b, 0x9f, 0xff, 0xff];
+            set(&mut packet, ecn);
+            let class = u32::from_be_bytes(packet) >> 20 & 0xff;
+            assert_eq!((class, packet[0] >> 4), (0xb8 | u32::from(ecn), 6));
+            assert_eq!(u32::from_be_bytes(packet) & 0xf_ffff, 0xf_ffff);
         }
     }
 

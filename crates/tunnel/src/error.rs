@@ -16,11 +16,9 @@ pub enum Error {
         "/dev/net/tun cannot be opened ({0}); `modprobe tun` makes it, and containers need --device /dev/net/tun"
     )]
     NoTun(#[source] io::Error),
-    /// Packets do not fit through the interface.
-    #[error(
-        "{0} bytes do not leave this machine in one packet; write mtu = … beside from and to, as small as the path's"
-    )]
-    TooLarge(usize),
+    /// Packets of this size are the largest that pass by now, which is less than IPv6 inside needs (RFC 8200, section 5).
+    #[error("packets of more than {0} bytes do not pass any more; take inside = \"ipv4\", which needs less")]
+    TooSmall(usize),
     /// The numbers of packets are used up.
     #[error("more than 2^32 packets")]
     TooMany,

@@ -13,6 +13,7 @@ mod error;
 mod header;
 mod namespace;
 mod socket;
+mod too_big;
 mod tunnel;
 
 pub use error::Error;

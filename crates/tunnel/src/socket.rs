@@ -19,6 +19,10 @@ const CONTROL: usize = 256;
 const BUFFER: i32 = 8 << 20;
 /// For so long a datagram waits for room in the socket.
 const PATIENCE: i32 = 100;
+/// At sending a datagram: each error of ICMP takes one.
+const ATTEMPTS: usize = 16;
+/// That are read at once.
+const MOST_ERRORS: usize = 64;
 
 /// What came.
 #[derive(Debug)]
@@ -32,6 +36,16 @@ pub(crate) struct Came<'a> {
     pub(crate) hops: u8,
     /// Datagrams for which the socket had no room until then, if there were any.
     pub(crate) overflow: Option<u32>,
+}
+
+/// What became of a datagram that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Yes,
+    /// The kernel did not take it.
+    No,
+    /// It is too large for the interface or the route.
+    TooLarge,
 }
 
 #[derive(Debug)]
@@ -52,6 +66,7 @@ impl Socket {
                 (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
                 (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
                 (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+                (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
             ]
         } else {
             [
@@ -59,6 +74,7 @@ impl Socket {
                 (libc::IPPROTO_IP, libc::IP_RECVTTL, 1),
                 // Whole or not at all, whatever others say of the path.
                 (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+                (libc::IPPROTO_IP, libc::IP_RECVERR, 1),
             ]
         };
         for (level, option, value) in options {
@@ -112,11 +128,7 @@ impl Socket {
         let count = unsafe { libc::recvmmsg(socket, headers.as_mut_ptr(), most, flags, null_mut()) };
         let Ok(count) = usize::try_from(count) else {
             let error = io::Error::last_os_error();
-            // Errors of ICMP are of datagrams that were sent before.
-            let is_past = matches!(
-                error.raw_os_error(),
-                Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EMSGSIZE)
-            );
+            let is_past = is_of_icmp(&error);
             return if is_later(&error) || is_past { Ok(0) } else { Err(Error::System("receiving", error)) };
         };
         for (place, header) in headers[..count].iter().enumerate() {
@@ -132,11 +144,35 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends a datagram; whether the kernel took it.
-    ///
-    /// # Errors
-    /// It is too large for the interface.
-    pub(crate) fn send(&self, bytes: &[u8], to: SocketAddr, service: u8) -> Result<bool, Error> {
+    /// The largest packet of IP that passes to this address by what routers and this machine have said since the last call: the
+    /// least of them. The queue of errors that they are in is empty then.
+    pub(crate) fn said_mtu(&self, to: SocketAddr) -> Option<usize> {
+        let mut least = None;
+        for _ in 0..MOST_ERRORS {
+            // SAFETY: all fields of these may be zero.
+            let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { zeroed() };
+            let mut control = [0_u64; CONTROL / 8];
+            header.msg_name = (&raw mut name).cast();
+            header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL as _;
+            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+            // SAFETY: the header points to what lives on.
+            if unsafe { libc::recvmsg(self.descriptor(), &raw mut header, flags) } < 0 {
+                break;
+            }
+            // Errors of this machine have no port.
+            if address_of(&name).is_some_and(|of| of.ip() == to.ip())
+                && let Some(mtu) = mtu_of(&header)
+            {
+                least = Some(least.map_or(mtu, |other: usize| other.min(mtu)));
+            }
+        }
+        least
+    }
+
+    /// Sends a datagram.
+    pub(crate) fn send(&self, bytes: &[u8], to: SocketAddr, service: u8) -> Sent {
         let (name, length) = raw_address(to);
         let mut control = [0_u64; 8];
         let mut piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -164,18 +200,19 @@ impl Socket {
                 libc::CMSG_DATA(first).cast::<i32>().write_unaligned(service.into());
             }
         }
-        loop {
+        let mut result = Sent::No;
+        for _ in 0..ATTEMPTS {
             // SAFETY: the header points to what lives on.
             if unsafe { libc::sendmsg(self.descriptor(), &raw const header, libc::MSG_DONTWAIT) } >= 0 {
-                return Ok(true);
+                return Sent::Yes;
             }
             let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EMSGSIZE) => return Err(Error::TooLarge(bytes.len())),
-                _ if is_later(&error) && self.has_room() => {}
-                _ => return Ok(false),
+            result = if error.raw_os_error() == Some(libc::EMSGSIZE) { Sent::TooLarge } else { Sent::No };
+            if !is_of_icmp(&error) && !(is_later(&error) && self.has_room()) {
+                break;
             }
         }
+        result
     }
 
     /// Whether there is room for a datagram, after a while at most.
@@ -184,6 +221,35 @@ impl Socket {
         // SAFETY: one descriptor, which lives on.
         unsafe { libc::poll(&raw mut wanted, 1, PATIENCE) > 0 }
     }
+}
+
+/// Whether an error may be of a datagram that was sent before, as ICMP has it: a call tells such a one once, and does nothing.
+fn is_of_icmp(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    matches!(number, Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EMSGSIZE))
+}
+
+/// The MTU that an error of the queue tells (ip(7)), if it is about that.
+fn mtu_of(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel wrote whole control messages, one behind the other.
+    let mut each = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !each.is_null() {
+        // SAFETY: it is one of them.
+        let (level, kind, data) =
+            unsafe { ((*each).cmsg_level, (*each).cmsg_type, libc::CMSG_DATA(each).cast_const()) };
+        if matches!(
+            (level, kind),
+            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+        ) {
+            // SAFETY: a message of these kinds begins with such an error.
+            let error = unsafe { data.cast::<libc::sock_extended_err>().read_unaligned() };
+            let is_size = error.ee_errno == libc::EMSGSIZE as u32;
+            return (is_size && error.ee_info > 0).then_some(error.ee_info as usize);
+        }
+        // SAFETY: it is one of those that the header has.
+        each = unsafe { libc::CMSG_NXTHDR(header, each) };
+    }
+    None
 }
 
 fn family_of(socket: &OwnedFd) -> Result<i32, Error> {

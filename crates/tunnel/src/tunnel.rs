@@ -1,11 +1,11 @@
 //! The tunnel itself: from the device into datagrams and back, and every packet into the record.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use trialwise_capture::{Flows, Key, Link, Records, Sighting, Stamps, decode};
+use trialwise_capture::{Flows, Ip, Key, Link, Records, Sighting, Stamps, decode};
 
 use crate::control::{Control, FRAME, is_frame, outer_headers};
 use crate::device::Device;
@@ -13,7 +13,8 @@ use crate::ecn;
 use crate::error::{Error, last};
 use crate::header::{HEADER, Sealer};
 use crate::namespace;
-use crate::socket::{BATCH, Came, ROOM, Socket};
+use crate::socket::{BATCH, Came, ROOM, Sent, Socket};
+use crate::too_big;
 
 /// Batches of what came that are read before it is the programs' turn.
 const TURNS: usize = 4;
@@ -22,6 +23,10 @@ const WAITING: usize = 1 << 16;
 /// What is written by then survives a kill.
 const FLUSH: Duration = Duration::from_secs(1);
 const UDP: u8 = 17;
+/// Nobody can mean that less passes (RFC 791, section 3.2).
+const LEAST_MTU: usize = 576;
+/// RFC 8200, section 5.
+const LEAST_MTU_6: usize = 1280;
 
 /// Which end of the path a tunnel is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,11 @@ impl Side {
         Ipv4Addr::new(100, 64, 0, if matches!(self, Self::First) { 1 } else { 2 })
     }
 
+    /// The same of IPv6 (a unique local one, RFC 4193), as on emulated paths.
+    pub const fn address_v6(self) -> Ipv6Addr {
+        Ipv6Addr::new(0xfd74, 0x7269, 0x616c, 0, 0, 0, 0, if matches!(self, Self::First) { 1 } else { 2 })
+    }
+
     const fn other(self) -> Self {
         if matches!(self, Self::First) { Self::Second } else { Self::First }
     }
@@ -52,6 +62,8 @@ pub struct Settings {
     pub key: Key,
     /// Largest packet inside, bytes.
     pub mtu: usize,
+    /// Whether there is no tunnel without IPv6 inside.
+    pub needs_v6: bool,
     /// Flow of the frames of the meeting.
     pub frames: u16,
     /// Ports and the flows that they belong to: packets of others are carried and not noted.
@@ -69,6 +81,8 @@ pub struct Seen {
     pub steps: u32,
     /// Datagrams that are not of the other end.
     pub strangers: u64,
+    /// Packets that did not go, because a router or this machine had said that the path carries none so large.
+    pub too_large: u64,
 }
 
 /// Carries packets between the programs of its namespace and the other end.
@@ -92,6 +106,8 @@ struct Carrier {
     stamps: Stamps,
     /// Proved by the last frame of the meeting that was to be sent.
     peer: Option<SocketAddr>,
+    /// Largest packet of IP that passes to it, as a router or this machine said.
+    most: Option<usize>,
     /// Not written yet, with stamps of CLOCK_REALTIME.
     waiting: Vec<(Duration, Sighting)>,
     sent_bytes: u64,
@@ -113,12 +129,17 @@ impl Tunnel {
         let (socket, control) = (Socket::new(socket)?, Control::new(control)?);
         namespace::unshare()?;
         let device = Device::new(settings.side.address(), settings.mtu)?;
+        match device.add_v6(settings.side.address_v6()) {
+            Err(error) if settings.needs_v6 => return Err(error),
+            _ => {}
+        }
         let carrier = Carrier {
             flows: Flows::new(&settings.flows),
             sealer: Sealer::new(settings.key, settings.side == Side::First),
             records,
             stamps,
             peer: None,
+            most: None,
             waiting: Vec::with_capacity(WAITING),
             sent_bytes: 0,
             overflow: 0,
@@ -189,8 +210,9 @@ impl Tunnel {
 
     fn carry(&mut self) -> Result<(), Error> {
         while let Some((to, frame)) = self.control.read()? {
-            self.carrier.send_frame(&frame, to, &self.socket)?;
+            self.carrier.send_frame(&frame, to, &self.socket);
         }
+        self.carrier.hear_of_sizes(&self.socket);
         let mut read_until = Duration::ZERO;
         for _ in 0..TURNS {
             let now = now();
@@ -216,22 +238,33 @@ impl Carrier {
         let datagram = &mut self.buffer[..];
         let Some(length) = device.read(&mut datagram[HEADER..])? else { return Ok(false) };
         let headers = decode(Link::Ip, &datagram[HEADER..HEADER + length]);
-        let Some(ip) =
-            headers.ip.filter(|ip| ip.destination == IpAddr::V4(self.settings.side.other().address()))
-        else {
+        let other = self.settings.side.other();
+        let others = [IpAddr::V4(other.address()), IpAddr::V6(other.address_v6())];
+        let Some(ip) = headers.ip.filter(|ip| others.contains(&ip.destination)) else {
             return Ok(true); // what the kernel says to neighbours
         };
+        let around = self.peer.map_or(0, |peer| outer_headers(peer.ip())) + HEADER;
+        if self.most.is_some_and(|most| around + length > most) {
+            self.refuse(&ip, length, around, device)?;
+            return Ok(true);
+        }
         let flow = self.flows.of(headers.transport).unwrap_or(0);
-        let datagram = &mut datagram[..HEADER + length];
+        let datagram = &mut self.buffer[..HEADER + length];
         let header = self.sealer.seal(datagram, flow).ok_or(Error::TooMany)?;
         let now = now();
-        let is_sent = match self.peer {
-            Some(peer) => socket.send(datagram, peer, ip.service)?,
-            None => false,
-        };
-        if !is_sent {
-            self.seen.dropped += 1;
-            return Ok(true);
+        match self.peer.map_or(Sent::No, |peer| socket.send(datagram, peer, ip.service)) {
+            Sent::Yes => {}
+            Sent::No => {
+                self.seen.dropped += 1;
+                return Ok(true);
+            }
+            Sent::TooLarge => {
+                self.hear_of_sizes(socket);
+                // Where this machine does not say how much is too much, less is.
+                self.most = Some(self.most.unwrap_or(usize::MAX).min(around + length - 1));
+                self.refuse(&ip, length, around, device)?;
+                return Ok(true);
+            }
         }
         self.count_sent(HEADER + length);
         self.note_later(
@@ -251,15 +284,37 @@ impl Carrier {
         Ok(true)
     }
 
+    /// Takes note of how large packets may be, by what was said since.
+    fn hear_of_sizes(&mut self, socket: &Socket) {
+        let Some(peer) = self.peer else { return };
+        if let Some(said) = socket.said_mtu(peer).filter(|said| *said >= LEAST_MTU) {
+            self.most = Some(self.most.map_or(said, |most| most.min(said)));
+        }
+    }
+
+    /// Tells the program whose packet is in the buffer that it is too large for the path, as a router would.
+    fn refuse(&mut self, ip: &Ip, length: usize, around: usize, device: &Device) -> Result<(), Error> {
+        self.seen.too_large += 1;
+        let most = self.most.unwrap_or_default();
+        let mtu = most.saturating_sub(around);
+        if ip.version == 6 && mtu < LEAST_MTU_6 {
+            return Err(Error::TooSmall(most));
+        }
+        let packet = &self.buffer[HEADER..HEADER + length];
+        if let Some(answer) = too_big::answer(packet, u16::try_from(mtu).unwrap_or(u16::MAX)) {
+            device.write(&answer);
+        }
+        Ok(())
+    }
+
     /// Sends a frame of the meeting, and takes the address as the other end's.
-    fn send_frame(&mut self, frame: &[u8; FRAME], to: SocketAddr, socket: &Socket) -> Result<(), Error> {
+    fn send_frame(&mut self, frame: &[u8; FRAME], to: SocketAddr, socket: &Socket) {
         self.peer = Some(to);
         let now = now();
-        if socket.send(frame, to, 0)? {
+        if socket.send(frame, to, 0) == Sent::Yes {
             self.count_sent(FRAME);
             self.note_frame(now, frame, true, 0, 0);
         }
-        Ok(())
     }
 
     /// Gives what came to programs, or to the meeting; nobody else's gets in.
@@ -275,8 +330,7 @@ impl Carrier {
             return;
         }
         let packet = came.bytes.get_mut(HEADER..).unwrap_or_default();
-        let ip = decode(Link::Ip, packet).ip.filter(|ip| ip.version == 4);
-        let (Some(header), Some(ip)) = (header, ip) else {
+        let (Some(header), Some(ip)) = (header, decode(Link::Ip, packet).ip) else {
             self.seen.strangers += 1;
             return;
         };

@@ -234,6 +234,8 @@ Groups = tuple[tuple[tuple[str, str], ...], ...]
 
 See = Literal["capture", "tunnel", "programs"]
 """How packets of a real path are seen."""
+Inside = Literal["ipv4", "ipv6"]
+"""What programs in a tunnel speak with each other."""
 Changes = Literal["series", "expected"]
 """What changes of a real path's route do."""
 
@@ -244,8 +246,9 @@ class RealEnds:
 
     The end `listens` ("from" or "to") has the address that the other end reaches, by default the one that ssh connects to. Clocks are
     compared for `quiet` seconds before and after the flows. An end without a connection to the runner stops after `lease` seconds.
-    `see` is how packets are seen at both ends. `clocks` (seconds) is how far apart the clocks of the ends are at most, by what
-    somebody else knows (PTP, GPS). Where `changes` are "expected", as of satellites, another route begins no series.
+    `see` is how packets are seen at both ends, and `inside` what flows in a tunnel speak. `clocks` (seconds) is how far apart the
+    clocks of the ends are at most, by what somebody else knows (PTP, GPS). Where `changes` are "expected", as of satellites, another
+    route begins no series.
     """
 
     sending: str
@@ -260,6 +263,7 @@ class RealEnds:
     clocks: float | None = None
     see: See = "capture"
     changes: Changes = "series"
+    inside: Inside = "ipv4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +401,9 @@ class PathTable(LinkTable):
         "tunnel",
         "programs",
     )
+    inside: Inside = key(
+        "ipv4", "What flows in a tunnel speak with each other, whatever the path around it has.", "ipv6"
+    )
     clocks: PositiveDuration | None = key(
         None,
         "How far apart the clocks of the ends of a real path are at most, if PTP or GPS says so; one-way delays need it.",
@@ -442,6 +449,11 @@ class PathTable(LinkTable):
             )
         if self.from_ == self.to:
             raise WrongValueError("from and to are the same end", "name two ends")
+        if self.inside != "ipv4" and self.see != "tunnel":
+            raise WrongValueError(
+                "inside stands there without a tunnel: the path's own addresses say whether it is IPv4 or IPv6",
+                'write see = "tunnel", or leave inside out',
+            )
         self._check_cap("rate_cap", "rate")
         self._check_cap("bytes_cap", "size")
         ends = RealEnds(
@@ -457,6 +469,7 @@ class PathTable(LinkTable):
             self.clocks,
             self.see,
             self.changes,
+            self.inside,
         )
         return PathSettings(((),), ((),), self.mtu, self.folder, ends=ends)
 
@@ -496,6 +509,7 @@ def path_table(settings: PathSettings) -> dict[str, Any]:
                 clocks=ends.clocks,
                 see=ends.see,
                 changes=ends.changes,
+                inside=ends.inside,
                 mtu=settings.mtu,
                 folder=settings.folder,
             )

@@ -31,9 +31,10 @@ def read(tmp_path, path):
 
 def test_ends_are_read_and_written_again(tmp_path):
     where = 'from = "local", to = "ssh://me@far:2222", listens = "from", address = "192.0.2.1", port = 7000'
-    text = where + ', quiet = "1s", clocks = "1ms"'
+    text = where + ', quiet = "1s", clocks = "1ms", see = "tunnel", inside = "ipv6"'
     experiment = read(tmp_path, text)
-    wanted = RealEnds("local", "ssh://me@far:2222", "from", "192.0.2.1", 7000, quiet=1.0, clocks=1e-3)
+    named = "local", "ssh://me@far:2222", "from", "192.0.2.1", 7000
+    wanted = RealEnds(*named, quiet=1.0, clocks=1e-3, see="tunnel", inside="ipv6")
     assert experiment.trial.path.ends == wanted
     assert experiment.trial.traits.runs == "trialwise.execution.ends.kind:EndsKind"
     again = tmp_path / "again.toml"
@@ -50,6 +51,7 @@ def test_ends_are_read_and_written_again(tmp_path):
         ('from = "local", to = "ssh://far", rate = "5Mbit/s"', "rate stands beside from and to"),
         ('from = "local", to = "ssh://far", mahimahi = "mm-delay 5"', "mahimahi stands beside from and to"),
         ('from = "local", to = "ssh://far", port = 80', "port"),
+        ('from = "local", to = "ssh://far", inside = "ipv6"', "inside stands there without a tunnel"),
         ('from = "local", to = "ssh://far", rate_cap = "fast"', "rate_cap"),
         ('from = "local", to = "ssh://far", bytes_cap = "much"', "bytes_cap"),
     ],

@@ -16,6 +16,8 @@ from trialwise.visible import visible
 
 PROBE = np.dtype([("number", "<u8"), ("came", "<i8"), ("ttl", "u1"), ("phase", "u1")])
 """A probe that came, as `agent.path_end` writes it."""
+OF_A_TUNNEL = "strangers", "too_large"
+"""Counts of datagrams that are not of the other end, and of packets that did not go because the path carries none so large."""
 _MOST_TEXT = 2000
 _MOST_PARTS = 10_000
 _MOST_NUMBER = 2**62
@@ -77,7 +79,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
     numbers["ended"], numbers["ended too"] = head["ended"]
     if head["problem"] is None:
         numbers |= {name: head["capture"][name] for name in ("seen", "dropped", "steps")}
-        numbers["strangers"] = head["capture"].get("strangers", 0)
+        numbers |= {name: head["capture"].get(name, 0) for name in OF_A_TUNNEL}
     for name, value in numbers.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= _MOST_NUMBER:  # NaN is in no range

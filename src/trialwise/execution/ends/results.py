@@ -12,7 +12,7 @@ import numpy as np
 from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.ends.condition import condition_of, ttls
-from trialwise.execution.ends.records import EndRecord
+from trialwise.execution.ends.records import OF_A_TUNNEL, EndRecord
 from trialwise.execution.ends.reports import report_of
 from trialwise.execution.ends.tasks import PROBES
 from trialwise.execution.workers.agent.meeting import (
@@ -213,9 +213,10 @@ def _facts(joined: Joined, records: tuple[EndRecord, EndRecord]) -> dict[str, Sa
         "ttl_second": _or_nan(ttls(records[1].probes)[0]),
         "passes_uplink": _or_nan(float(records[0].head["passes"]) or None),
         "passes_downlink": _or_nan(float(records[1].head["passes"]) or None),
-        "strangers": sum(record.head["capture"].get("strangers", 0) for record in records),
         "peer_changes": sum(max(len(record.head["peers"]) - 1, 0) for record in records),
     }
+    for name in OF_A_TUNNEL:
+        facts[name] = sum(record.head["capture"].get(name, 0) for record in records)
     for way, crossing in (("uplink", joined.uplink), ("downlink", joined.downlink)):
         for name, value in dataclasses.asdict(crossing).items():
             if name != "held":

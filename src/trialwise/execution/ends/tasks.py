@@ -40,6 +40,8 @@ PROBES = 65535
 """Probes are captured as this flow: they are packets of both directions from before the flows to after them."""
 _SETTING = re.compile(r"/proc/sys/([\w./-]+)")
 _ASSIGNED = re.compile(r"\b((?:net|kernel|vm)\.[\w.-]+)\s*=")
+LEAST_MTU_6 = 1280
+"""Bytes that IPv6 needs (RFC 8200, section 5)."""
 SILENCE = 10.0
 """Seconds for which an end may hear nothing before it gives up."""
 
@@ -113,7 +115,7 @@ class EndTasks:
         address = self.address
         most = amount_of(self.ends.bytes_cap, "size", "bytes_cap")
         family = ipaddress.ip_address(address).version
-        around = HEADERS[family] + TUNNEL_HEADER if self.ends.see == "tunnel" else 0
+        around = self.around(settings.mtu)
         inside = dataclasses.replace(settings, mtu=settings.mtu - around)
         trial = trial_of(request.experiment)
         environment = {name: fill(text, request.places) for name, text in trial.environment}
@@ -129,7 +131,12 @@ class EndTasks:
                 "peer": address,
                 "family": family,
                 "see": self.ends.see,
-                "tunnel": {"side": ("first", "second")[place], "mtu": inside.mtu, "frames": PROBES},
+                "tunnel": {
+                    "side": ("first", "second")[place],
+                    "inside": self.ends.inside,
+                    "mtu": inside.mtu,
+                    "frames": PROBES,
+                },
                 "runtime": trial.runtime,
                 "quiet": self.ends.quiet,
                 "silence": SILENCE,
@@ -151,6 +158,19 @@ class EndTasks:
             return {"environment": own, "supervised": remote.supervised, "path": end}
 
         return order(0), order(1)
+
+    def around(self, mtu: int) -> int:
+        """Return the bytes around each packet of a flow; raise PlanError if they leave too few of the MTU for IPv6 inside."""
+        if self.ends.see != "tunnel":
+            return 0
+        family = ipaddress.ip_address(self.address).version
+        around = HEADERS[family] + TUNNEL_HEADER
+        if self.ends.inside == "ipv6" and mtu - around < LEAST_MTU_6:
+            raise PlanError(
+                f"trial.path: IPv6 inside a tunnel over IPv{family} needs packets of {LEAST_MTU_6 + around} bytes, and mtu is {mtu}",
+                hint='let the path carry larger ones (mtu), or write inside = "ipv4"',
+            )
+        return around
 
     def _flow(
         self,
@@ -244,12 +264,12 @@ _WAYS = {
 
 def require_sight(tasks: EndTasks) -> None:
     """Raise WorkerError if an end may not see packets the way that the file says."""
-    see = tasks.ends.see
+    see, inside = tasks.ends.see, tasks.ends.inside
     if see not in _WAYS:
         return
     what, right, other = _WAYS[see]
     for remote, name in zip(tasks.remotes, tasks.names, strict=True):
-        if problem := remote.ask("may_see", {"see": see}).head["problem"]:
+        if problem := remote.ask("may_see", {"see": see, "inside": inside}).head["problem"]:
             raise WorkerError(
                 f"{name}: this user may not {what} there: {problem}",
                 hint=f"connect as root, or {right}; or see packets another way: {other} beside from and to, "

@@ -218,7 +218,7 @@ class Attachment:
 
     def do_may_see(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Say what keeps this user from seeing packets by a capture or in a tunnel, None if nothing does."""
-        return {"problem": why_no_tunnel() if head["see"] == "tunnel" else why_not()}, b""
+        return {"problem": why_no_tunnel(head["inside"]) if head["see"] == "tunnel" else why_not()}, b""
 
     def do_try(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Run a program that ends at once; say what it says of itself if it fails, None if all is well."""

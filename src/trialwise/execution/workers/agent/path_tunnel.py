@@ -29,11 +29,15 @@ BEFORE = struct.Struct("!16sHBxI")
 TUNNEL_HEADER = 12
 """Bytes before a packet in the tunnel (header.rs)."""
 MAPPED = b"\0" * 10 + b"\xff\xff"
-ADDRESSES = {"first": "100.64.0.1", "second": "100.64.0.2"}
-"""Of both ends inside (`Side::address` of `crates/tunnel`)."""
+ADDRESSES = {
+    "ipv4": {"first": "100.64.0.1", "second": "100.64.0.2"},
+    "ipv6": {"first": "fd74:7269:616c::1", "second": "fd74:7269:616c::2"},
+}
+"""Of both ends inside, by what flows speak (`Side` of `crates/tunnel`)."""
 KEY = "TRIALWISE_TUNNEL_KEY"
 
 TUN = "/dev/net/tun"
+HAS_IPV6 = "/proc/net/if_inet6"
 _UNSHARE = """
 import sys
 try:
@@ -46,8 +50,10 @@ sys.exit(ctypes.get_errno() if libc.unshare(network) and libc.unshare(network | 
 """
 
 
-def why_no_tunnel() -> str | None:
+def why_no_tunnel(inside: str) -> str | None:
     """Return why this user can make no tunnel here; None if it can: a TUN device, and a namespace of its own (unshare(2))."""
+    if inside == "ipv6" and not os.path.exists(HAS_IPV6):
+        return "the kernel has no IPv6"
     try:
         os.close(os.open(TUN, os.O_RDWR))
     except OSError as error:
@@ -62,13 +68,14 @@ class Tunnel(Recorder):
     def __init__(
         self, end: Json, key: bytes, path_socket: PathSocket, file: str, environment: Mapping[str, str]
     ) -> None:
-        program, side = end["program"], end["tunnel"]["side"]
+        program, side, inside = end["program"], end["tunnel"]["side"], end["tunnel"]["inside"]
         self.is_v6 = end["family"] == 6
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.control.setblocking(False)
         descriptors = path_socket.fileno(), theirs.fileno()
         numbers = (end["tunnel"]["mtu"], *descriptors, end["tunnel"]["frames"])
-        words = [program, "tunnel", file, side, *map(str, numbers), *flow_words(end["ports"])]
+        words = [program, "tunnel", file, side, *map(str, numbers)]
+        words += ["ipv6"] * (inside == "ipv6") + flow_words(end["ports"])
         own_key = hmac.new(key, b"tunnel", "sha256").digest()[:16].hex()
         try:
             super().__init__(words, file, dict(environment, **{KEY: own_key}), descriptors)
@@ -78,7 +85,7 @@ class Tunnel(Recorder):
         finally:
             theirs.close()
         process, other = self.ready[0], "second" if side == "first" else "first"
-        self.place = Place((program, "enter", process), f"/proc/{process}/net", ADDRESSES[other])
+        self.place = Place((program, "enter", process), f"/proc/{process}/net", ADDRESSES[inside][other])
 
     def end(self) -> str | None:
         problem = super().end()
