@@ -160,7 +160,7 @@ impl Engine {
 
     /// For how long what comes may lie unread: its arrival is known, and nothing of it is due before.
     pub(crate) fn patience(&self) -> Duration {
-        if self.devices.iter().all(Device::stamps) {
+        if self.has_stamps(0) && self.has_stamps(1) {
             self.delays[0].min(self.delays[1])
         } else {
             Duration::ZERO
@@ -187,7 +187,7 @@ impl Engine {
     /// Writes what is due, and reads what that provokes; whether there may be more that is due.
     pub(crate) fn write(&mut self) -> io::Result<bool> {
         // Others may have had their turn since the last look.
-        let more = self.take_in_from([0, 1].map(|way| self.devices[way].stamps()), Duration::ZERO)?;
+        let more = self.take_in_from([0, 1].map(|way| self.has_stamps(way)), Duration::ZERO)?;
         self.waiting = [0, 1].map(|way| self.waiting[way] || more[way]);
         let start = self.clock.now();
         let (due, provokes) = self.let_out_of_both();
@@ -212,6 +212,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Whether the kernel says when what comes came. Where it passes at once, the time of reading counts: it cannot leave before.
+    fn has_stamps(&self, way: usize) -> bool {
+        self.devices[way].stamps() && self.delays[way] > Duration::ZERO
     }
 
     /// Reads what waits where these ways start, and lay there unseen for so long; where more may wait.
@@ -241,8 +246,9 @@ impl Engine {
                 self.heard[way] = before;
                 return Ok(taken);
             };
-            self.unseen.record(if frame.came.is_some() { Duration::ZERO } else { unseen });
-            let came = frame.came.map_or_else(|| self.clock.now(), |came| self.clock.time_at(came));
+            let stamp = frame.came.filter(|_| self.delays[way] > Duration::ZERO);
+            self.unseen.record(if stamp.is_some() { Duration::ZERO } else { unseen });
+            let came = stamp.map_or_else(|| self.clock.now(), |came| self.clock.time_at(came));
             // Programs on two processors may overtake each other between a stamp and its frame.
             let came = came.max(self.heard[way]);
             self.heard[way] = came;
@@ -261,7 +267,7 @@ impl Engine {
         let now = self.clock.now();
         let device = &self.devices[1 - way];
         // What came later may still change what leaves later.
-        let until = if self.devices[way].stamps() { self.heard[way].min(now) } else { now };
+        let until = if self.has_stamps(way) { self.heard[way].min(now) } else { now };
         let way = &mut self.ways[way];
         let mut more = true;
         for _ in 0..PACKETS {
