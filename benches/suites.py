@@ -69,6 +69,7 @@ def real(folder: Path, name: str, number: int) -> Run:
         **{key: told[key] for key in facts},
         "seconds": round(time.monotonic() - began, 1),
         "load": round(load, 1),
+        "budget": BUDGETS[name],
     }
     if name != "planted" and (found["worse"] or found["better"]):
         directory.rename(folder / f"{name}.{number}.kept")
@@ -128,17 +129,17 @@ def figures(name: str, runs: Sequence[Run]) -> Run:
     loads = [run["load"] for run in runs if "load" in run]
     return {
         "suite": name,
-        "budget": BUDGETS.get(name),
+        "budgets": sorted({run["budget"] for run in runs if run.get("budget")}),
         "runs": len(runs),
         **hits,
         "interval in %": [round(100 * interval.low, 1), round(100 * interval.high, 1)],
         **more,
         "crossed": sum(bool(run["crossed"]) for run in runs),
-        "could be red": sum(bool(run["crossed"]) and run["rounds"][1] >= FEWEST for run in runs),
+        "crossed and judged again": sum(bool(run["crossed"]) and run["rounds"][1] >= FEWEST for run in runs),
         "decided": sum(not run["open"] for run in runs),
         "median rounds": [statistics.median(run["rounds"][look] for run in runs) for look in (0, 1)],
         "median seconds": statistics.median(run["seconds"] for run in runs),
-        "load": [min(loads), statistics.median(loads), max(loads)] if loads else None,
+        "load": [round(of(loads), 1) for of in (min, statistics.median, max)] if loads else None,
     }
 
 

@@ -7,12 +7,15 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calibration_data import bench
 from comparison_data import hyperfine
 from condition_data import condition_csv, pilot_csv
 from effects_data import normal, trial_set
 from order_data import fixed_and_random
 from path_conditions import day_of_path, write_conditions
+from suite_trials import suite
 from trialwise.analysis.calibration.calibrating import calibrate
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.results import Word
@@ -31,7 +34,8 @@ from trialwise.analysis.runtime.advising import runtime_advice
 from trialwise.analysis.runtime.pilots import Question, pilots_of_table
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.versions.gate import judged_outcome, together
-from trialwise.analysis.versions.results import VersionsResult
+from trialwise.analysis.versions.results import SuiteResult, VersionsResult
+from trialwise.analysis.versions.suites import SuitePlan, confirmed, rounds_of, screened
 from trialwise.design.summary import plan_json, summarise
 from trialwise.design.timing import stated_times
 from trialwise.exchange.calibration_json import calibration_document
@@ -43,7 +47,7 @@ from trialwise.exchange.history_json import history_document
 from trialwise.exchange.observe_json import observe_document
 from trialwise.exchange.order_json import order_document
 from trialwise.exchange.result_files import read_trials
-from trialwise.exchange.versions_json import versions_document
+from trialwise.exchange.versions_json import suite_document, versions_document
 from trialwise.experiment.model import Extent
 from trialwise.experiment.reading import parse_experiment
 from trialwise.measurement.condition_files import read_conditions_of_path
@@ -65,6 +69,7 @@ from trialwise.report.documents import profile as profile_words
 from trialwise.report.documents import runtime as runtime_words
 from trialwise.report.documents import simulate as simulate_words
 from trialwise.report.documents import status as status_words
+from trialwise.report.documents import suite as suite_words
 from trialwise.study.documents import (
     FailureDocument,
     RunDocument,
@@ -142,6 +147,25 @@ def ab(folder: Path, head: tuple[float, float, int] = (1.2, 0.01, 20)) -> Made:
         complete=True, failed=0, **words,
     )  # fmt: skip
     return ab_words.document(found), versions_document(found)
+
+
+def ab_suite(_folder: Path) -> Made:
+    """Twenty benchmarks: one worse, one better, some open, one in another unit, one that head lacks."""
+    random = np.random.default_rng(3)
+    base, head = (100 * np.exp(random.normal(0, 0.01, (25, 20))) for _ in range(2))
+    head[:, 2] *= 1.08
+    head[:, 5] *= 0.9
+    head[:, 7:9] *= random.normal(1, 0.2, (25, 2))
+    trials = suite(base, head, without={("head", 1), ("head", 3)})
+    plan = SuitePlan(10, 100, 95.0, Extent(3.0, relative=True))
+    first = screened(rounds_of(trials, 1, 10), plan)
+    verdict = confirmed(first, rounds_of(trials, 11), plan)
+    found = SuiteResult(
+        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, first.fresh,
+        {"b3": "not comparable: in ns, lower is better, and in ms, lower is better"}, verdict.comparison, 95.0, plan.margin,
+        "the budget is used up", complete=False, failed=0, directory="ab.results/x_<b>", method="a pilot that screens",
+    )  # fmt: skip
+    return suite_words.document(found), suite_document(found)
 
 
 def aa(folder: Path) -> Made:
@@ -300,6 +324,7 @@ MADE = {
     "compare": compared,
     "effects": effects,
     "ab": ab,
+    "ab-suite": ab_suite,
     "aa": aa,
     "history": history,
     "profile": profile,

@@ -306,6 +306,7 @@ class _SuiteLooks:
             crossed=() if verdict is None else verdict.crossed,
             rounds=(0, 0) if verdict is None else verdict.rounds,
             wanted=wanted,
+            not_comparable=study.metrics_apart(ran.directory),
             comparison=None if verdict is None else verdict.comparison,
             confidence=plan.confidence,
             margin=plan.margin,

@@ -88,6 +88,62 @@ def test_two_revisions(tmp_path):
     assert told.startswith("Head is worse in 1 of 12 metrics: N2:ns/op +")
 
 
+def test_a_benchmark_of_another_unit_is_not_comparable_and_the_rest_is(tmp_path):
+    (tmp_path / "rate.py").write_text(
+        """import sys
+number = {"base": 5, "head": 7}[sys.argv[1]]
+print(f"Unit req better={'lower' if number == 5 else 'higher'}")
+print(f"BenchmarkA\\t10\\t100 ns/op\\t{number} req")
+print("PASS")
+"""
+    )
+    sides = [f"{sys.executable} rate.py {side}" for side in ("base", "head")]
+    words = ("--base", sides[0], "--head", sides[1], "--format", "go-bench", "--trials", "8")
+    told = trialwise(*words, cwd=tmp_path)
+    assert told.startswith("Head may pass: none of 1 metric")
+    lines = [" ".join(line.split()) for line in told.splitlines()]
+    found = [line for line in lines if "A:req" in line]
+    assert len(found) == 1
+    assert "A:req: not comparable: in req, " in found[0]
+    assert found[0].count("lower is better") == found[0].count("higher is better") == 1
+    assert "failed" not in told
+
+
+def test_a_difference_under_the_noise_floor_is_undecided(tmp_path):
+    (tmp_path / "noise.py").write_text(
+        "import random\n"
+        "for name, spread in (('A', 20), ('B', 0.01)):\n"
+        "    print(f'Benchmark{name} 1 {random.gauss(100, spread):.4f} ns/op')\n"
+        "print('PASS')\n"
+    )
+    (tmp_path / "bench.toml").write_text(
+        f"[experiment]\nname = 'bench'\n[trial]\ncommand = '{sys.executable} noise.py'\n"
+        "[results]\nformat = 'go-bench'\n[design]\nrounds = 6\n"
+    )
+    # Whether so few rounds look bent by chance does not matter here.
+    subprocess.run([TRIALWISE, "aa", "bench.toml", "--quiet"], cwd=tmp_path, check=False, timeout=120)
+    for side, took in (("base", 100), ("head", 104)):
+        (tmp_path / side).write_text(f"BenchmarkA 1 {took} ns/op\nBenchmarkB 1 {took} ns/op\nPASS\n")
+    words = (
+        "--base",
+        "cat base",
+        "--head",
+        "cat head",
+        "--format",
+        "go-bench",
+        "--margin",
+        "1%",
+        "--trials",
+        "10",
+    )
+    plain = json.loads(trialwise(*words, "--json", cwd=tmp_path, code=1))
+    assert plain["outcomes"] == ["worse", "worse"]
+    told = trialwise(*words, "--floor", "bench.aa", cwd=tmp_path, code=1)
+    assert told.startswith("Head is worse in 1 of 2 metrics: B:ns/op +4 %")
+    rows = {line.split()[0]: " ".join(line.split()) for line in told.splitlines() if ":ns/op " in line}
+    assert "under the noise floor" in rows["A:ns/op"]
+
+
 def test_options_that_do_not_fit(tmp_path):
     both = ("--base", "a", "--head", "b", "--bench", "x", "--command", "y")
     trialwise(*both, cwd=tmp_path, code=2)

@@ -87,7 +87,10 @@ def analyse_directory(
         notes=(
             *_notes(experiment, store, ledger),
             *missing_cells(
-                experiment.metrics, store.rows, {name: len(each) for name, each in observed.items()}
+                experiment.metrics,
+                store.rows,
+                {name: len(each) for name, each in observed.items()},
+                ledger.found_sources(),
             ),
             *_equal(experiment, metrics),
         ),

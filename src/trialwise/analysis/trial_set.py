@@ -184,7 +184,7 @@ def read_trial_set(
                 )
         if missing:
             notes.append(f"{_trials(missing)} without a value of {metric.name}")
-    notes += missing_cells(metrics, store.rows, numbers)
+    notes += missing_cells(metrics, store.rows, numbers, ledger.found_sources())
     if not cells:
         raise AnalysisError(f"{directory.path}: no trial has a value", hint="run the experiment first")
     return TrialSet(

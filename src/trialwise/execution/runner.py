@@ -258,7 +258,7 @@ class Runner:
         )
         self._tell(TrialStarted(row))
         began = self._now()
-        outcome = self._found.checked(self._kind.execute(self.request(row, interruption)))
+        outcome = self._found.checked(row.treatment, self._kind.execute(self.request(row, interruption)))
         row = self._on_path(self._learned(row, outcome, began), outcome)
         self._recorder.record(row, outcome)
         for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):
@@ -289,7 +289,7 @@ class Runner:
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Record, and announce, the outcome of a trial that an earlier run had begun."""
-        outcome = self._found.checked(outcome)
+        outcome = self._found.checked(row.treatment, outcome)
         self._recorder.record(row, outcome)
         self._tell(TrialEnded(row, outcome))
 

@@ -124,13 +124,16 @@ def claimed(experiment: Experiment) -> Iterator[Metric]:
 def with_found(experiment: Experiment, keys: Iterable[str]) -> Experiment:
     """Return the experiment with the metrics that its trials have found, by the keys of their sources, in this order.
 
-    Those with claims come first, in the order of these.
+    Those with claims come first, in the order of these. A name that has several units or directions means the first of them.
     """
     if experiment.results is None:
         return experiment
-    known = {metric.source.key for metric in experiment.metrics}
-    sources = (ResultSource.from_key(key) for key in dict.fromkeys(keys) if key not in known)
-    metrics = [experiment.results.metric(source) for source in sources if source is not None]
+    known = {metric.name for metric in experiment.metrics}
+    first: dict[str, ResultSource] = {}
+    for source in map(ResultSource.from_key, keys):
+        if source is not None and source.name not in known:
+            first.setdefault(source.name, source)
+    metrics = [experiment.results.metric(source) for source in first.values()]
     if not metrics:
         return experiment
     return replace(experiment, metrics=(*experiment.metrics, *_by_claims(experiment.results.claims, metrics)))

@@ -196,6 +196,12 @@ class ResultSource(Source):
         """The name under which the ledger stores the values; it tells all of the source."""
         return f"{RESULTS}{self.name}|unit:{self.unit}|better:{self.better or 'unknown'}"
 
+    @property
+    def told(self) -> str:
+        """The unit and the direction, in words."""
+        unit = f"in {self.unit}" if self.unit else "without a unit"
+        return f"{unit}, {self.better or 'neither lower nor higher'} is better"
+
     @classmethod
     def from_key(cls, key: str) -> ResultSource | None:
         """Return the source of a key; None if it is that of another source."""

@@ -156,19 +156,13 @@ def _printed(
             continue
         source = ResultSource(name, visible(short_unit(row.unit)), row.better)
         if sources.setdefault(name, source) != source:
-            raise TrialError(f"{where}: {name} is {told(sources[name])} and {told(source)}")
+            raise TrialError(f"{where}: {name} is {sources[name].told} and {source.told}")
         _check_name(source, where, taken, len(sources))
         benchmarks.add(benchmark)
         values.setdefault(source.key, []).extend(row.repetitions)
     remarks = tuple(f"[results] {note.text}" for note in reading.notes if note.code in _SAID)
     samples = {key: Samples(np.array(found)) for key, found in values.items()}
     return Printed(samples, len(benchmarks), remarks)
-
-
-def told(source: ResultSource) -> str:
-    """Say the unit and the direction of a metric."""
-    unit = f"in {source.unit}" if source.unit else "without a unit"
-    return f"{unit}, {source.better or 'neither lower nor higher'} is better"
 
 
 def _check_name(source: ResultSource, where: str, taken: Collection[str], number: int) -> None:

@@ -98,10 +98,15 @@ class LedgerFacts(LedgerFile):
         )
         return shared(rows)
 
-    def found_sources(self) -> list[str]:
-        """Return the sources that trials found in what harnesses print (`ResultSource.key`), by the first trial that has them."""
-        query = "SELECT source FROM value WHERE source GLOB ? GROUP BY source ORDER BY min(number), source"
-        return [str(source) for (source,) in self._select(query, [f"{RESULTS}*"])]
+    def found_sources(self, treatment: str | None = None) -> list[str]:
+        """Return the sources that trials found in what harnesses print (`ResultSource.key`), by the first trial that has them.
+
+        With `treatment`, those of its trials alone.
+        """
+        of_one = "" if treatment is None else " AND number IN (SELECT number FROM trial WHERE treatment = ?)"
+        query = f"SELECT source FROM value WHERE source GLOB ?{of_one} GROUP BY source ORDER BY min(number), source"  # noqa: S608 only our own words
+        parameters = [f"{RESULTS}*", *([] if treatment is None else [treatment])]
+        return [str(source) for (source,) in self._select(query, parameters)]
 
     def sessions(self) -> list[Session]:
         """Return all runs of the runner, oldest first."""

@@ -14,6 +14,7 @@ from trialwise.analysis.effects.directory import EffectsInput, read_effects_dire
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.trial_values import with_estimands
+from trialwise.analysis.missing_cells import not_comparable
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.observer_designs import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
@@ -206,6 +207,12 @@ def tails(path: Path) -> tuple[str, ...]:
     with opened(path) as (experiment, directory, ledger), contextlib.suppress(AnalysisError):
         return tuple(tails_of(_comparison_set(experiment, directory, ledger, paired=False)))
     return ()
+
+
+def metrics_apart(path: Path) -> dict[str, str]:
+    """Return the metrics of a directory that its treatments have in several units or directions, with what is said of it."""
+    with opened(path) as (_, _, ledger):
+        return not_comparable(ledger.found_sources())
 
 
 def calibration(

@@ -41,7 +41,7 @@ def both_looks(trials, plan, pilot):
 
 def result(verdict, **more):
     return SuiteResult(
-        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, 0, verdict.comparison,
+        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, 0, {}, verdict.comparison,
         95.0, MARGIN, "all have run", complete=True, failed=0, directory="ab.results/x", method="two looks", **more,
     )  # fmt: skip
 

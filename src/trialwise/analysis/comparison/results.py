@@ -75,6 +75,17 @@ class ComparisonRow:
         rises = self.difference.welch.estimate > 0
         return "better" if rises == (self.metric.better == "higher") else "worse"
 
+    @property
+    def is_under_floor(self) -> bool:
+        """Whether the sides differ by themselves, and by no more than nothing changed does on this bench."""
+        one, floor = self.difference, self.floor
+        return (
+            one is not None
+            and floor is not None
+            and one.verdict == "different"
+            and abs(one.welch.estimate) <= floor.value
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class OneSided:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,8 +50,8 @@ class SuiteResult:
 
     `outcomes` and `stages` are those of the comparison's rows, in order: which trials judged each row. `crossed` are the metrics
     that the pilot found worse and that fresh trials had to confirm. `rounds` are those of the first look and fresh ones. `wanted` is
-    the number of fresh rounds that the pilot asked for. `ending`, `complete` and `failed` are as
-    for two versions.
+    the number of fresh rounds that the pilot asked for. `not_comparable` says of metrics without a row in which units the versions
+    have them. `ending`, `complete` and `failed` are as for two versions.
     """
 
     outcome: Outcome
@@ -59,6 +60,7 @@ class SuiteResult:
     crossed: tuple[str, ...]
     rounds: tuple[int, int]
     wanted: int
+    not_comparable: Mapping[str, str]
     comparison: Comparison | None
     confidence: float
     margin: Extent

@@ -54,7 +54,7 @@ def document(found: SuiteResult) -> Document:
     evidence = (
         Table("suite", (), _COLUMNS, tuple(map(_row, judged)), most=_ROWS),
         *geometric_means(comparison, "/comparison"),
-        *_remarks(comparison, judged),
+        *_remarks(found, comparison, judged),
         *_failed(found),
     )
     return Document("ab", _answer(found, judged), evidence, tuple(_method(found, comparison)))
@@ -112,7 +112,7 @@ def _row(judged: _Judged) -> tuple[Cell, ...]:
         _change(judged),
         Verdict(MEANINGS[outcome], (_verdict(row, outcome),)),
         *means,
-        f"{row.units.n[0]} {stage}",
+        f"{row.units.n[0]} fresh" if stage == "fresh" else str(row.units.n[0]),
     )
 
 
@@ -125,13 +125,19 @@ def _change(judged: _Judged) -> Estimate:
 def _verdict(row: ComparisonRow, outcome: Outcome) -> str:
     if outcome == "worse":
         return "worse" if row.direction == "worse" else "different"
+    if outcome == "undecided" and row.is_under_floor:
+        return "under the noise floor"
     if outcome == "undecided":
         return "unconfirmed" if row.verdict == "different" else "undecided"
     return {"different": "better", "equivalent": "equivalent"}.get(row.verdict, "not worse")
 
 
-def _remarks(comparison: Comparison, judged: list[_Judged]) -> Iterator[Block]:
-    lines: list[Text] = [(Name(one.name), f": only in {one.side}") for one in comparison.one_sided]
+def _remarks(found: SuiteResult, comparison: Comparison, judged: list[_Judged]) -> Iterator[Block]:
+    apart = found.not_comparable
+    lines: list[Text] = [(Name(name), f": {said}") for name, said in apart.items()]
+    lines += [
+        (Name(one.name), f": only in {one.side}") for one in comparison.one_sided if one.name not in apart
+    ]
     lines += [(Name(row.metric.name), f": {row.reason}") for _, row, _, _ in judged if row.difference is None]
     left = len(lines) - _REMARKS
     if left > 0:
