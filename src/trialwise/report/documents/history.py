@@ -236,10 +236,8 @@ def _method(found: History) -> str:
     most = max((series.correlation for series in found.series if not series.more), default=0.0)
     correlated = ""
     if most >= _SEEN:
-        allowed = (
-            "which is allowed for"
-            if most <= _MOST_CORRELATED
-            else f"which is allowed for up to {_MOST_CORRELATED}"
-        )
+        allowed = "which is allowed for where values are neither rounded nor have outliers"
+        if most > _MOST_CORRELATED:
+            allowed = f"which is allowed for up to {_MOST_CORRELATED}"
         correlated = f"; neighbours correlate up to {decimals(most, 2)}, {allowed}"
     return f"{found.method[0].upper()}{found.method[1:]}{correlated}; false-positive rate "
