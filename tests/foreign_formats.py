@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import io
 import json
+import sqlite3
 import struct
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from math import isfinite
 from pathlib import Path
 
@@ -160,6 +162,21 @@ def npz() -> bytes:
     return packed.getvalue()
 
 
+def oml_database() -> bytes:
+    """A database of OML's server with two senders."""
+    head = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL"
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(
+            f"""CREATE TABLE _senders (name TEXT PRIMARY KEY, id INTEGER UNIQUE);
+            INSERT INTO _senders VALUES ('a', 1), ('b', 2);
+            CREATE TABLE _experiment_metadata ({head}, subject TEXT, key TEXT, value TEXT);
+            INSERT INTO _experiment_metadata (key, value) VALUES ('start_time', '1000'), ('table_app_rtt', '1 app_rtt ms:double');
+            CREATE TABLE app_rtt ({head}, ms REAL);
+            INSERT INTO app_rtt VALUES (1, 1, 1, 0.5, 0.6, 4.0), (2, 2, 1, 0.5, 0.6, 7.0);"""  # noqa: S608  our own
+        )
+        return made.serialize()
+
+
 MADE = {
     "google-benchmark-csv": "google-benchmark/errors.csv",
     "pytest-benchmark-json": "pytest-benchmark/suite.json",
@@ -251,6 +268,7 @@ SHORT: dict[str, bytes] = {
     "npz": npz(),
     "ordersage-csv": b"run_uuid,hostname,run_num,test_command,order_number,order_type,completion_status,result\n"
     b'u,h,0,./a,0,fixed,Success,"98.8,108.7"\nu,h,0,./b,1,fixed,Success,121.8\nu,h,1,./b,0,random,Failure,0\nu,h,1,./a,1,random,Success,"9,8"\n',
+    "oml-sqlite": oml_database(),
     "oml-text": b"protocol: 4\ndomain: d\nstart-time: 1000\nsender-id: node 7\napp-name: app\nschema: 1 probe label:string delay:double\n"
     b"content: text\n\n0.5\t1\t0\ta\t2.0\n1.5\t1\t1\tb\t4.0\n2.5\t1\t2\tc\t8\n",
     "csv-long": b"scheme,run,rate_mbit,when\n"

@@ -91,10 +91,17 @@ class Column:
         if array.dtype.kind in "iuf":
             metric, unit = of_header(name)
             return Column(metric, "number", array.astype(np.float64).tolist(), unit, in_header=bool(unit))
-        texts = [
-            each.decode("latin-1") if isinstance(each, bytes) else str(each).encode(errors="replace").decode()
-            for each in array.tolist()
-        ]
+        try:
+            texts = [
+                each.decode("latin-1")
+                if isinstance(each, bytes)
+                else str(each).encode(errors="replace").decode()
+                for each in array.tolist()
+            ]
+        except (
+            UnicodeDecodeError
+        ):  # code points beyond those of Unicode, which NumPy keeps and Python does not
+            raise AnalysisError(f"field {name!r} holds characters beyond Unicode") from None
         return Column(name, "text", [each or None for each in texts])
 
     @property
