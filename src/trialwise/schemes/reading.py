@@ -19,8 +19,8 @@ from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import either, nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
-VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
-"""Single-valued placeholders, which environments and loads may use; there is no {peer} before the start."""
+VALUES = ("peer", "host", "port", "time", "report", "directory", "folder", "seed", "mtu")
+"""Single-valued placeholders, which environments and loads may use; there is neither {peer} nor {host} before the start."""
 Attached = Literal[
     "vegas",
     "dctcp",
@@ -208,7 +208,7 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
             needs.ecn,
         ),
         prepare=_optional(
-            "prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]
+            "prepare", document.prepare, path, [name for name in PLACEHOLDERS if name not in {"peer", "host"}]
         ),
         setup=_optional("setup", document.setup, path, ("folder", "prefix")),
         attach=document.attach,

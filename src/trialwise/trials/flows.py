@@ -196,7 +196,7 @@ class RunningFlow:
         side = self.plan.scheme.side(end)
         place = self._place(end)
         peer = _linux.Path.address("receiver" if place == "sender" else "sender")
-        values = {**self._values, "peer": peer}
+        values = {**self._values, "peer": peer, "host": peer}
         own = {name: fill(text, values) for name, text in side.environment}
         self._programs[end] = Program(
             [*self._path.prefix(place), *self._words(side.command, values)],

@@ -194,6 +194,7 @@ def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
     other: End = "receiver" if command == scheme.sender.command else "sender"
     values: dict[str, Level] = {
         "peer": _linux.Path.address(other),
+        "host": _linux.Path.address(other),
         "port": FIRST_PORT,
         "time": f"{SECONDS + SPARE_SECONDS:g}",
         "report": "report.jsonl",

@@ -196,6 +196,7 @@ class EndTasks:
             "seed": request.seed,
             "mtu": settings.mtu,
             "peer": "{peer}",
+            "host": "{host}",
         }
         load, files = load_at(plan, own, request, settings)
         own_program = self.programs[place]

@@ -45,7 +45,11 @@ def means_tables(analysis: Analysis) -> tuple[Table, ...]:
         for row in _rows(place, found, names, shown)
     ]
     columns = (Column("metric"), *_columns(every))
-    return (Table("means", _caption("Means and medians"), columns, tuple(rows), _facts(known)),)
+    return (Table("means", _caption("Means and medians"), columns, tuple(rows), _facts(known), most=_MOST),)
+
+
+_MOST = 20
+"""Rows of the table of many metrics in a terminal: with the claims below it, it fits on a screen."""
 
 
 def _table(place: int, found: MetricAnalysis, names: dict[str, str]) -> Table:

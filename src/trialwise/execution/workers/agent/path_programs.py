@@ -26,8 +26,13 @@ TAIL = 16 * 1024
 REPORTS = ("report.jsonl", "arrivals.jsonl")
 """What a sender and a receiver write about a flow."""
 MOST_OF_A_FILE = 64 * 1024 * 1024
-PEER = "{peer}"
-"""Stands in words for the address of the other end, which is known only when it has been heard."""
+PEER, HOST = "{peer}", "{host}"
+"""Stand in words for the address of the other end, which is known only when it has been heard, and for it in a URL."""
+
+
+def in_url(address: str) -> str:
+    """Return an address as a URL has it: IPv6 stands in brackets (RFC 3986, section 3.2.2)."""
+    return f"[{address}]" if ":" in address else address
 
 
 class Place(NamedTuple):
@@ -192,7 +197,10 @@ class Side:
     def popen(self, words: list[str], name: str, place: Place) -> subprocess.Popen[bytes]:
         with open(self.path(name + ".out"), "wb") as out, open(self.path(name + ".err"), "wb") as errors:
             return subprocess.Popen(
-                [*place.prefix, *(word.replace(PEER, place.peer) for word in words)],
+                [
+                    *place.prefix,
+                    *(word.replace(PEER, place.peer).replace(HOST, in_url(place.peer)) for word in words),
+                ],
                 cwd=self.directory,
                 env=dict(self.environment, TRIALWISE_PEER=place.peer),
                 stdin=subprocess.DEVNULL,
