@@ -208,7 +208,7 @@ impl Socket {
             }
             let error = io::Error::last_os_error();
             result = if error.raw_os_error() == Some(libc::EMSGSIZE) { Sent::TooLarge } else { Sent::No };
-            if !is_of_icmp(&error) && !(is_later(&error) && self.has_room()) {
+            if !(is_of_icmp(&error) || is_later(&error) && self.has_room()) {
                 break;
             }
         }
