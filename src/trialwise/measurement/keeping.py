@@ -127,10 +127,8 @@ def is_archive(data: bytes) -> bool:
 
 def unpack(archive: bytes, folder: Path) -> None:
     """Write the regular files of an archive into a folder, and none outside of it; what is damaged is left out."""
-    with (
-        contextlib.suppress(OSError, EOFError, ValueError, tarfile.TarError),
-        tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files,
-    ):
+    damages = (OSError, EOFError, ValueError, tarfile.TarError)
+    with contextlib.suppress(*damages), tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
         for info in files:
             parts = info.name.split("/")
             content = files.extractfile(info) if info.isreg() else None
