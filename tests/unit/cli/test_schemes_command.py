@@ -71,7 +71,7 @@ def test_the_list_as_json_follows_its_schema(tmp_path: Path):
 def test_one_is_shown_with_what_it_comes_to(tmp_path: Path):
     text = schemes(tmp_path, "show", "ngtcp2-reno").stdout
     assert 'title = "QUIC Reno (ngtcp2)"' in text
-    assert "1st, sender: gtlsserver --quiet --cc=reno --htdocs=. * 5201 key.pem certificate.pem" in text
+    assert "1st, sender: gtlsserver --quiet --cc=reno --htdocs=. '*' 5201 key.pem certificate.pem" in text
     assert "100.64.0.1 5201 https://100.64.0.1/file" in text
     refused = schemes(tmp_path, "show", "cubik")
     assert refused.returncode == 2
