@@ -73,11 +73,11 @@ def wait_for(found, seconds=60):
 
 
 def test_loss_delay_and_a_step_of_it_are_those_of_the_path(real):
-    real.length = "18s"
+    real.length = "44s"
     delays = real.folder / "delays"
-    # Another route again and again: whenever the probes begin, they have at least four seconds of either.
+    # Another route again and again: whenever the probes begin, a whole row of either is among them.
     routes = itertools.cycle(("10ms", "25ms"))
-    steps = zip(range(0, 301, 7), routes, strict=False)
+    steps = zip(range(0, 601, 20), routes, strict=False)
     delays.write_text("".join(f"{second * 1000} {delay}\n" for second, delay in steps))
     done = real.run_inside("--rate", "100Mbit/s", "--delay", f"series:{delays}", "--loss", "5%")
     assert done.returncode == 0, done.stdout + done.stderr
