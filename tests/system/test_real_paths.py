@@ -105,6 +105,21 @@ def test_programs_run_between_two_machines(real, scheme):
     assert not real.left()
 
 
+def test_no_packet_of_a_flow_leaves_before_the_trial_begins(real):
+    """The far end listens and is the first: it begins 60 ms after this one, which has sent all of its flow by then."""
+    flow = '{ scheme = "udp-copa", load = "bytes:15kB", direction = "downlink" }'
+    real.write(trial=f"flows = [{flow}]", runtime="1s", more=', listens = "from", see = "tunnel"')
+    file = real.folder / "real.toml"
+    ends = 'from = "ssh://machine1", to = "local"'
+    file.write_text(file.read_text().replace('from = "local", to = "ssh://machine1"', ends))
+    done = real.run_inside("--rate", "20Mbit/s", "--delay", "60ms")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = real.packets().of("downlink", 1)
+    assert found.delivered.sum() >= 10
+    assert found.arrival.min() >= 0
+    assert real.samples("throughput").mean() == pytest.approx(found.size.sum() * 8 / 1e6, rel=0.01)
+
+
 def test_both_ends_may_be_other_machines_and_speak_ipv6(tmp_path):
     real = RealPath(tmp_path, machines=2)
     try:

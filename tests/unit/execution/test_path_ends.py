@@ -60,7 +60,7 @@ def converse(ends, seconds, loss=0.0, seed=1, on_turn=lambda ends, now: None):
 def play(ends, now):
     """Be ready at once, run for two seconds, and be done a second later."""
     for end in ends:
-        end.ready()
+        end.ready(now)
         if end.phase == RUNNING and not hasattr(end, "began_to_run"):
             end.began_to_run = now
         if now - getattr(end, "began_to_run", now) >= 2 * SECOND:
@@ -81,7 +81,7 @@ def test_two_ends_begin_and_end_together_whatever_the_path_loses(loss):
     assert [end.problem for end in ends] == [None, None]
     assert DONE in [end.phase for end in ends]
     apart = abs(ends[0].began_to_run - ends[1].began_to_run)
-    assert apart <= (20 + 50 / (1 - loss) * 4) * MILLISECOND
+    assert apart <= (20 + (50 / (1 - loss) * 4 if loss else 0)) * MILLISECOND
 
 
 def test_a_call_that_nobody_answers_is_five_frames_a_second_apart():

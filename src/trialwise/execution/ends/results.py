@@ -11,6 +11,7 @@ import numpy as np
 
 from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError, TrialError
+from trialwise.execution.ends.beginning import Beginning, beginning_of
 from trialwise.execution.ends.condition import condition_of, ttls
 from trialwise.execution.ends.records import OF_A_TUNNEL, EndRecord
 from trialwise.execution.ends.reports import report_of
@@ -57,17 +58,16 @@ def outcome_of(
         An end failed, or the records do not fit together.
     """
     require_well(ends, records)
-    first = records[0]
     sightings = seen_by_both(request.scratch, f"{request.number}-{request.attempt}", records)
     joined = _joined(request, ends, sightings)
-    began_ns = int(first.head["began"])
-    packets = _since(joined, began_ns, joined.packets.flow != PROBES)
+    began = beginning_of(records, joined)
+    packets = _since(joined, began, joined.packets.flow != PROBES)
     record = PathRecord(
         packets=packets,
         settings=settings,
         plans=plans,
         reports={plan.number: report_of(plan, records, joined) for plan in plans},
-        started_ns=int(first.head["monotonic"]),
+        started_ns=began.monotonic,
         stop=max(plan.stop for plan in plans),
         warmup=request.experiment.warmup,
     )
@@ -77,14 +77,13 @@ def outcome_of(
         samples |= metric_samples(request.experiment, record)
     except TrialError as error:
         problem = error.message
-    began = float(first.head["realtime"])
     invalid = why_invalid(ends, joined, records, delays=_has_delays(request.experiment)) or unfit_crossing(
         plans, {"uplink": joined.uplink, "downlink": joined.downlink}
     )
     return TrialOutcome(
         "failed" if problem else "invalid" if invalid else "finished",
-        began,
-        began + record.stop,
+        began.realtime,
+        began.realtime + record.stop,
         reason=problem or invalid,
         samples=samples,
         record=kept_packets(request, packets),
@@ -93,7 +92,7 @@ def outcome_of(
         condition=condition_of(
             path,
             (ends.sending, ends.receiving),
-            _since(joined, began_ns, joined.packets.flow == PROBES),
+            _since(joined, began, joined.packets.flow == PROBES),
             record.stop,
             (records[0].probes, records[1].probes),
             is_expected=ends.changes == "expected",
@@ -126,10 +125,10 @@ def _joined(request: TrialRequest, ends: RealEnds, seen: tuple[Sightings, Sighti
         raise TrialError(error.message, hint=error.hint) from error
 
 
-def _since(joined: Joined, began: int, mask: Mask) -> Packets:
-    """Return the packets for which the mask is true, with times since the flows began (ns of the first end's clock)."""
+def _since(joined: Joined, began: Beginning, mask: Mask) -> Packets:
+    """Return the packets for which the mask is true, with times since the flows began."""
     packets = joined.packets.where(mask)
-    return dataclasses.replace(packets, time=packets.time + (joined.began - began) / 1e9)
+    return dataclasses.replace(packets, time=packets.time + (joined.began - began.raw) / 1e9)
 
 
 def require_well(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> None:

@@ -119,22 +119,23 @@ class Meeting:
         if phase == FAILED and self.phase not in (DONE, FAILED):
             self.fail(STOPPED_THERE)
         self.other_phase = max(self.other_phase, phase)
-        self.advance()
+        self.advance(now)
         return heard
 
-    def advance(self) -> None:
-        """Begin when both ends are ready; end when both are done."""
+    def advance(self, now: int) -> None:
+        """Begin when both ends are ready, and say so at once: the other end begins when it hears of it."""
         both_ready = self.phase == READY and self.other_phase in (READY, RUNNING)
         if both_ready and (self.connects or self.other_phase == RUNNING):
             self.phase = RUNNING
+            self.next = now
 
     # What this end does
 
-    def ready(self) -> None:
+    def ready(self, now: int) -> None:
         """The waiting programs of this end are ready."""
         if self.phase == MET:
             self.phase = READY
-            self.advance()
+            self.advance(now)
 
     def ended(self) -> None:
         """The flows of this end have ended."""

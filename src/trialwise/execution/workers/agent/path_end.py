@@ -232,7 +232,7 @@ class PathEnd:
         is_quiet = now - self.met_since >= round(self.end["quiet"] * SECOND)
         if is_quiet and self.sizes.is_known(now) and all(side.is_ready for side in self.sides):
             self.check_sizes(meeting)
-            meeting.ready()
+            meeting.ready(now)
 
     def check_sizes(self, meeting: Meeting) -> None:
         """Fail if what the flows of this end send is too large for the path."""
