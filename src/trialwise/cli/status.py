@@ -8,31 +8,52 @@ from pathlib import Path
 from trialwise.cli.output import print_json
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
+from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
 
-def status(directory: Path, /, *, json: bool = False) -> int:
-    """Show how far an experiment is, while it runs and after.
+def status(
+    directory: Path,
+    /,
+    *,
+    trial: int | None = None,
+    attempt: int | None = None,
+    unpack: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Show how far an experiment is, while it runs and after, or how one trial went and what is kept of it.
 
     For example:
 
     ```text
     trialwise status compressors.results
     watch -n 5 trialwise status compressors.results
+    trialwise status compressors.results --trial 7 --unpack trial-7
     ```
 
-    Exit codes: 0, or 4 where trials have failed for good: a trial whose later attempt finished has not.
+    Exit codes: 0, or 4 where trials have failed for good: a trial whose later attempt finished has not. With --trial, 4 where
+    the attempt failed.
 
     Parameters
     ----------
     directory
         The experiment directory.
+    trial
+        The number of a trial: show how it went, what it reported, the end of what it printed, and the files that were kept.
+    attempt
+        With --trial: which attempt at it; default the last that has begun.
+    unpack
+        With --trial: write everything that it printed and the files that were kept into this new folder.
     json
-        Print the state as JSON.
+        Print the state, or that of the trial, as JSON.
     """
     from trialwise import study
     from trialwise.report.documents.status import document
 
+    if trial is not None:
+        return _one_trial(directory, trial, attempt, unpack, json=json)
+    if attempt is not None or unpack is not None:
+        raise TrialwiseError("--attempt and --unpack concern one trial", hint="name it, as in --trial 7")
     with StatusLine(f"reading {named(directory)}") as patience:
         state = study.state(directory, patience.drawing, patience.going)
     if json:
@@ -40,3 +61,17 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     else:
         say_document(document(state.document, state.failed))
     return 4 if state.failed else 0
+
+
+def _one_trial(directory: Path, number: int, attempt: int | None, folder: Path | None, *, json: bool) -> int:
+    from trialwise.report.documents.trial import document
+    from trialwise.study.one_trial import one_trial
+
+    found = one_trial(directory, number, attempt)
+    if folder is not None:
+        found.unpack(folder)
+    if json:
+        print_json(asdict(found.document))
+    else:
+        say_document(document(found.document, {name: kept.data for name, kept in found.outputs.items()}))
+    return 4 if found.document.status in ("failed", "invalid") else 0

@@ -14,7 +14,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
-from trialwise.store.outputs import files_file, output_files, shortened
+from trialwise.store.outputs import files_file, log_name, output_files, shortened
 from trialwise.store.records import Event, Session, TrialEnd, TrialRow
 from trialwise.store.samples import (
     Entry,
@@ -26,8 +26,8 @@ from trialwise.store.samples import (
 )
 from trialwise.trials.base import TrialOutcome
 
-LOG_PART = 128 * 1024
-"""Bytes that the log of a failed trial keeps of the beginning and of the end of each output."""
+LOG_PART = 16 * 1024
+"""Bytes that the log of a failed trial has of the beginning and of the end of each output; `outputs/` keeps more."""
 
 Value = tuple[str, float | None, int, str | None]
 
@@ -163,18 +163,17 @@ def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, sa
 
 
 def _beside(row: TrialRow, outcome: TrialOutcome) -> Iterator[tuple[str, bytes]]:
-    """Yield what goes into separate files: the record of every packet or flow, if handed over, and the log of a failed trial."""
+    """Yield what goes into files of their own: the record of every packet or flow, if handed over, outputs, and a log if it failed."""
     if outcome.record is not None:
         what, content = outcome.record
         if isinstance(content, bytes):
             yield record_name(row.number, row.attempt, what), content
     if outcome.kept:
         yield files_file(row.number, row.attempt, outcome.kept)
-    if outcome.status == "finished":
-        if outcome.exit_code is not None:  # there was a program
-            yield from output_files(row.number, row.attempt, outcome.output, outcome.errors)
-    else:
-        yield f"logs/{row.number:06d}-{row.attempt}.txt", _log(row, outcome)
+    if outcome.exit_code is not None or outcome.output or outcome.errors:  # there was a program
+        yield from output_files(row.number, row.attempt, outcome.output, outcome.errors)
+    if outcome.status != "finished":
+        yield log_name(row.number, row.attempt), _log(row, outcome)
 
 
 def _log(row: TrialRow, outcome: TrialOutcome) -> bytes:

@@ -139,6 +139,16 @@ def unpack(archive: bytes, folder: Path) -> None:
             place.write_bytes(content.read())
 
 
+def kept_files(archive: bytes) -> list[tuple[str, int]]:
+    """Return the names and sizes of what a trial wrote, in bytes; what is damaged is left out."""
+    found: list[tuple[str, int]] = []
+    damages = (OSError, EOFError, ValueError, tarfile.TarError)
+    with contextlib.suppress(*damages), tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
+        regular = (info for info in files if info.isreg() and not info.name.startswith(_BEFORE))
+        found.extend((info.name, info.size) for info in regular)
+    return found
+
+
 def read_kept(archive: bytes, name: str) -> Written | None:
     """Return what a trial wrote to a file of an archive; None if it is missing or the archive is damaged."""
     try:

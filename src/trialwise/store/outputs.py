@@ -1,4 +1,4 @@
-"""Output of finished trials: kept beside the ledger, compressed and within bounds."""
+"""What trials leave behind: what they printed and wrote, kept beside the ledger, compressed and within bounds."""
 
 from __future__ import annotations
 
@@ -40,26 +40,31 @@ def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Ite
         if data or what == "stdout":
             cut = len(data) > LARGEST
             kept = shortened(data, LARGEST // 2)
-            yield _name(number, attempt, what, cut=cut), gzip.compress(kept, compresslevel=1, mtime=0)
+            yield output_name(number, attempt, what, cut=cut), gzip.compress(kept, compresslevel=1, mtime=0)
 
 
 def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOutput | None:
     """Read the kept output of a trial in an experiment directory; None if there is none or it cannot be read."""
     for cut in (False, True):
-        data = _unpacked(folder, _name(number, attempt, what, cut=cut), 2 * LARGEST)
+        data = _unpacked(folder, output_name(number, attempt, what, cut=cut), 2 * LARGEST)
         if data is not None:
             return KeptOutput(data, cut)
     return None
 
 
+def log_name(number: int, attempt: int) -> str:
+    """Return the file, in the experiment directory, that says why an attempt did not finish, with the ends of what it printed."""
+    return f"logs/{number:06d}-{attempt}.txt"
+
+
 def files_file(number: int, attempt: int, archive: bytes) -> tuple[str, bytes]:
     """Return the file that keeps what a trial wrote to files: name in the experiment directory, and content."""
-    return _files_name(number, attempt), gzip.compress(archive, compresslevel=1, mtime=0)
+    return files_name(number, attempt), gzip.compress(archive, compresslevel=1, mtime=0)
 
 
 def read_files(folder: Path, number: int, attempt: int) -> bytes | None:
     """Read the tar archive of a trial's kept files; None if there is none or it cannot be read."""
-    return _unpacked(folder, _files_name(number, attempt), MAX_FILES)
+    return _unpacked(folder, files_name(number, attempt), MAX_FILES)
 
 
 def shortened(text: bytes, part: int) -> bytes:
@@ -82,9 +87,11 @@ def _unpacked(folder: Path, name: str, most: int) -> bytes | None:
         return None
 
 
-def _files_name(number: int, attempt: int) -> str:
+def files_name(number: int, attempt: int) -> str:
+    """Return the file, in the experiment directory, that keeps what an attempt wrote to files."""
     return f"{FOLDER}/{number:06d}-{attempt}.files.tar.gz"
 
 
-def _name(number: int, attempt: int, what: Output, *, cut: bool) -> str:
+def output_name(number: int, attempt: int, what: Output, *, cut: bool) -> str:
+    """Return the file, in the experiment directory, that keeps what an attempt printed; `cut` if its middle is missing."""
     return f"{FOLDER}/{number:06d}-{attempt}.{what}{'.cut' if cut else ''}.gz"

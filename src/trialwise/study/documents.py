@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.analysis.stopping.results import StoppingState
+from trialwise.experiment.factors import Level
 from trialwise.store.records import Event, NodeDocument, Status
 
 
@@ -82,3 +83,61 @@ class StatusDocument:
     nodes: list[NodeDocument] = field(default_factory=list[NodeDocument])
     stopping: StoppingDocument | None = None
     format: Literal["trialwise.status/1"] = "trialwise.status/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDocument:
+    """What a trial reported from a source: the number, or how many there are and the file that holds them."""
+
+    source: str
+    value: float | None
+    samples: int
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDocument:
+    """What is kept of an output: its compressed file in the directory, and its size in bytes. `cut`: its middle is missing."""
+
+    name: Literal["stdout", "stderr"]
+    file: str
+    bytes: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFileDocument:
+    """A file that a trial wrote and that is kept in its archive; its size in bytes."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDocument:
+    """An attempt at a trial: how it ran, what it reported, and what is kept of what it printed and wrote.
+
+    Times are Unix seconds. `archive` and `log` are files in the directory, null if there are none.
+    """
+
+    number: int
+    attempt: int
+    attempts: int
+    treatment: str
+    factors: dict[str, Level]
+    status: Status
+    reason: str | None
+    series: int
+    round: int
+    position: int
+    seed: int
+    worker: str | None
+    started: float | None
+    finished: float | None
+    exit_code: int | None
+    values: list[ValueDocument]
+    outputs: list[OutputDocument]
+    files: list[KeptFileDocument]
+    archive: str | None
+    log: str | None
+    format: Literal["trialwise.trial/1"] = "trialwise.trial/1"
