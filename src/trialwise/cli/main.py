@@ -28,7 +28,7 @@ app = App(
 
 Exit codes:
   0 done
-  1 a gate failed: ab, or a verdict that --gate was given for
+  1 a gate failed: ab, claims, diff, or a verdict that --gate was given for
   2 usage, or a wrong experiment file
   3 undecided
   4 trials failed
@@ -62,6 +62,7 @@ SUMMARIES = {
         "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",
         "order": "Say whether the order of trials changes the results, and which predecessor does it.",
         "claims": "Check the claims of a paper against its data.",
+        "diff": "Say how two experiments, or an experiment and this machine, differ.",
         "effects": "Say which factors of an experiment matter, alone and together, and by how much.",
     },
     "Calibrate": {

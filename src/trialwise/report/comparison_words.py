@@ -7,6 +7,8 @@ from math import isfinite
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
+from trialwise.analysis.environments import EnvironmentDifference
+from trialwise.analysis.influences import FIRST
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
@@ -19,8 +21,6 @@ CHANCE = "for a 90 % chance to decide"
 DESCRIPTIVE = "(these trials alone)"
 """Follows a number that says nothing about other trials."""
 _MAX_ENVIRONMENT = 20
-_OF_MACHINES = ("machine", "processor", "host", "node", "cpu", "num_cpus", "goos", "goarch", "ProcessorName")
-"""Beginnings of the names of facts that tell machines apart, in our records and in the files of other tools."""
 P_FOR = "p for"
 """Heading of p-values; each cell names the claim that its p-value supports."""
 
@@ -298,14 +298,20 @@ def lacking(found: Comparison) -> Iterator[str]:
 
 def environment_lines(found: Comparison) -> Iterator[str]:
     """Yield the differences between both sides' environments, if a row has no inference or the machines differ."""
-    two_machines = any(one.name.startswith(_OF_MACHINES) for one in found.environments)
+    two_machines = any(one.block == "machine" and one.rank <= FIRST for one in found.environments)
     if not two_machines and all(row.difference is not None for row in found.rows):
         return
     for one in found.environments[:_MAX_ENVIRONMENT]:
-        a, b = (", ".join(values) or "not recorded" for values in (one.a, one.b))
-        yield f"{one.name}: {a} | {b}"
+        yield difference_text(one)
     if (more := len(found.environments) - _MAX_ENVIRONMENT) > 0:
         yield f"and {more} more (--json has them all)"
+
+
+def difference_text(one: EnvironmentDifference) -> str:
+    """Write a difference as `name: A | B`."""
+    absent = "not set" if one.known else "not recorded"
+    a, b = (", ".join(values) or absent for values in (one.a, one.b))
+    return f"{one.name}: {a} | {b}"
 
 
 def remarks(found: Comparison) -> Iterator[str]:

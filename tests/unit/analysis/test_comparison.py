@@ -234,9 +234,10 @@ def test_two_machines_are_described_where_inference_is_refused():
     found = compare(base, head, CompareOptions(margin=MARGIN))
     (row,) = found.rows
     assert (row.verdict, row.difference, row.p_adjusted) == ("no inference", None, None)
-    assert [(one.name, one.a, one.b) for one in found.environments] == [
-        ("machine.hostname", ("hers",), ("mine",)),
-        ("processor.model", ("EPYC",), ("Xeon",)),
+    assert [(one.name, one.rank, one.a, one.b) for one in found.environments] == [
+        ("processor.model", 2, ("EPYC",), ("Xeon",)),
+        ("machine.boot_id", 3, ("hers",), ("mine",)),
+        ("machine.hostname", 11, ("hers",), ("mine",)),
     ]
     assert ratio_of(row) == "2 (these trials alone)"
     assert difference_of(row) == "11 (these trials alone)"
@@ -245,7 +246,13 @@ def test_two_machines_are_described_where_inference_is_refused():
         assert "2 (these trials alone)" in told.replace("\\", "")
         assert "processor.model: EPYC | Xeon" in told.replace("\\", "")
     document = comparison_document(found)
-    assert document["environments"][1] == {"name": "processor.model", "a": ["EPYC"], "b": ["Xeon"]}
+    first = document["environments"][0]
+    assert (first["name"], first["a"], first["b"], first["known"]) == (
+        "processor.model",
+        ["EPYC"],
+        ["Xeon"],
+        True,
+    )
     assert document["rows"][0]["summary"]["percent_difference"] == 100.0
 
 

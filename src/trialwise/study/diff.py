@@ -1,0 +1,132 @@
+"""From two places to how they differ: experiment directories, or this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise.analysis.comparison.comparing import compare
+from trialwise.analysis.context import session_facts
+from trialwise.analysis.diff import Diff, ResultsDiff, Side, diff
+from trialwise.analysis.environments import facts_of, plan_facts
+from trialwise.analysis.influences import Study
+from trialwise.analysis.progress import Progress
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Experiment
+from trialwise.foreign_files import absent
+from trialwise.measurement.environment import capture
+from trialwise.measurement.file_identity import described
+from trialwise.measurement.identity import FileIdentity, Identity
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.study.load import frozen_text, opened
+from trialwise.study.reading import comparison_set
+from trialwise.study.sources import is_ours
+
+HERE = "here"
+"""Stands for this machine."""
+_MOST_FILES = 500
+
+
+def diff_places(a: str, b: str, told: Progress | None = None) -> Diff:
+    """Return how two experiment directories, or a directory and this machine (`HERE`), differ.
+
+    Raises
+    ------
+    AnalysisError
+        A place is no experiment directory, or both are this machine.
+    """
+    if a == b == HERE:
+        raise AnalysisError(
+            "this machine does not differ from itself", hint="name an experiment directory on one side"
+        )
+    sides = [None if each == HERE else _side(Path(each)) for each in (a, b)]
+    first, second = (_here(next(filter(None, sides))) if side is None else side for side in sides)
+    return diff(first.side, second.side, _results(a, b, told))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A side, with the files and the variables of its own that this machine is asked for on the other side."""
+
+    side: Side
+    files: Sequence[FileIdentity] = ()
+    variables: Sequence[str] = ()
+
+
+def _side(path: Path) -> _Read:
+    if not path.exists():
+        raise absent(path, f"name an experiment directory, or {HERE} for this machine")
+    if not is_ours(path):
+        raise AnalysisError(
+            f"{path}: is no experiment directory",
+            hint=f"name a directory made by `trialwise run`, or {HERE} for this machine",
+        )
+    with opened(path) as (experiment, directory, ledger):
+        records = list(_records(directory, ledger))
+        files = {file.name: file for record in records for file in _files(record)}
+        side = Side(
+            name=str(path),
+            environments=tuple(map(facts_of, records)),
+            plan=plan_facts(tomllib.loads(frozen_text(directory))),
+            study=_study(experiment),
+        )
+        return _Read(side, list(files.values())[:_MOST_FILES], tuple(experiment.trial.variables))
+
+
+def _study(experiment: Experiment) -> Study:
+    traits = experiment.trial.traits
+    if traits.computed:
+        return "computed"
+    return "path" if traits.own_namespaces else "measured"
+
+
+def _records(directory: ExperimentDirectory, ledger: Ledger) -> Iterator[dict[str, object]]:
+    """Yield the environments of the sessions in which trials finished; of all, if none has."""
+    ran = {row.session for row in ledger.trials("finished")}
+    sessions = session_facts(directory, ledger)
+    kept = [facts for facts in sessions if facts.record.number in ran] or sessions
+    yield from (dict(facts.environment) for facts in kept if facts.environment)
+
+
+def _files(record: dict[str, object]) -> tuple[FileIdentity, ...]:
+    try:
+        return Identity.from_json(record).files
+    except ValueError:
+        return ()
+
+
+def _here(other: _Read) -> _Read:
+    """Return this machine, with the programs of the other side as they are here."""
+    from trialwise.measurement.inherited import key_here, limits, variables  # not on Windows
+
+    environment = capture()
+    identity = Identity(
+        environment.machine_identity(),
+        tuple(_found_here(other.files)),
+        variables(os.environ, other.variables, key_here()),
+        limits(),
+    )
+    facts = facts_of(json.loads(json.dumps(environment.record(identity))))
+    return _Read(Side(HERE, (facts,), None, other.side.study))
+
+
+def _found_here(files: Iterable[FileIdentity]) -> Iterator[FileIdentity]:
+    for file in files:
+        if (found := described(file.path)) is not None:
+            yield FileIdentity(file.name, found[0], found[1], found[2], file.role, file.treatments)
+
+
+def _results(a: str, b: str, told: Progress | None) -> ResultsDiff:
+    if HERE in (a, b):
+        return ResultsDiff({}, f"{HERE} has no results")
+    try:
+        first, second = (comparison_set(Path(each), told=told) for each in (a, b))
+        found = compare(first, second)
+    except AnalysisError as error:
+        return ResultsDiff({}, error.message)
+    return ResultsDiff(found.counts, None)
