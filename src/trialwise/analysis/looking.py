@@ -88,7 +88,7 @@ class Seen:
 
     `factors` are those with several levels, `constants` those with one, and `follows` names for each further factor the one whose
     levels it repeats, one to one. `pattern` is how names of files were read. `cannot` is what the data cannot say, with what would
-    lift it; `left_out` is what failed or is no trial.
+    lift it; `left_out` is what failed or is no trial; `errors` tells which requests failed within trials, whose rates contain them.
     """
 
     tool: str
@@ -104,8 +104,10 @@ class Seen:
     metrics: tuple[MetricSeen, ...]
     left_out: tuple[str, ...]
     cannot: tuple[str, ...]
+    errors: tuple[str, ...] = ()
 
 
+_ERRORS = frozenset({"errors_in_load"})
 _LEFT_OUT = frozenset(
     {
         "failed_units",
@@ -115,7 +117,6 @@ _LEFT_OUT = frozenset(
         "partial",
         "missing_values",
         "not_finite",
-        "errors_in_load",
     }
 )
 _LIMITS = frozenset({"one_unit", "order_blocked", "order_unknown"})
@@ -133,7 +134,8 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         for treatment, given in trials.treatments.items()
     }
     metrics = tuple(
-        _metric(facts, trials, group, subjects, factors, names) for facts in trials.metrics.values()
+        _metric(facts, trials, group, subjects, factors, names)
+        for facts in (*_without_value(group, trials), *trials.metrics.values())
     )
     order, blocked = _order(group)
     return Seen(
@@ -150,6 +152,7 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         metrics=metrics,
         left_out=tuple(_notes(group, _LEFT_OUT)),
         cannot=tuple(dict.fromkeys([*blocked, *_bills(metrics), *_others(group)])),
+        errors=tuple(_notes(group, _ERRORS)),
     )
 
 
@@ -190,6 +193,7 @@ def see_summaries(group: Group, pattern: str = "") -> Seen:
         metrics=tuple(metrics),
         left_out=tuple(_notes(group, _LEFT_OUT)),
         cannot=tuple(dict.fromkeys(_others(group))),
+        errors=tuple(_notes(group, _ERRORS)),
     )
 
 
@@ -221,7 +225,7 @@ def _metric(
     factors: Mapping[str, Sequence[str]],
     names: Mapping[str, str],
 ) -> MetricSeen:
-    failed = _failed(group, facts.name, trials)
+    failed, reasons = _failed(group, facts.name, trials)
     own = {treatment: trials.of(facts.name, treatment) for treatment in trials.treatments}
     means = {each.treatment: each for each in treatment_means(trials.of(facts.name))}
     measured = tuple(
@@ -242,13 +246,30 @@ def _metric(
     refusals: list[str] = []
     for subject, treatments in sets.items():
         there = {treatment: own[treatment] for treatment in treatments if not own[treatment].is_empty()}
-        found = _answer(subject, facts, there, short, pairs)
+        lost = {short[each]: reasons[each] for each in treatments if each in reasons and each not in there}
+        found = _lost(there, lost) or _answer(subject, facts, there, short, pairs)
         if isinstance(found, str):
             refusals.append(found)
         else:
             answers.append(found)
     refusal = "" if answers else next(iter(refusals), "no value")
     return MetricSeen(facts.name, facts.unit, facts.better, measured, tuple(answers), refusal)
+
+
+def _without_value(group: Group, trials: TrialSet) -> list[MetricFacts]:
+    """Return the metrics of which every trial failed."""
+    rows = (row for reading in group.readings for row in failed_rows(reading.rows))
+    found = {row.metric: MetricFacts(row.metric, row.unit, row.better) for row in rows}
+    return [facts for name, facts in found.items() if name not in trials.metrics]
+
+
+def _lost(tables: Mapping[str, pl.DataFrame], lost: Mapping[str, str]) -> str:
+    """Return why there are no two treatments with a value, if that is since others failed; else nothing."""
+    if len(tables) > 1 or not lost:
+        return ""
+    name, reason = next(iter(lost.items()))
+    whose = f"{name} has no value: " if tables or len(lost) > 1 else ""
+    return f"{whose}{reason}" + (f" (and {len(lost) - 1} more without a value)" if len(lost) > 1 else "")
 
 
 def _measured(name: str, found: TreatmentMean | None, failed: int) -> Measured:
@@ -321,20 +342,19 @@ def _mean(table: pl.DataFrame) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
-def _failed(group: Group, metric: str, trials: TrialSet) -> dict[str, int]:
+def _failed(group: Group, metric: str, trials: TrialSet) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the number of trials of a metric that failed, and why the first did, by treatment."""
     found: dict[str, int] = {}
+    reasons: dict[str, str] = {}
     for reading in group.readings:
         for row in failed_rows(reading.rows):
-            if row.metric == metric:
-                levels = {
-                    name: level
-                    for name, level in row.treatment.items()
-                    if not reading.named or name in reading.named
-                }
-                name = treatment_name(levels)
-                if name in trials.treatments:
-                    found[name] = found.get(name, 0) + 1
-    return found
+            if (
+                row.metric == metric
+                and (name := treatment_name(reading.levels_of(row.treatment))) in trials.treatments
+            ):
+                found[name] = found.get(name, 0) + 1
+                reasons.setdefault(name, row.reason)
+    return found, reasons
 
 
 def _order(group: Group) -> tuple[str, list[str]]:
@@ -354,7 +374,7 @@ def _order(group: Group) -> tuple[str, list[str]]:
 
 def _ran(group: Group) -> pl.DataFrame:
     """Return the treatment, start and order of each trial that finished, from the rows of one metric."""
-    metric = group.readings[0].rows[0].metric
+    metric = next(reading.rows[0].metric for reading in group.readings if reading.rows)
     schema = {"treatment": pl.String, "start": pl.Float64, "order": pl.Float64}
     rows = [
         (str(row.treatment), row.start, row.order)
@@ -404,4 +424,4 @@ def _notes(group: Group, codes: frozenset[str]) -> Iterator[str]:
 
 def _others(group: Group) -> Iterator[str]:
     for reading in group.readings:
-        yield from (note.text for note in reading.notes if note.code not in _LEFT_OUT | _LIMITS)
+        yield from (note.text for note in reading.notes if note.code not in _LEFT_OUT | _LIMITS | _ERRORS)

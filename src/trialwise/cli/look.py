@@ -13,6 +13,7 @@ from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.study.looking import LookedAt
@@ -60,7 +61,7 @@ def look(
     from trialwise.study.looking import look as look_at
 
     with StatusLine(f"reading {paths[0]}") as patience:
-        found = look_at(paths, factor, lambda number: patience.say(f"read {number} files"))
+        found = look_at(paths, factor, lambda number: patience.say(f"read {counted(number, 'file')}"))
     for path in _write_tables(found, csv, parquet) if csv or parquet else []:
         stderr_console().print(f"wrote {path}", markup=False)
     if json:
@@ -70,15 +71,14 @@ def look(
     else:
         from trialwise.report.documents.look import document
 
-        source = [shlex.quote(str(path)) for path in paths]
-        say_document(document(found.seen, found.unread, found.copies, source))
+        say_document(document(found.seen, found.unread, found.copies, shlex.join(found.proposal)))
     return 0
 
 
 def _write_tables(found: LookedAt, csv: Path | None, parquet: Path | None) -> list[Path]:
     first, *others = found.groups
     if others:
-        tools = ", ".join(f"{group.tool} ({len(group.readings)} files)" for group in found.groups)
+        tools = ", ".join(f"{group.tool} ({counted(len(group.readings), 'file')})" for group in found.groups)
         raise AnalysisError(
             f"one table holds the results of one tool, and here are several: {tools}",
             hint="name a folder, or a file, of one of them",

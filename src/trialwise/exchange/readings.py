@@ -60,7 +60,7 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
     for block in blocks:
         _add_block(cells, block, names[block.metric, block.unit, block.better], reading)
     for number, row in enumerate(single):
-        levels = levels_of(reading, row.treatment)
+        levels = reading.levels_of(row.treatment)
         treatment = treatment_name(levels)
         if row.status == "aggregated":
             yield f"{treatment}: only a summary, without the values of its trials"
@@ -71,11 +71,6 @@ def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | No
         metric = names[row.metric, row.unit, row.better]
         cells.metrics.setdefault(metric, _facts(metric, row))
         _add_trials(cells, row, metric, treatment, _place(cells, reading, row.levels, number))
-
-
-def levels_of(reading: Reading, treatment: Mapping[str, str]) -> dict[str, str]:
-    """Return the factors that tell a treatment of a file apart, with their levels."""
-    return {name: level for name, level in treatment.items() if not reading.named or name in reading.named}
 
 
 def _facts(metric: str, of: Row | Block) -> MetricFacts:
@@ -89,7 +84,7 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
         return
     cells.metrics.setdefault(metric, _facts(metric, block))
     treatment = block.treatment[chosen]
-    levels = [levels_of(reading, each) for each in block.treatments]
+    levels = [reading.levels_of(each) for each in block.treatments]
     for first in np.sort(np.unique(treatment, return_index=True)[1]):
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own

@@ -11,7 +11,6 @@ import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.errors import AnalysisError
-from trialwise.exchange.readings import levels_of
 from trialwise.readers.records import Inside, Reading, Row, Summary
 
 _TRIALS = {
@@ -66,7 +65,7 @@ def trials_table(readings: Sequence[Reading]) -> pl.DataFrame:
 def _cells(reading: Reading, row: Row) -> tuple[object, ...]:
     inside = row.samples
     return (
-        treatment_name(levels_of(reading, row.treatment)), row.metric, row.value, row.unit, row.better, row.status,
+        treatment_name(reading.levels_of(row.treatment)), row.metric, row.value, row.unit, row.better, row.status,
         row.reason, row.order, row.start, row.end, row.seconds, row.where, _json(row.levels), _json(row.treatment),
         None if row.summary is None else _json(asdict(row.summary)),
         None if inside is None else inside.name,
@@ -109,7 +108,7 @@ def _sampled(number: int, place: int, reading: Reading, row: Row, inside: Inside
             "file": [number] * size,
             "row": [place] * size,
             "metric": [row.metric] * size,
-            "treatment": [treatment_name(levels_of(reading, row.treatment))] * size,
+            "treatment": [treatment_name(reading.levels_of(row.treatment))] * size,
             "sample": range(size),
             "time": [None] * size if inside.times is None else list(inside.times),
             "value": list(inside.values),

@@ -11,7 +11,7 @@ import numpy as np
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.analysis.recorded import Lost, Recorded, Samples, Turn
-from trialwise.exchange.readings import levels_of, metric_names, process_of, trial_set
+from trialwise.exchange.readings import metric_names, process_of, trial_set
 from trialwise.readers.records import Reading, Row
 
 _EPOCH = 1e9
@@ -83,7 +83,7 @@ def _units(readings: Sequence[Reading]) -> list[_Unit]:
             process = process_of(reading, row.levels, number)
             unit = found.setdefault(
                 process,
-                _Unit(treatment_name(levels_of(reading, row.treatment)), process, row.start, row.order),
+                _Unit(treatment_name(reading.levels_of(row.treatment)), process, row.start, row.order),
             )
             unit.has_value |= row.value is not None
             if row.status != "finished":
@@ -134,7 +134,7 @@ def _samples(readings: Sequence[Reading]) -> Iterator[Samples]:
                 yield _sampled(
                     row,
                     metric,
-                    treatment_name(levels_of(reading, row.treatment)),
+                    treatment_name(reading.levels_of(row.treatment)),
                     process_of(reading, row.levels, number),
                 )
 

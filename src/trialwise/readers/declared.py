@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -15,9 +15,9 @@ import numpy as np
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.blocks import Block, Indices, Rows, failed, kinds
-from trialwise.readers.codes import CODES
+from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
-from trialwise.readers.records import Better, Inside, Level, Note, Reading, Row, Status, Summary
+from trialwise.readers.records import ERRORS, Better, Inside, Level, Note, Reading, Row, Status, Summary
 from trialwise.readers.units import normalised
 
 NO_UNIT = "none (summary)"
@@ -51,6 +51,7 @@ class Found:
         self._gathered: dict[str, dict[str, None]] = {}
         self._few: dict[str, None] = {}
         self._not_finite = 0
+        self._errors: tuple[float, float | None] = (0, 0)
         self._treatments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def add(
@@ -89,7 +90,7 @@ class Found:
             value=number,
             unit=unit,
             better=better,
-            levels={level: str(name) for level, name in (levels or {}).items()},
+            levels=_as_text(levels or {}),
             status=status,
             reason=reason,
             order=order,
@@ -164,7 +165,24 @@ class Found:
 
     def note(self, code: str, **words: object) -> None:
         """Add a note by its code; a second one of the same code replaces the first."""
-        self._notes[code] = Note(code, CODES[code].format(**words))
+        self._notes[code] = Note(code, sentence(code, **words))
+
+    def note_errors(self, failed: float, of: float | None) -> None:
+        """Note that requests of a trial failed, together with those of other trials of the file."""
+        before, all_before = self._errors
+        self._errors = (before + failed, None if of is None or all_before is None else all_before + of)
+        count, total = self._errors
+        self.note("errors_in_load", n=f"{count:.0f}", of="?" if total is None else round(total))
+
+    def fail(self, treatment: Mapping[str, object], levels: Mapping[str, object], reason: str) -> None:
+        """Take the values from the rows of one trial that were added, since it failed after all."""
+        own, within = self._once(treatment), _as_text(levels)
+        self._rows = [
+            replace(row, value=None, status="failed", reason=row.reason or reason)
+            if row.treatment == own and row.levels == within and row.metric != ERRORS
+            else row
+            for row in self._rows
+        ]
 
     def gather(self, code: str, what: str) -> None:
         """Add a note about several things, which it lists."""
@@ -227,7 +245,11 @@ class Found:
             self.note("not_finite", n=self._not_finite)
         lost = {_unit_of(row) for row in failed(self._all)}
         if lost:
-            lost -= {_unit_of(row) for row in self._beside_failed() if row.value is not None}
+            lost -= {
+                _unit_of(row)
+                for row in self._beside_failed()
+                if row.value is not None and row.metric != ERRORS
+            }
         if lost and "failed_units" not in self._notes:
             self.note("failed_units", n=len(lost), of=self._count_units())
         missing = sum(
@@ -279,6 +301,10 @@ class Found:
                 if first.setdefault(tuple(row.treatment.items()), unit) != unit:
                     return False
         return bool(first)
+
+
+def _as_text(levels: Mapping[str, object]) -> dict[str, str]:
+    return {level: str(name) for level, name in levels.items()}
 
 
 def _double(value: float | None) -> float | None:

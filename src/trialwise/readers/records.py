@@ -11,6 +11,8 @@ Status = Literal["finished", "failed", "partial", "aggregated"]
 Level = Literal["host", "boot", "build", "file", "process", "repetition"]
 LEVELS: tuple[Level, ...] = ("host", "boot", "build", "file", "process", "repetition")
 """What trials nest in, from the highest."""
+ERRORS = "errors"
+"""The metric that counts what failed inside a trial: it has a value where all failed, and the trial has no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +120,7 @@ class Reading:
     named: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     commits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+
+    def levels_of(self, treatment: Mapping[str, str]) -> dict[str, str]:
+        """Return the factors that tell a treatment of this file apart, with their levels."""
+        return {name: level for name, level in treatment.items() if not self.named or name in self.named}

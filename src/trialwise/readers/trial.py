@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite, nan
 
 from trialwise.readers.declared import Found
-from trialwise.readers.records import Better, Inside, Status
+from trialwise.readers.records import ERRORS, Better, Inside, Status
 
 _FEW = 10
 _PERCENTS = frozenset((50, 75, 90, 95, 99, 99.9, 99.99, 99.999))
@@ -77,12 +77,17 @@ class Trial:
         self.add(name, value, unit, "lower")
 
     def add_errors(self, failed: float | None, of: float | None) -> None:
-        """Add the number of requests that failed, and say it if there are any."""
+        """Add the number of requests that failed, last, and say it if there are any.
+
+        Where all of them failed, nothing else that was added has a value: how fast errors are given is no result.
+        """
         if failed is None:
             return
-        self.add("errors", failed, "1", "lower")
+        if of is not None and 0 < of <= failed:
+            self.found.fail(self.treatment, self.levels, f"all {of:.0f} requests failed")
+        self.add(ERRORS, failed, "1", "lower")
         if failed:
-            self.found.note("errors_in_load", n=f"{failed:.0f}", of="?" if of is None else f"{of:.0f}")
+            self.found.note_errors(failed, of)
 
 
 def unanswered(answered: float, errors: Iterable[str]) -> str:

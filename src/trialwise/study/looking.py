@@ -12,16 +12,21 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange.readings import trial_set
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, Unread, gather
+from trialwise.study.proposing import proposal
 
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
-    """What was seen of each group of files, the groups, files that were not read, and copies by the path of the first."""
+    """What was seen of each group of files, the groups, files that were not read, and copies by the path of the first.
+
+    `proposal` has the words of a command that says more of the same paths; none if there is no such command.
+    """
 
     seen: tuple[Seen, ...]
     groups: tuple[Group, ...]
     unread: tuple[Unread, ...]
     copies: tuple[tuple[str, str], ...]
+    proposal: tuple[str, ...] = ()
 
 
 def look(
@@ -39,16 +44,25 @@ def look(
         raise nothing_read(paths, gathered)
     seen: list[Seen] = []
     groups: list[Group] = []
+    proposals: list[tuple[str, ...]] = []
     for group in gathered.groups:
         named, shown = told_apart(group, pattern)
         groups.append(named)
-        has_values = any(
-            row.value is not None and row.status != "aggregated"
-            for each in named.readings
-            for row in each.rows
-        )
-        seen.append(see(named, trials_of(named), shown) if has_values else see_summaries(named, shown))
-    return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies)
+        if not _has_values(named):
+            seen.append(see_summaries(named, shown))
+            continue
+        trials = trials_of(named)
+        seen.append(see(named, trials, shown))
+        proposals.append(proposal(paths, pattern, group, trials) if len(gathered.groups) == 1 else ())
+    return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies, *proposals[:1])
+
+
+def _has_values(group: Group) -> bool:
+    return any(
+        row.value is not None and row.status != "aggregated"
+        for reading in group.readings
+        for row in reading.rows
+    )
 
 
 def trials_of(group: Group) -> TrialSet:

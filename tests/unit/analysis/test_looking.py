@@ -159,3 +159,8 @@ def test_nothing_is_known_of_the_order_where_all_of_the_first_metric_failed():
     lost = [replace(row, metric="rate", value=None, status="failed", reason="refused") for row in found.rows]
     found = replace(found, rows=(*lost, *found.rows))
     assert see(Group("t", "f", (found,)), trial_set([found], "t")).order == "unknown"
+
+
+def test_a_file_of_which_nothing_is_read_does_not_hide_the_others():
+    found = reading({("a",): [1.0, 2.0], ("b",): [2.0, 3.0]})
+    assert see(Group("t", "f", (replace(found, rows=()), found)), trial_set([found], "t")).order == "unknown"

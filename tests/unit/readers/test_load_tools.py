@@ -352,7 +352,8 @@ def test_vegeta_requests_are_put_in_the_order_of_sending():
 
 
 def test_vegeta_csv_has_no_header():
-    found = reading("1700000000000000000,500,2000000,0,3,Oops,,a,0,GET,http://h/,\n")
+    line = "1700000000000000000,{},2000000,0,3,Oops,,a,0,GET,http://h/,\n"
+    found = reading(line.format(500) + line.format(200).replace("Oops", ""))
     assert values(found, "latency_mean") == [0.002]
     assert values(found, "errors") == [1]
 

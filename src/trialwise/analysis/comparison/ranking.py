@@ -126,10 +126,22 @@ def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None)
     )
 
 
+def can_rank(trials: TrialSet) -> bool:
+    """Return True if a metric has a preferred direction, and two treatments have several values of it."""
+    tables = [trials.of(name) for name, facts in trials.metrics.items() if facts.better is not None]
+    return any(
+        len(_several(units_of(own, highest_that_varies(own)))) > 1 for own in tables if not own.is_empty()
+    )
+
+
+def _several(found: Values) -> Values:
+    return {name: units for name, units in found.items() if len(units) > 1}
+
+
 def _ranked(
     facts: MetricFacts, better: Better, level: Level, found: Values, confidence: float
 ) -> MetricRanking | None:
-    several = {name: units for name, units in found.items() if len(units) > 1}
+    several = _several(found)
     if len(several) < 2:
         return None
     shared = _shared(several, level)

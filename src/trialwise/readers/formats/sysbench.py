@@ -105,8 +105,8 @@ def _add_run(found: Found, lines: list[str], levels: dict[str, object]) -> None:
     count = 0 if total is None else int(total[1])
     _add_rates(trial, lines, count)
     _add_latencies(trial, lines, count)
-    errors = first(_ERRORS, lines)
-    trial.add_errors(None if errors is None else int(errors[1]), count)
+    if (errors := first(_ERRORS, lines)) is not None:
+        trial.add_errors(int(errors[1]), count + int(errors[1]))
 
 
 def _add_rates(trial: Trial, lines: list[str], total: int) -> None:

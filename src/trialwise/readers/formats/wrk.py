@@ -95,9 +95,8 @@ def _add_errors(trial: Trial, lines: list[str], requests: int | None) -> None:
     """Add failed requests; latencies contain those that were answered with an error."""
     status, socket = first(_STATUS, lines), first(_SOCKET, lines)
     failed = int(status[1]) if status is not None else 0
-    if socket is not None:
-        failed += sum(map(int, socket.groups()))
-    trial.add_errors(failed, requests)
+    broken = 0 if socket is None else sum(map(int, socket.groups()))
+    trial.add_errors(failed + broken, None if requests is None else requests + broken)
 
 
 READERS = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.looking import Answer, Measured, MetricSeen, Seen
 from trialwise.analysis.nesting import plural
 from trialwise.readers.gathering import Unread
+from trialwise.readers.records import ERRORS
 from trialwise.report.document import (
     Block,
     Cell,
@@ -31,9 +32,9 @@ _LEVELS = 4
 
 
 def document(
-    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], source: Sequence[str]
+    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], proposal: str = ""
 ) -> Document:
-    """Return the first answer, each group with its values and its limits, what was not read, and what to type next."""
+    """Return the first answer, each group with its values and its limits, what was not read, and what to type next, the `proposal`."""
     blocks = [
         block
         for place, group in enumerate(seen)
@@ -45,19 +46,30 @@ def document(
             "plain",
             _sentence(seen[0], "/groups/0") if len(seen) == 1 else (f"{len(seen)} kinds of results.",),
         ),
-        (*blocks, *_unread(unread, copies), *(_next(source) if len(seen) == 1 and seen[0].metrics else ())),
+        (*blocks, *_unread(unread, copies), *_next(proposal)),
         (Note((_method(seen),)),),
     )
 
 
 def _sentence(seen: Seen, at: str) -> Text:
+    """Return the answer in the first metric that has one; the number of failed requests alone is none."""
     for place, metric in enumerate(seen.metrics):
-        if metric.answers:
+        if metric.answers and metric.metric != ERRORS:
             text = _answer(metric, metric.answers[0], f"{at}/metrics/{place}/answers/0")
             more = len(metric.answers) - 1
-            return (*text, f" ({counted(more, 'further comparison')} below).") if more else (*text, ".")
+            told: Text = (f" ({counted(more, 'further comparison')} below)",) if more else ()
+            return (*text, *told, *_but(seen), ".")
     refusal = seen.metrics[0].refusal if seen.metrics else "no value"
-    return (f"No comparison: {refusal}.",)
+    return (f"No comparison: {refusal}", *_but(seen), ".")
+
+
+def _but(seen: Seen) -> Text:
+    """Return what failed within trials, whose rates and times contain it: it belongs to the answer."""
+    measured = [each for metric in seen.metrics if metric.metric != ERRORS for each in metric.treatments]
+    if not seen.errors or not any(each.n for each in measured):
+        return ()
+    more = len(seen.errors) - 1
+    return ("; ", Name(seen.errors[0]), f" (and in {counted(more, 'more file')}, below)" if more else "")
 
 
 def _answer(metric: MetricSeen, answer: Answer, at: str) -> Text:
@@ -93,6 +105,8 @@ def _group(seen: Seen, at: str, *, several: bool) -> Iterator[Block]:
     version = f" {', '.join(seen.versions)}" if seen.versions else ""
     yield Heading((Name(f"{seen.tool}{version}"), f", {counted(seen.files, 'file')}"))
     yield Note(_understood(seen), is_aside=True)
+    if len(seen.errors) > 1 or several:
+        yield Items(tuple((Name(text),) for text in seen.errors), most=4)
     if several:
         decided = any(answer.decided for metric in seen.metrics for answer in metric.answers[:1])
         yield Note(_sentence(seen, at), "claim" if decided else "refusal")
@@ -178,11 +192,9 @@ def _unread(unread: Sequence[Unread], copies: Sequence[tuple[str, str]]) -> Iter
         yield Items(tuple(lines), most=4)
 
 
-def _next(source: Sequence[str]) -> Iterator[Block]:
-    """Say what to type next, where one command takes the same files."""
-    if len(source) <= 2:
-        rest = "--rank" if len(source) == 1 else "--margin 3%"
-        yield Note(("next: ", Code(f"trialwise compare {' '.join(source)} {rest}")), is_aside=True)
+def _next(proposal: str) -> Iterator[Block]:
+    if proposal:
+        yield Note(("next: ", Code(f"trialwise {proposal}")), is_aside=True)
 
 
 def _method(seen: Sequence[Seen]) -> str:
