@@ -13,6 +13,7 @@ from trialwise.execution.create import begin, resume
 from trialwise.execution.events import Observer
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.services.lifecycle import LocalServices
 from trialwise.execution.session import LocalWatch, SessionKeeper
 from trialwise.execution.stopping import RunThePlan, StoppingRule
 from trialwise.experiment.model import Experiment
@@ -80,12 +81,15 @@ class FakeHost:
     problem: str | None = None
     resets: list[float] = field(default_factory=list[float])
     namespace_pid: int | None = None
+    services: LocalServices = field(default_factory=lambda: LocalServices("."))
 
     def clocks(self) -> Clocks:
         return self.clock.clocks()
 
-    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
-        del experiment, row, marker, cancel
+    def reset(
+        self, experiment: Experiment, row: TrialRow, marker: str, cancel: int, services: object
+    ) -> str | None:
+        del experiment, row, marker, cancel, services
         self.resets.append(self.clock.now())
         self.clock.wait(self.reset_takes)
         return self.problem

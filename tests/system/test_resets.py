@@ -232,7 +232,7 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
         bench.write("true", rest=f'[reset]\nservice = "{service}"\ndirectory = "work"')
         experiment = study.load(bench.file)
         row = study.planned_row(make_plan(experiment).trials[0])
-        problem = run_reset(experiment, row, FreshNamespace([]), marker="test:1", cancel=reading)
+        problem = run_reset(experiment, row, FreshNamespace([]), None, marker="test:1", cancel=reading)
         assert problem is None if says is None else says in (problem or "")
     os.close(reading)
     os.close(writing)

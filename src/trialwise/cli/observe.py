@@ -276,7 +276,7 @@ def _run(file: Path, directory: Path | None, *, quiet: bool) -> tuple[Path, int]
         stderr_console().print(f"failed trials: see `trialwise status {result.directory}`", markup=False)
     if word in ("interrupted", "worker lost"):
         return result.directory, _INTERRUPTED if word == "interrupted" else _WORKER_LOST
-    return result.directory, _FAILED if result.failed or word == "reset failed" else 0
+    return result.directory, _FAILED if result.failed or word in ("reset failed", "service failed") else 0
 
 
 def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: bool) -> int:

@@ -173,7 +173,7 @@ def _exit_code(result: RunResult) -> int:
         return 130
     if result.ending.reason == "worker lost":
         return 6
-    if result.failed or result.ending.reason == "reset failed":
+    if result.failed or result.ending.reason in ("reset failed", "service failed"):
         return 4
     if result.ending.reason == "cap reached":
         return 3

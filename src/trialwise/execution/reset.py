@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
+from trialwise.execution.services.lifecycle import Services
 from trialwise.experiment.model import Experiment, FreshDirectory, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.measurement.file_identity import NamedFile
@@ -49,11 +51,15 @@ _COPY = """ && cp -a -- "$1/." "$0/" """
 
 @dataclass(frozen=True, slots=True)
 class ResetStep:
-    """One command of a reset: the key of the file that requests it, and what to try if it fails."""
+    """One command of a reset: the key of the file that requests it, and what to try if it fails.
+
+    A step without words is a namespace; one with a `verb` stops or starts a service of the experiment, whose name is its word.
+    """
 
     key: str
     words: tuple[str, ...]
     hint: str
+    verb: Literal["", "stop", "start"] = ""
 
 
 def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
@@ -68,20 +74,23 @@ def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
     return reset.every == "round" and (row.round, row.warmup) != (before.round, before.warmup)
 
 
-def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tuple[ResetStep, ...]:
+def reset_steps(
+    reset: Reset, folder: Path, values: Mapping[str, Level], own: Collection[str] = ()
+) -> tuple[ResetStep, ...]:
     """Return the commands of a reset except reboot and check, in order: directory, service, namespace (no words), command, caches.
 
     A service whose data are in the directory is stopped before and started after. `folder` is that of the experiment
-    on the machine where they run, without symbolic links; `values` fills the placeholders.
+    on the machine where they run, without symbolic links; `values` fills the placeholders, and `own` names the services of the
+    experiment itself; others are of systemd.
     """
     service = None if reset.service is None else fill(reset.service, values)
     steps: list[ResetStep] = []
-    if service and reset.directory:
-        steps.append(_service("stop", service))
+    if service and (reset.directory or service in own):
+        steps.append(_service("stop", service, own))
     if reset.directory:
         steps.append(_fresh_directory(reset.directory, folder))
     if service:
-        steps.append(_service("start" if reset.directory else "restart", service))
+        steps.append(_service("start" if reset.directory or service in own else "restart", service, own))
     if reset.namespace:
         steps.append(ResetStep("reset.namespace", (), NAMESPACE_HINT))
     if reset.command:
@@ -126,7 +135,13 @@ def reset_commands(
 
 
 def run_reset(
-    experiment: Experiment, row: TrialRow, namespace: FreshNamespace, *, marker: str, cancel: int
+    experiment: Experiment,
+    row: TrialRow,
+    namespace: FreshNamespace,
+    services: Services,
+    *,
+    marker: str,
+    cancel: int,
 ) -> str | None:
     """Reset the machine; return what went wrong, or None.
 
@@ -139,8 +154,12 @@ def run_reset(
     deadline = time.monotonic() + reset.timeout
     run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
     values = _values(experiment, row)
-    for step in reset_steps(reset, experiment.folder, values):
-        if problem := run.enter(namespace) if step.key == "reset.namespace" else run.problem(step.words):
+    for step in reset_steps(reset, experiment.folder, values, experiment.service_names):
+        if step.verb:
+            problem = services.perform(step.verb, step.words[0], row, cancel)
+        else:
+            problem = run.problem(step.words) if step.words else run.enter(namespace)
+        if problem:
             return f"{step.key}: {problem}; try: {step.hint}"
     return None if reset.check is None else run.await_success([fill(word, values) for word in reset.check])
 
@@ -161,10 +180,14 @@ def check_reset(experiment: Experiment, results: Path) -> None:
             "reset.reboot: would end the runner, which is on this machine",
             hint="give workers that are reached by ssh (--workers ssh://user@host), or another reset",
         )
-    if reset.service and not Path("/run/systemd/system").is_dir():
+    if (
+        reset.service
+        and reset.service not in experiment.service_names
+        and not Path("/run/systemd/system").is_dir()
+    ):
         raise PlanError(
             f"reset.service: systemd does not run on this machine, so it cannot restart {reset.service}",
-            hint='restart it yourself, as in command = "service NAME restart"',
+            hint="declare it: [service.NAME] is started, restarted and ended by Trialwise itself",
         )
     if reset.drop_caches and os.geteuid() != 0:
         raise PlanError("reset.drop_caches: needs root", hint="run as root, or leave it out")
@@ -175,7 +198,12 @@ def check_reset(experiment: Experiment, results: Path) -> None:
 
 
 def refuse_on_workers(experiment: Experiment) -> None:
-    """Raise PlanError if the reset works on this machine only."""
+    """Raise PlanError if the reset, or a service, works on this machine only."""
+    if experiment.services:
+        raise PlanError(
+            "service: services run on this machine only, not on workers that ssh reaches",
+            hint="start them there by trial.prepare or reset.command, or run with --workers local",
+        )
     if experiment.reset is not None and experiment.reset.namespace:
         raise PlanError(
             NO_NAMESPACE_THERE, hint="leave it out there (reboot is for them), or run with --workers local"
@@ -291,7 +319,9 @@ def _values(experiment: Experiment, row: TrialRow) -> dict[str, Level]:
     }
 
 
-def _service(verb: str, service: str) -> ResetStep:
+def _service(verb: Literal["stop", "start", "restart"], service: str, own: Collection[str]) -> ResetStep:
+    if service in own and verb != "restart":
+        return ResetStep("reset.service", (service,), "look at its output in logs", verb)
     hint = f"systemctl status {service}; journalctl -u {service}"
     words = ("systemctl", verb, "--", service) if verb == "stop" else ("sh", "-c", _START, verb, service)
     return ResetStep("reset.service", words, hint)

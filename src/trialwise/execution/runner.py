@@ -31,9 +31,10 @@ from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.path_series import placed
 from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
+from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, Reset
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -46,7 +47,9 @@ from trialwise.trials.marked import end_left, marker_of_resets
 class Ending:
     """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
 
-    reason: Literal["complete", "interrupted", "stopped", "cap reached", "reset failed", "worker lost"]
+    reason: Literal[
+        "complete", "interrupted", "stopped", "cap reached", "reset failed", "service failed", "worker lost"
+    ]
     text: str
 
 
@@ -67,7 +70,14 @@ class Host(Protocol):
         """Its clocks now."""
         ...
 
-    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+    @property
+    def services(self) -> ServiceHost:
+        """What starts services on it."""
+        ...
+
+    def reset(
+        self, experiment: Experiment, row: TrialRow, marker: str, cancel: int, services: Services
+    ) -> str | None:
         """Reset it before `row`; return what went wrong, or None.
 
         Processes left running by the previous reset with the same `marker` are ended first.
@@ -96,9 +106,10 @@ def _unfollowed(outcome: TrialOutcome) -> Iterator[str]:
 
 
 class LocalHost:
-    """The machine that we run on; `kept` are folders that trials need."""
+    """The machine that we run on; `folder` is that of the experiment, and `kept` are folders that trials need."""
 
-    def __init__(self, kept: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, kept: Sequence[Path] = ()) -> None:
+        self.services = LocalServices(folder)
         self._namespace = FreshNamespace(kept)
         self._marker: str | None = None
 
@@ -106,11 +117,13 @@ class LocalHost:
         """Its clocks now."""
         return read_clocks()
 
-    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+    def reset(
+        self, experiment: Experiment, row: TrialRow, marker: str, cancel: int, services: Services
+    ) -> str | None:
         """Reset it before `row`; return what went wrong, or None."""
         end_left(marker)
         self._marker = marker
-        return run_reset(experiment, row, self._namespace, marker=marker, cancel=cancel)
+        return run_reset(experiment, row, self._namespace, services, marker=marker, cancel=cancel)
 
     @property
     def namespace_pid(self) -> int | None:
@@ -156,12 +169,13 @@ class Runner:
         self._observers = observers
         self._only = only
         self._blocks = blocks
-        self._host = host or LocalHost([experiment.folder, directory.path, *_OWN])
+        self._host = host or LocalHost(experiment.folder, [experiment.folder, directory.path, *_OWN])
         self._budget = budget
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
         self._recorder = Recorder(directory, ledger, now)
+        self._services = Services(experiment, directory, ledger, self._host.services, keeper.marker, now)
         self._found = FoundResults(ledger)
 
     def run(self, interruption: Interruption) -> Ending:
@@ -177,6 +191,7 @@ class Runner:
         finally:
             if isinstance(self._kind, KeepsProcesses):
                 self._kind.close()
+            self._services.close()
             self._host.close()
 
     def _run(self, interruption: Interruption) -> Ending:
@@ -208,8 +223,9 @@ class Runner:
         self._ledger.check_in_place()
         if self._budget is not None and (reason := self._budget.reason_to_stop(row)):
             return Ending("cap reached", reason)
-        began = self._now() if is_due(self._experiment.reset, self._last, row) else None
-        if ending := self._reset(row, interruption):
+        reset = self._experiment.reset if is_due(self._experiment.reset, self._last, row) else None
+        began = None if reset is None else self._now()
+        if ending := self._set_up(row, interruption, reset):
             return ending
         # After the reset, which may reboot the machine or build the programs.
         if change := self._keeper.look_again(self._ledger, began):
@@ -224,14 +240,30 @@ class Runner:
             self._tell(Waiting(moment))
             interruption.sleep_until(moment)
 
-    def _reset(self, row: TrialRow, interruption: Interruption) -> Ending | None:
-        reset = self._experiment.reset
-        if reset is None or not is_due(reset, self._last, row):
-            return None
+    def _set_up(self, row: TrialRow, interruption: Interruption, reset: Reset | None) -> Ending | None:
+        """Start services, reset the machine if that is due, and see that all services run."""
+        ending = self._serve(row, interruption, reset)
+        if ending is None and reset is not None:
+            ending = self._reset(reset, row, interruption) or self._serve(row, interruption)
+        return ending
+
+    def _serve(self, row: TrialRow, interruption: Interruption, reset: Reset | None = None) -> Ending | None:
+        """Have the services run that the trial needs, except one that a `reset` is to start; return the ending if they do not."""
+        without = [] if reset is None or reset.service is None else [reset.service]
+        problem = self._services.prepare(row, interruption.descriptor, without)
+        if interruption.at_once:
+            return self._interrupted(interruption)
+        return None if problem is None else Ending("service failed", problem)
+
+    def _reset(self, reset: Reset, row: TrialRow, interruption: Interruption) -> Ending | None:
         self._tell(Resetting(row))
         began = self._now()
         problem = self._host.reset(
-            self._experiment, row, marker_of_resets(self._keeper.marker), interruption.descriptor
+            self._experiment,
+            row,
+            marker_of_resets(self._keeper.marker),
+            interruption.descriptor,
+            self._services,
         )
         if interruption.at_once:
             return self._interrupted(interruption)
@@ -258,7 +290,8 @@ class Runner:
         )
         self._tell(TrialStarted(row))
         began = self._now()
-        outcome = self._found.checked(row.treatment, self._kind.execute(self.request(row, interruption)))
+        outcome = self._services.judged(row, self._kind.execute(self.request(row, interruption)))
+        outcome = self._found.checked(row.treatment, outcome)
         row = self._on_path(self._learned(row, outcome, began), outcome)
         self._recorder.record(row, outcome)
         for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):

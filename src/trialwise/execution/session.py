@@ -16,6 +16,7 @@ from trialwise import __version__
 from trialwise.errors import StoreError
 from trialwise.execution.amending import amended_since
 from trialwise.execution.reset import reset_files
+from trialwise.execution.services.lifecycle import service_files
 from trialwise.experiment.model import Experiment, Level
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.build import own_build
@@ -108,7 +109,11 @@ def local_watch(
     measures: bool = True,
 ) -> LocalWatch:
     """Watch this machine for an experiment whose trials have these factors."""
-    named = chain(kind.programs(experiment, factors), reset_files(experiment, factors))
+    named = chain(
+        kind.programs(experiment, factors),
+        reset_files(experiment, factors),
+        service_files(experiment, factors),
+    )
     return LocalWatch(named, experiment.folder, experiment.trial.variables, measures=measures)
 
 

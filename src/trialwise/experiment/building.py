@@ -22,6 +22,7 @@ from trialwise.experiment.placeholder_checking import check_placeholders
 from trialwise.experiment.problems import Problems, either, shown
 from trialwise.experiment.results import templates
 from trialwise.experiment.results_building import build_results
+from trialwise.experiment.services import build_services, check_services
 from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.traits import Trial
@@ -53,6 +54,7 @@ def build(
         factors=factors,
         design=_design(document, trial, (*metrics, *templates(results)), factors, problems),
         reset=document.reset,
+        services=build_services(document.service, list(document.factors), problems),
         workers=document.workers,
         measurement=build_measurement(document),
         instrumentation=document.instrumentation,
@@ -62,6 +64,7 @@ def build(
     )
     if experiment.reset is not None:
         check_reset(experiment.reset, problems)
+    check_services(experiment, problems)
     check_workers(experiment.workers, problems)
     check_instruments(document, problems)
     check_stopping(experiment, problems)

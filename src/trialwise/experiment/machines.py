@@ -80,7 +80,9 @@ class Reset(Section):
         "work",
         {"path": "work", "template": "database"},
     )
-    service: Service | None = key(None, "A service that systemd restarts.", "memcached", filled=True)
+    service: Service | None = key(
+        None, "A service that is restarted: one of this file, else one of systemd.", "memcached", filled=True
+    )
     namespace: bool = key(
         False,
         "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",

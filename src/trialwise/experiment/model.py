@@ -30,6 +30,7 @@ from trialwise.experiment.metrics import (
 )
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.results import Results
+from trialwise.experiment.services import Service
 from trialwise.experiment.traits import Trial
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Metric",
     "Order",
     "Reset",
+    "Service",
     "Stop",
     "Variability",
     "Workers",
@@ -94,6 +96,7 @@ class Experiment(ExperimentTable):
     factors: tuple[Factor, ...] = ()
     design: Design = field(default_factory=Design)
     reset: Reset | None = None
+    services: tuple[Service, ...] = ()
     workers: Workers = field(default_factory=Workers)
     measurement: Measurement | None = None
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
@@ -113,6 +116,11 @@ class Experiment(ExperimentTable):
             for factor in self.fixed_factors
             if factor.name in factors
         )
+
+    @property
+    def service_names(self) -> tuple[str, ...]:
+        """The names of the services that run beside the trials."""
+        return tuple(service.name for service in self.services)
 
     @property
     def drawn_factors(self) -> tuple[DrawnFactor, ...]:

@@ -57,12 +57,10 @@ Environment = Annotated[
         dict,
     ),
 ]
-_ENVIRONMENT = Key(
+ENVIRONMENT = Key(
     words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},), filled=True
 )
-_DIRECTORY = Key(
-    words="Working directory, relative to the experiment file.", examples=("build",), filled=True
-)
+DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",), filled=True)
 _TIMEOUT = Key(words="A trial that takes longer is ended and failed.", examples=("30s",))
 _Isolate = Annotated[tuple[Namespace, ...], without_doubles(Namespace)]
 _ISOLATE = Key(
@@ -120,8 +118,8 @@ class CommandTrial(Trial):
         "What to do about processes that the program leaves running: fail the trial, or only end them.",
         "end",
     )
-    directory: Text = key(".", _DIRECTORY)
-    environment: Environment = key((), _ENVIRONMENT)
+    directory: Text = key(".", DIRECTORY)
+    environment: Environment = key((), ENVIRONMENT)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["command"] = key("command", KIND)  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -186,8 +184,8 @@ class PythonTrial(Trial):
         stand_in="module:function",
     )
     process: Process = key("trial", _PROCESS)
-    directory: Text = key(".", _DIRECTORY)
-    environment: Environment = key((), _ENVIRONMENT)
+    directory: Text = key(".", DIRECTORY)
+    environment: Environment = key((), ENVIRONMENT)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["python"] = key("python", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -646,7 +644,7 @@ class PathTrial(Trial):
         "Emulated for real packets through an emulated path, simulated for the same queues and controllers in simulated time.",
         "simulated",
     )
-    environment: Environment = key((), _ENVIRONMENT)
+    environment: Environment = key((), ENVIRONMENT)
     kind: Literal["path"] = key("path", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     places = "trial.scheme, trial.path or trial.environment"

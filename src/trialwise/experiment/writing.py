@@ -35,6 +35,7 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["design"] = table_of(design, **design_defaults(experiment.trial, design.stop, experiment.metrics))
     if experiment.reset:
         tables["reset"] = table_of(experiment.reset, namespace=None)  # always written, as ever
+    tables |= {f"service.{toml_key(each.name)}": table_of(each) for each in experiment.services}
     if experiment.measurement:
         # An empty section enables the collector; a metric's source implies it too.
         tables["measurement"] = table_of(experiment.measurement)

@@ -90,6 +90,8 @@ class NodeDocument:
     done: int
 
 
+SERVICE, SERVICE_DIED, SERVICE_FAILED = "service", "service died", "service failed"
+"""Kinds of the events of services: one was started, was gone when it was needed, could not be started."""
 ENVIRONMENT_CHANGED, PATH_CHANGED = "environment changed", "path changed"
 """Kinds of the events after which trials form another series."""
 
@@ -105,7 +107,7 @@ class Event:
     @property
     def is_routine(self) -> bool:
         """Whether it happens so often that users want a count of such events, not a list."""
-        return self.kind == "reset"
+        return self.kind in ("reset", SERVICE)
 
     @property
     def begins_series(self) -> bool:

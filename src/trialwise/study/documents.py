@@ -28,7 +28,9 @@ class RunDocument:
     """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null if the plan alone decides."""
 
     directory: str
-    ending: Literal["complete", "interrupted", "stopped", "cap reached", "reset failed", "worker lost"]
+    ending: Literal[
+        "complete", "interrupted", "stopped", "cap reached", "reset failed", "service failed", "worker lost"
+    ]
     text: str
     counts: dict[str, int]
     stopping: StoppingDocument | None = None

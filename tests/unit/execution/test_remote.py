@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,9 @@ def test_what_may_take_the_worker_down_is_not_asked_for_again(place: Place):
     remote.close()
 
 
+NO_SERVICES: Any = None
+
+
 def test_what_a_reset_starts_lives_through_trials_until_the_next_and_no_longer_than_the_run(
     tasks: Tasks, place: Place
 ):
@@ -145,7 +149,7 @@ def test_what_a_reset_starts_lives_through_trials_until_the_next_and_no_longer_t
 
     for number, expected in [(1, [True]), (2, [False, True])]:
         row = planned_row(replace(make_plan(experiment).trials[0], number=number))
-        assert machine.reset(experiment, row, MARKER, place.cancel) is None
+        assert machine.reset(experiment, row, MARKER, place.cancel, NO_SERVICES) is None
         assert isinstance(_command(tasks, f"trial-{number}", "true"), RemoteRun)
         assert alive() == expected
     machine.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
+from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
 from trialwise.execution.session import changed_since
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
@@ -119,8 +120,16 @@ class RemoteMachine:
         )
         return environment, identity
 
-    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+    @property
+    def services(self) -> ServiceHost:
+        """Return what starts services there."""
+        return LocalServices(self._remote.files)
+
+    def reset(
+        self, experiment: Experiment, row: TrialRow, marker: str, cancel: int, services: Services
+    ) -> str | None:
         """Reset the worker; return what went wrong, or None."""
+        del services  # there are none on workers
         if experiment.reset is None:
             return None
         self._remote.ask("end", {"marker": marker})

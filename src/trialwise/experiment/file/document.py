@@ -20,6 +20,7 @@ from trialwise.experiment.machines import Reset, Workers
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
 from trialwise.experiment.results import ResultsTable
+from trialwise.experiment.services import ServiceTable
 from trialwise.experiment.tilts import Tilt, TiltTable
 from trialwise.experiment.traits import Trial
 from trialwise.experiment.trials import Path, PathSettings, Schemes
@@ -58,6 +59,12 @@ class Document(Section):
     results: ResultsTable | None = key(None, kinds=("command",))
     design: Design = key(..., factory=Design)
     reset: Reset | None = key(None, kinds=("command", "python", "path"))
+    service: Annotated[dict[Name, ServiceTable], Limits(_NAMED)] = key(
+        ...,
+        "Programs that run beside the trials, by name.",
+        kinds=("command", "python"),
+        factory=dict[str, ServiceTable],
+    )
     workers: Workers = key(..., factory=Workers)
     measurement: Measurement | None = key(None, kinds=("command", "python"))
     instrumentation: Instrumentation = key(..., kinds=("command", "python"), factory=Instrumentation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ from trialwise.report.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.study.documents import RunDocument, StatusDocument, WorkerDocument
+_ROUTINE = {"reset": "resets", "service": "services started"}
+"""What is counted of routine events, by their kind."""
 _RARE = ("invalid", "running")
 """Statuses that have a column only where an attempt has them."""
 
@@ -114,13 +117,18 @@ def _beside(status: StatusDocument) -> Iterator[Block]:
         (f"trial {each.number}.{each.attempt} ", Name(each.treatment), f" {each.status}: {each.reason}")
         for each in status.failures
     )
-    resets = sum(event.is_routine for event in status.events)
+    routine = Counter(event.kind for event in status.events if event.is_routine)
     events = tuple(
         (f"{_local(event.time)} {event.kind}: {event.text}",)
         for event in status.events
         if not event.is_routine
     )
-    beside = (*nodes, *failures, *(((f"resets: {resets}",),) if resets else ()), *events)
+    beside = (
+        *nodes,
+        *failures,
+        *((f"{_ROUTINE[kind]}: {number}",) for kind, number in routine.items()),
+        *events,
+    )
     if beside:
         yield Items(beside, most=None)
 
@@ -155,7 +163,7 @@ def _counts(run: RunDocument, trials: int) -> str:
 
 
 def _ended_outcome(run: RunDocument, failed: int) -> Outcome:
-    if failed or run.ending in ("reset failed", "worker lost"):
+    if failed or run.ending in ("reset failed", "service failed", "worker lost"):
         return "bad"
     if run.ending in ("interrupted", "cap reached") or (
         run.stopping is not None and not run.stopping.decided

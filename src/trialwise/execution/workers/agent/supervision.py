@@ -32,11 +32,20 @@ NANOSECONDS = 1_000_000_000
 
 
 def image() -> bytes | None:
-    """Return the supervisor for this machine; None if there is none for its architecture."""
+    """Return the supervisor for this machine, from the agent's archive or from our own core; None if there is none for it."""
     try:
         return __loader__.get_data("supervisor." + os.uname().machine)  # type: ignore[name-defined]
     except (OSError, AttributeError):
+        return own_image()
+
+
+def own_image() -> bytes | None:
+    """Return the supervisor of the core, where Trialwise is installed."""
+    try:
+        from trialwise._linux import supervisor_image
+    except ImportError:
         return None
+    return supervisor_image()
 
 
 def probe(counters: Sequence[str] = ()) -> Json | None:
@@ -59,6 +68,13 @@ class Supervised(Run):
         super().__init__(*what)
         self.cancelling: tuple[int, int] = os.pipe()
         self.notes: int | None = os.memfd_create("notes") if self.settings.get("follow") else None
+        self.process = 0
+        """The supervisor's process, once it was started; whoever goes on running waits for it (waitpid(2))."""
+
+    def close(self) -> None:
+        """Release the descriptors that `end` needs."""
+        for descriptor in self.cancelling:
+            os.close(descriptor)
 
     def end(self, why: str) -> None:
         """Abandon the run."""
@@ -86,11 +102,12 @@ class Supervised(Run):
         # The supervisor's descriptors, in order: input, outputs, report, the one that abandons the run, notes of following.
         wanted = [os.open(os.devnull, os.O_RDONLY), *self.outputs.writers, sent, self.cancelling[0]]
         wanted += [] if self.notes is None else [self.notes]
-        high = {each: FIRST_FREE + place for place, each in enumerate([*wanted, program])}
+        first = max(FIRST_FREE, *(each + 1 for each in [*wanted, program]))
+        high = {each: first + place for place, each in enumerate([*wanted, program])}
         actions: list[Any] = [(os.POSIX_SPAWN_DUP2, each, place) for each, place in high.items()]
         actions += [(os.POSIX_SPAWN_DUP2, high[each], place) for place, each in enumerate(wanted)]
         try:
-            os.posix_spawn(
+            self.process = os.posix_spawn(
                 f"/proc/self/fd/{high[program]}",
                 ["trialwise-supervisor", *self.numbers(), self.path, *self.words],
                 self.environment,

@@ -1,0 +1,1 @@
+"""Services beside the trials: started, watched and ended."""

@@ -1,0 +1,270 @@
+"""The services of one runner: which run before a trial, whether they lasted through it, and their end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from trialwise.execution.services.process import ServiceProcess
+from trialwise.experiment.model import Experiment, Level, Service
+from trialwise.experiment.placeholders import fill
+from trialwise.experiment.quantity import duration_text
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.programs import files_beside
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event, TrialRow
+from trialwise.trials.base import TrialOutcome
+from trialwise.trials.command import nowhere
+from trialwise.trials.marked import MARKER
+from trialwise.visible import visible
+
+_LAST_LINES, _LAST_CHARACTERS = 3, 400
+
+
+class Handle(Protocol):
+    """One run of a service, here or on a worker."""
+
+    def start(self, cancel: int | None = None) -> str | None:
+        """Start it, and wait until it is ready; return what went wrong, None if it is ready."""
+        ...
+
+    def problem(self) -> str | None:
+        """Return why it is not there any more, None if it is."""
+        ...
+
+    def stop(self) -> None:
+        """End it with everything that it started."""
+        ...
+
+    def printed(self) -> bytes:
+        """Return what it printed and wrote to its log, as far as that is kept."""
+        ...
+
+
+class ServiceHost(Protocol):
+    """The machine that services run on. `folder` is that of the experiment's files there."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the experiment's files there."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that they inherit, as far as it is not added there."""
+        ...
+
+    def launch(self, task: dict[str, Any]) -> Handle:
+        """Return a run of a service that has not been started; see `ServiceProcess` for the task."""
+        ...
+
+
+class LocalServices:
+    """Starts services on our own machine; `folder` is that of the experiment."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
+        self.environment = dict(os.environ)
+
+    def launch(self, task: dict[str, Any]) -> Handle:
+        """Return a run of a service on this machine."""
+        return ServiceProcess(task)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A run of a service, and the trial before which it was started."""
+
+    service: Service
+    handle: Handle
+    row: TrialRow
+
+    def is_over(self, row: TrialRow) -> bool:
+        """Return True if a trial is not one of those that it is for."""
+        mine, lifetime = self.row, self.service.lifetime
+        if lifetime == "trial":
+            return (row.number, row.attempt) != (mine.number, mine.attempt)
+        if lifetime == "round":
+            return (row.series, row.round, row.warmup) != (mine.series, mine.round, mine.warmup)
+        return row.series != mine.series
+
+
+class Services:
+    """Starts, watches and ends the services of an experiment for the trials of one runner; `marker` is that of their processes."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: ExperimentDirectory,
+        ledger: Ledger,
+        host: ServiceHost,
+        marker: str,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._services = experiment.services
+        self._directory = directory
+        self._ledger = ledger
+        self._host = host
+        self._marker = marker
+        self._now = now
+        self._running: dict[str, _Running] = {}
+        self._deaths = Counter[str]()
+
+    def prepare(self, row: TrialRow, cancel: int | None, without: Collection[str] = ()) -> str | None:
+        """Have all services run that a trial is to have, except those `without` and what needs them; return what went wrong, or None.
+
+        Services whose trials are over are ended first.
+        """
+        self._stop([name for name, each in self._running.items() if each.is_over(row)])
+        if problem := self._bury(f"before trial {row.number}"):
+            return problem
+        left_out = self._with_dependents(without)
+        for service in self._services:
+            is_missing = service.name not in self._running and service.name not in left_out
+            if is_missing and (problem := self._start(service, row, cancel)):
+                return problem
+        return None
+
+    def judged(self, row: TrialRow, outcome: TrialOutcome) -> TrialOutcome:
+        """Return the outcome of a trial: invalid if a service did not last through it."""
+        dead = {name: problem for name, each in self._running.items() if (problem := each.handle.problem())}
+        if not dead:
+            self._deaths.clear()
+        elif outcome.status != "abandoned":
+            said = [self._obituary(name, problem) for name, problem in dead.items()]
+            reason = f"not all services lasted through the trial: {'; '.join(said)}"
+            outcome = replace(outcome, status="invalid", reason=reason, samples={}, record=None)
+        self._bury(f"during trial {row.number}", dead)
+        self._stop([name for name, each in self._running.items() if each.service.lifetime == "trial"])
+        return outcome
+
+    def perform(
+        self, verb: Literal["stop", "start"], name: str, row: TrialRow, cancel: int | None
+    ) -> str | None:
+        """Stop a service with those that need it, or have all services run; return what went wrong, or None."""
+        if verb == "start":
+            return self.prepare(row, cancel)
+        self._stop([name])
+        return None
+
+    def close(self) -> None:
+        """End all services."""
+        self._stop(list(self._running))
+
+    # One service
+
+    def _start(self, service: Service, row: TrialRow, cancel: int | None) -> str | None:
+        handle = self._host.launch(self._task(service, row))
+        began = time.monotonic()
+        problem = handle.start(cancel)
+        if problem is None:
+            self._running[service.name] = _Running(service, handle, row)
+            took = duration_text(time.monotonic() - began)
+            self._note(SERVICE, f"{service.name}: ready {took} after its start, before trial {row.number}")
+            return None
+        self._keep(service.name, row, handle)
+        text = f"service {service.name}: {problem}{_last_lines(handle.printed())}"
+        self._note(SERVICE_FAILED, visible(text))
+        return visible(text)
+
+    def _task(self, service: Service, row: TrialRow) -> dict[str, Any]:
+        values: dict[str, Level] = {
+            **row.factors,
+            "series": row.series,
+            "round": row.round,
+            "position": row.position,
+            "trial": row.number,
+            "seed": row.seed,
+        }
+        return {
+            "words": _filled(service.start, values),
+            "stop": None if service.stop is None else _filled(service.stop, values),
+            "log": service.log and fill(service.log, values),
+            "directory": os.path.normpath(os.path.join(self._host.folder, fill(service.directory, values))),  # noqa: PTH118 there
+            "environment": {
+                **self._host.environment,
+                **{name: fill(text, values) for name, text in service.environment},
+                MARKER: f"{self._marker}:service:{service.name}",
+            },
+            "ready": _check(service, values),
+        }
+
+    def _bury(self, when: str, dead: Mapping[str, str] | None = None) -> str | None:
+        """Clear up what has died; return why the run is to stop, if one service has died too often."""
+        if dead is None:
+            dead = {name: said for name, each in self._running.items() if (said := each.handle.problem())}
+        for name, problem in dead.items():
+            self._deaths[name] += 1
+            self._note(SERVICE_DIED, f"{self._obituary(name, problem)}, {when}")
+        self._stop(list(dead))
+        for service in self._services:
+            if (times := self._deaths[service.name]) > service.restarts:
+                key = f"service.{service.name}.restarts"
+                return (
+                    f"service {service.name} has died {times} times in a row, and {key} is {service.restarts}"
+                )
+        return None
+
+    def _obituary(self, name: str, problem: str) -> str:
+        return visible(f"{name} {problem}{_last_lines(self._running[name].handle.printed())}")
+
+    def _stop(self, names: Collection[str]) -> None:
+        """End services and those that need them, the last that was started first."""
+        meant = self._with_dependents(names)
+        for service in reversed(self._services):
+            if service.name in meant and (running := self._running.get(service.name)) is not None:
+                running.handle.stop()
+                del self._running[service.name]
+                self._keep(service.name, running.row, running.handle)
+
+    def _with_dependents(self, names: Collection[str]) -> set[str]:
+        """Return services with all those that need them; services stand in the order of their needs."""
+        found = set(names)
+        for service in self._services:
+            if found.intersection(service.needs):
+                found.add(service.name)
+        return found
+
+    def _keep(self, name: str, row: TrialRow, handle: Handle) -> None:
+        """Keep what a service has printed beside the logs of trials."""
+        if printed := handle.printed():
+            file = f"logs/service-{name}-{row.number:06d}-{row.attempt}"
+            again = len(list(self._directory.path.glob(f"{file}*.txt")))
+            self._directory.write_durably(f"{file}{f'-{again + 1}' if again else ''}.txt", printed)
+
+    def _note(self, kind: str, text: str) -> None:
+        self._ledger.add_event(Event(self._now(), kind, text))
+
+
+def service_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
+    """Name the files that services run and read: those that the words of their commands name."""
+    for service in experiment.services:
+        for words in filter(None, (service.start, service.stop, service.ready.command)):
+            for values in factors:
+                filled = nowhere() | dict(values)
+                directory = experiment.folder / fill(service.directory, filled)
+                environment = {name: fill(text, filled) for name, text in service.environment}
+                yield from files_beside(_filled(words, filled), directory, environment)
+
+
+def _check(service: Service, values: Mapping[str, Level]) -> dict[str, Any]:
+    ready = service.ready
+    command = None if ready.command is None else _filled(ready.command, values)
+    checks = {"command": command, "port": ready.port, "log": ready.log, "http": ready.http}
+    return {"timeout": ready.timeout, **{name: value for name, value in checks.items() if value is not None}}
+
+
+def _filled(words: Sequence[str], values: Mapping[str, Level]) -> list[str]:
+    return [fill(word, values) for word in words]
+
+
+def _last_lines(printed: bytes) -> str:
+    """Return the last lines of an output, to be put behind a reason."""
+    lines = [line.strip() for line in printed[-4096:].decode(errors="replace").splitlines() if line.strip()]
+    text = " | ".join(lines[-_LAST_LINES:])[-_LAST_CHARACTERS:]
+    return f": {text}" if text else ""
