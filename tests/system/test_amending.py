@@ -451,7 +451,7 @@ def test_what_is_kept_is_bounded_and_follows_no_links(bench: Bench):
     assert bench.run().failed == 0
     assert kept(bench, 1) == {"r/small": b"1\n"}
     (said,) = events(bench, "remark")
-    assert "r/big: over the limit of 16 MiB" in said
+    assert "r/big: over trial.keep_limit (16,777,216 bytes) and 3 more" in said
 
 
 def test_what_a_kept_archive_of_others_holds_is_not_believed(keeping: Bench):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
+from pathlib import Path
 
 import pytest
 from jsonschema import validate
 from tests.system.conftest import Bench
 
 from trialwise.cli.schema import json_schema
+from trialwise.errors import PlanError
+from trialwise.measurement.keeping import MAX_FILES, MAX_SEEN, Keeping, kept_files
 
 SIZE = 3 << 20
 
@@ -78,3 +82,107 @@ def test_a_trial_that_is_not_there_is_refused(bench: Bench, words: tuple[str, ..
     done = bench.compute("status", bench.directory, *words)
     assert done.returncode == code
     assert told in done.stderr
+
+
+def archive_of(bench: Bench, number: int) -> dict[str, bytes]:
+    path = bench.directory / f"outputs/{number:06d}-1.files.tar.gz"
+    if not path.exists():
+        return {}
+    with tarfile.open(path) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
+
+
+def remarks(bench: Bench) -> list[str]:
+    return [each["text"] for each in bench.status()["events"] if each["kind"] == "remark"]
+
+
+@pytest.mark.parametrize("metric", ['resource = "wall"', 'stdout = "v (.+)"'])
+def test_of_a_trial_that_failed_everything_is_kept_and_of_others_nothing(bench: Bench, metric: str):
+    """It may fail for its exit code, or for what a metric does not find."""
+    bench.write(
+        "sh -c 'mkdir {directory}/a; echo {round} > {directory}/a/b; echo c > {directory}/c; "
+        "test {round} = 2 || { echo v 1; exit 0; }; exit $EXIT'",
+        metric,
+        trial=f'keep = "failed"\nenvironment = {{ EXIT = "{int("wall" in metric)}" }}',
+    )
+    assert bench.run().failed == 1
+    assert archive_of(bench, 1) == {}
+    assert archive_of(bench, 2) == {"{directory}/a/b": b"2\n", "{directory}/c": b"c\n"}
+
+
+def test_what_failed_cannot_be_kept_without_a_folder_of_its_own(bench: Bench):
+    bench.write("true", trial='keep = "failed"')
+    with pytest.raises(PlanError, match="no text of the trial uses"):
+        bench.run()
+
+
+def test_the_limit_of_what_is_kept_is_that_of_the_file(bench: Bench):
+    bench.write(
+        "sh -c 'head -c 600 /dev/zero > {directory}/a; head -c 600 /dev/zero > {directory}/b'",
+        trial='keep = ["{directory}/*"]\nkeep_limit = "1kB"',
+        rounds=1,
+    )
+    assert bench.run().failed == 0
+    assert archive_of(bench, 1) == {"{directory}/a": bytes(600)}
+    assert remarks(bench) == ["trial.keep: {directory}/b: over trial.keep_limit (1,000 bytes): not kept"]
+
+
+@pytest.mark.parametrize("limit", ['"0B"', '"1GB"', '"much"', "-1", "true"])
+def test_a_limit_that_is_no_size_is_refused(bench: Bench, limit: str):
+    bench.write("true", trial=f'keep = ["a"]\nkeep_limit = {limit}')
+    with pytest.raises(PlanError, match=r"trial\.keep_limit"):
+        bench.run()
+
+
+HOSTILE = """
+import os, socket
+os.symlink("/etc", "out"); os.mkdir("own"); os.symlink("/etc", "own/way"); os.symlink("/etc/hostname", "own/link")
+os.mkfifo("own/pipe"); socket.socket(socket.AF_UNIX).bind("own/socket")
+open(b"own/\\xff\\x1b[31m", "w").write("odd"); open("own/good", "w").write("good")
+os.mkdir("deep"); os.chdir("deep")
+for _ in range(1200): os.mkdir("d"); os.chdir("d")
+open("bottom", "w").write("x")
+"""
+
+
+def test_no_link_is_followed_and_what_is_no_file_is_said(bench: Bench):
+    (bench.folder / "hostile.py").write_text(HOSTILE)
+    bench.write(
+        f"python3 {bench.folder}/hostile.py",
+        trial='directory = "{directory}"\nkeep = ["out/hostname", "o*/host*", "own/*/host*", "own", "deep"]',
+        rounds=1,
+    )
+    assert bench.run().failed == 0
+    assert not list(bench.directory.glob("scratch/*"))
+    names = {name.encode(errors="surrogateescape") for name in archive_of(bench, 1)}
+    assert names == {b"{directory}/own/good", b"{directory}/own/\xff\x1b[31m"}
+    (said,) = remarks(bench)
+    assert "out/hostname: a link, which is not followed and 5 more" in said
+    shown = bench.compute("status", bench.directory, "--trial", "1")
+    assert "own/good" in shown.stdout
+    assert "\x1b" not in shown.stdout
+
+
+def test_a_hundred_thousand_files_are_bounded_and_said(tmp_path: Path):
+    keeping = Keeping([("many", str(tmp_path), str(tmp_path))], 1 << 20)
+    for number in range(MAX_SEEN + 10):
+        (tmp_path / f"{number:06d}").touch()
+    archive, left_out = keeping.packed()
+    assert len(kept_files(archive)) == MAX_FILES
+    assert left_out[-1] == f"many: more than {MAX_SEEN:,} entries: the rest was not looked at"
+    again = Keeping([("many", str(tmp_path), str(tmp_path))], 1 << 20)
+    (tmp_path / "new").touch()
+    assert again.packed() == (b"", [f"more than {MAX_SEEN:,} entries stood there before the trial"])
+    again.close()
+
+
+def test_a_folder_whose_name_is_a_pattern_is_no_pattern(tmp_path: Path):
+    base = tmp_path / "a[1]"
+    (tmp_path / "a1").mkdir()
+    base.mkdir()
+    keeping = Keeping([("*.log", f"{base}/*.log", str(base)), ("**/x", f"{base}/**/x", str(base))], 1 << 20)
+    for place in (base, tmp_path / "a1"):
+        (place / "b/c").mkdir(parents=True)
+        for name in ("one.log", ".two.log", "b/three.log", "b/c/x", "x"):
+            (place / name).touch()
+    assert kept_files(keeping.packed()[0]) == [("one.log", 0), ("x", 0), ("b/c/x", 0)]

@@ -21,7 +21,7 @@ from trialwise.experiment.model import (
     Variability,
 )
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.quantity import duration_text, size_text
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.traits import assumed
@@ -41,6 +41,7 @@ AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.keep, "
+    "trial.keep_limit, "
     "levels of factors that come or go, a metric's direction, unit, limits and what is claimed of it, further metrics of standard "
     "output or of kept files, and the name and description"
 )
@@ -216,13 +217,20 @@ def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Ite
     for name, changes in now.trial.traits.amendable.items():
         then, later = getattr(before.trial, name), getattr(now.trial, name)
         if changes == otherwise and then != later:
-            yield f"trial.{name}: {_setting(then)} → {_setting(later)}"
+            yield f"trial.{name}: {_setting(name, then)} → {_setting(name, later)}"
 
 
-def _setting(value: float | tuple[str, ...] | None) -> str:
-    """Write a duration, or texts."""
-    text = ", ".join(value) if isinstance(value, tuple) else _duration(value)
-    return text or "none"
+def _setting(name: str, value: float | str | tuple[str, ...] | None) -> str:
+    """Write the value of a key of the trial: a size, a duration, or texts."""
+    match value:
+        case tuple():
+            return ", ".join(value) or "none"
+        case str():
+            return value
+        case int() if name == "keep_limit":
+            return size_text(value)
+        case _:
+            return _duration(value)
 
 
 def _duration(seconds: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from trialwise.store.samples import (
     write_segment,
 )
 from trialwise.trials.base import TrialOutcome
+from trialwise.trials.removing import remove_tree
 
 LOG_PART = 16 * 1024
 """Bytes that the log of a failed trial has of the beginning and of the end of each output; `outputs/` keeps more."""
@@ -77,7 +77,7 @@ class Recorder:
                 process=outcome.process,
             )
         except TrialwiseError:
-            shutil.rmtree(self._directory.scratch, ignore_errors=True)
+            remove_tree(self._directory.scratch)
             raise
 
     def _stored(self, row: TrialRow, outcome: TrialOutcome) -> list[Value]:

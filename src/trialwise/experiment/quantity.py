@@ -37,6 +37,13 @@ def seconds(text: str | float) -> float:
     return value
 
 
+def size_text(size: int) -> str:
+    """Write a size in bytes in the largest unit that divides it: "16MiB", "10MB", "1500B"."""
+    units = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20, "MB": 10**6, "KiB": 2**10, "kB": 10**3, "B": 1}
+    name, unit = next((name, unit) for name, unit in units.items() if size % unit == 0)
+    return f"{size // unit}{name}"
+
+
 def duration_text(value: float) -> str:
     """Write a duration in its two largest relevant units, as in "1h 30min", "350ms" or "12.7us"."""
     for unit, below in (("ns", "us"), ("us", "ms"), ("ms", "s")):

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from trialwise._core import parse_quantity
 from trialwise.experiment.file.sections import (
     ByShape,
     Key,
@@ -27,6 +28,7 @@ from trialwise.experiment.file.values import (
     without_doubles,
 )
 from trialwise.experiment.mahimahi import path_shells
+from trialwise.experiment.quantity import size_text
 from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import Source, Traits, Trial
@@ -76,12 +78,44 @@ def _kept(place: str) -> str:
     return place
 
 
+HIGHEST_KEEP_LIMIT = 256 << 20
+"""Maximum of `keep_limit`, bytes: archives of kept files are packed, sent and read in memory."""
+
+
+def _checked_limit(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError('must be a size: "10MB", "1GiB", or a number of bytes')  # noqa: TRY004 pydantic reads ValueError
+    size = round(parse_quantity(value, "size")) if isinstance(value, str) else value
+    if not 1 <= size <= HIGHEST_KEEP_LIMIT:
+        raise ValueError(f"must be from 1 byte to {size_text(HIGHEST_KEEP_LIMIT)}")
+    return size
+
+
+Kept = Annotated[
+    tuple[str, ...] | Literal["failed"],
+    ByShape(
+        value=Literal["failed"],
+        items=Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _kept)], max_length=100)],
+    ),
+]
+KeepLimit = Annotated[
+    int,
+    Written(Any, _checked_limit, size_text),
+    Limits(
+        {
+            "type": ["string", "integer"],
+            "title": 'a size such as "10MB", or a number of bytes, at most 256 MiB',
+        }
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class CommandTrial(Trial):
     """A trial that is one execution of a program.
 
     `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds. `keep` names what
-    is kept of the files that each trial writes: files, folders and patterns, relative to `directory`.
+    is kept of the files that each trial writes: files, folders and patterns, relative to `directory`, `keep_limit` bytes at most.
     """
 
     command: Argv = key(
@@ -107,11 +141,18 @@ class CommandTrial(Trial):
     output_limit: Annotated[int, Limits(ge=1, lt=2**40)] = key(
         64 * 1024 * 1024, "Bytes of standard output kept; a trial that prints more fails.", 1048576
     )
-    keep: Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _kept)], max_length=100)] = key(
+    keep: Kept = key(
         (),
-        "Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
+        'Files, folders and patterns below the working directory: what each trial writes there is kept. Or "failed": everything '
+        "in {directory} is kept of trials that fail, nothing of others.",
         ["results/", "*.json"],
+        "failed",
         filled=True,
+    )
+    keep_limit: KeepLimit = key(
+        16 << 20,
+        "Bytes of files that are kept of a trial, at most 256 MiB; what exceeds it is left out.",
+        "10MB",
     )
     leftovers: Literal["fail", "end"] = key(
         "fail",
@@ -127,13 +168,23 @@ class CommandTrial(Trial):
     places = "trial.command or trial.environment"
 
     @property
+    def keeps_failed(self) -> bool:
+        """Whether files are kept of trials that fail, and of these alone."""
+        return self.keep == "failed"
+
+    @property
+    def kept_places(self) -> tuple[str, ...]:
+        """The files, folders and patterns that are kept."""
+        return ("{directory}",) if self.keep == "failed" else self.keep
+
+    @property
     def traits(self) -> Traits:
         """Traits of a program, whose output is stored."""
         return Traits(
             runs="trialwise.trials.command:CommandKind",
             changes_treatments=True,
-            amendable={"timeout": True, "keep": False},
-            kept=frozenset({"output", "file"} if self.keep else {"output"}),
+            amendable={"timeout": True, "keep": False, "keep_limit": False},
+            kept=frozenset({"output"} if self.keeps_failed or not self.keep else {"output", "file"}),
             here_only="",
         )
 

@@ -6,7 +6,7 @@ Uses only the standard library and runs on Python 3.8, because it is also sent t
 from __future__ import annotations
 
 import contextlib
-import glob
+import fnmatch
 import io
 import os
 import stat
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from trialwise.measurement.file_identity import Signature
 
-LARGEST = 16 << 20
-"""Maximum bytes of a trial's files that are kept, including their content from before the trial."""
 MAX_FILES = 1000
 """Maximum number of files of a trial that are kept."""
 MAX_SEEN = 20_000
-"""Maximum number of files examined, including those of earlier trials."""
+"""Maximum number of files, folders and other entries examined, including those of earlier trials."""
+MAX_DEPTH = 100
+"""Maximum number of folders inside each other."""
 MAX_WATCHED = 256
 """Maximum number of earlier trials' files that are held open, to tell a trial's additions from the rest."""
 MAX_WATCHED_SIZE = 64 << 20
@@ -39,19 +39,27 @@ _ADDED, _HEADING, _BESIDE = "TRIALWISE.added", "TRIALWISE.heading", "TRIALWISE.b
 class Keeping:
     """The files that a trial is to leave in some places, watched from before it starts until `packed`.
 
-    A place is its name in the archive and its location: a file, a folder, or a pattern for either.
+    A place is its name in the archive, its location (a file, a folder, or a pattern for either), and the folder that it has to
+    stay in: no link below that is followed. `limit` is the maximum of bytes kept, with content from before the trial.
     """
 
-    def __init__(self, places: Sequence[Sequence[str]]) -> None:
+    def __init__(self, places: Sequence[Sequence[str]], limit: int) -> None:
         self._places = places
+        self._limit = limit
         self._watched: dict[str, Watched] = {}
         self._before: dict[str, Signature | None] = {}
+        self._others: set[str] = set()
+        self._overfull = False
         size = 0
-        for _, path in _files(places):
-            self._before[path] = found = signature(path)
-            size += 0 if found is None else found[2]
+        for found in _entries(places):
+            if found.kind is not None:
+                self._others.add(found.path)
+                self._overfull |= found.kind == _TOO_MANY
+                continue
+            self._before[found.path] = state = signature(found.path)
+            size += 0 if state is None else state[2]
             if len(self._watched) < MAX_WATCHED and size <= MAX_WATCHED_SIZE:
-                self._watched[path] = Watched(path, size_limit=LARGEST)
+                self._watched[found.path] = Watched(found.path, size_limit=limit)
 
     def close(self) -> None:
         """Close the files."""
@@ -64,28 +72,37 @@ class Keeping:
         `program` is the archive of the measured program's files, to which those of the commands beside it are added: a file that
         both wrote stays as the program left it, as metrics have read it.
         """
+        if self._overfull:
+            return program or b"", [f"more than {MAX_SEEN:,} entries stood there before the trial"]
         known = _sizes(program or b"")
-        room, number = LARGEST - sum(known.values()), len(known)
+        room, number = self._limit - sum(known.values()), len(known)
         left_out: list[str] = []
         content = io.BytesIO(program or b"")
         with tarfile.open(
             fileobj=content, mode="a" if program else "w", format=tarfile.PAX_FORMAT
         ) as archive:
-            for name, path in _files(self._places):
-                if name in known or (path in self._before and signature(path) == self._before[path]):
+            for found in _entries(self._places):
+                if found.kind is not None:
+                    if found.path not in self._others:
+                        left_out.append(f"{found.name}: {found.kind}")
                     continue
-                written = self._written(path, room)
+                if found.name in known or self._is_as_before(found.path):
+                    continue
+                written = self._written(found.path, room)
                 if written.problem is None and len(written.data) + len(written.before) > room:
-                    written = Written(problem=f"over the limit of {LARGEST >> 20} MiB for each trial")
+                    written = Written(problem=f"over trial.keep_limit ({self._limit:,} bytes)")
                 elif written.problem is None and number >= MAX_FILES:
                     written = Written(problem=f"over the limit of {MAX_FILES} files for each trial")
                 if written.problem is not None:
-                    left_out.append(f"{name}: {written.problem}")
+                    left_out.append(f"{found.name}: {written.problem}")
                     continue
                 number += 1
                 room -= len(written.data) + len(written.before)
-                _add(archive, name, written, beside=program is not None)
-        return (content.getvalue() if number else b""), left_out
+                _add(archive, found.name, written, beside=program is not None)
+        return (content.getvalue() if number else b""), [_readable(text) for text in left_out]
+
+    def _is_as_before(self, path: str) -> bool:
+        return path in self._before and signature(path) == self._before[path]
 
     def _written(self, path: str, room: int) -> Written:
         if path in self._watched:
@@ -102,21 +119,21 @@ def packed_folder(path: str) -> Written:
     """Pack the JSON files of a folder that a trial made for itself into a tar archive, named from the folder itself."""
     content, room = io.BytesIO(), SIZE_LIMIT
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for number, (name, inside) in enumerate(_files([("", path)])):
-            if number >= MAX_SEEN - 1:
+        for found in _entries([("", path, path)]):
+            if found.kind == _TOO_MANY:
                 return Written(problem=f"{path} holds more than {MAX_SEEN:,} files")
-            if not name.endswith(".json"):
+            if found.kind is not None or not found.name.endswith(".json"):
                 continue
             try:
-                written = Written(_content(inside, room + 1))
+                written = Written(_content(found.path, room + 1))
             except OSError as error:
                 return Written(
-                    problem=f"cannot read {inside}: {error.strerror}", hint="check its permissions"
+                    problem=f"cannot read {found.path}: {error.strerror}", hint="check its permissions"
                 )
             room -= len(written.data)
             if room < 0:
                 return Written(problem=f"{path} holds more than {SIZE_LIMIT:,} bytes")
-            _add(archive, os.path.basename(path) + name, written, beside=False)  # noqa: PTH119
+            _add(archive, os.path.basename(path) + found.name, written, beside=False)  # noqa: PTH119
     return Written(content.getvalue())
 
 
@@ -145,7 +162,7 @@ def kept_files(archive: bytes) -> list[tuple[str, int]]:
     damages = (OSError, EOFError, ValueError, tarfile.TarError)
     with contextlib.suppress(*damages), tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
         regular = (info for info in files if info.isreg() and not info.name.startswith(_BEFORE))
-        found.extend((info.name, info.size) for info in regular)
+        found.extend((_readable(info.name), info.size) for info in regular)
     return found
 
 
@@ -173,7 +190,14 @@ def read_kept(archive: bytes, name: str) -> Written | None:
 def _content(path: str, most: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:  # noqa: PTH123
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "is no regular file any more")
         return file.read(most)
+
+
+def _readable(text: str) -> str:
+    """Return text with the bytes of names that are not UTF-8 replaced, so that it can be stored and sent."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _sizes(archive: bytes) -> dict[str, int]:
@@ -207,32 +231,118 @@ def _add(archive: tarfile.TarFile, name: str, written: Written, *, beside: bool)
         archive.addfile(earlier, io.BytesIO(written.before))
 
 
-def _files(places: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the regular files in some places, each once, as name and path; links are not followed."""
+_TOO_MANY = f"more than {MAX_SEEN:,} entries: the rest was not looked at"
+_TOO_DEEP = f"more than {MAX_DEPTH} folders inside each other"
+_LINK = "a link, which is not followed"
+_KINDS = (
+    (stat.S_ISLNK, _LINK),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class _Entry:
+    """A regular file in a place, or something else, whose `kind` says what."""
+
+    def __init__(self, name: str, path: str, kind: str | None = None) -> None:
+        self.name = name
+        self.path = path
+        self.kind = kind
+
+
+class _Looking:
+    """Looks through places, at `MAX_SEEN` entries at most, in the order of their names; links are not followed."""
+
+    def __init__(self) -> None:
+        self.left = MAX_SEEN
+
+    def below(self, place: Sequence[str]) -> Iterator[_Entry]:
+        """Yield the files of a place."""
+        name, path, base = place
+        link = _link_below(path, base)
+        if link is not None:
+            yield _Entry(name, link, _LINK)
+            return
+        fixed = base + _fixed(path[len(base) :])
+        if fixed == path:
+            yield from self.inside(name, path)
+            return
+        called = name[: len(name) - (len(path) - len(fixed))]
+        yield from self.matching(called, fixed.rstrip("/") or "/", path[len(fixed) :].strip("/").split("/"))
+
+    def matching(self, name: str, folder: str, parts: Sequence[str]) -> Iterator[_Entry]:
+        """Yield the files of what matches a pattern, of which `parts` are left, in a folder; `name` ends before them."""
+        first, rest = parts[0], parts[1:]
+        if name.count("/") > MAX_DEPTH:
+            yield _Entry(name, folder, _TOO_DEEP)
+            return
+        if first == "**":
+            yield from self.matching(name, folder, rest) if rest else self.inside(name.rstrip("/"), folder)
+        for each in self.listed(folder):
+            hidden = each.startswith(".") and not first.startswith(".")
+            path = f"{folder.rstrip('/')}/{each}"
+            if first == "**":
+                if not hidden and rest and _is_folder(path):
+                    yield from self.matching(f"{name}{each}/", path, parts)
+            elif not hidden and fnmatch.fnmatchcase(each, first):
+                if not rest:
+                    yield from self.inside(name + each, path)
+                elif _is_folder(path):
+                    yield from self.matching(f"{name}{each}/", path, rest)
+
+    def inside(self, name: str, path: str) -> Iterator[_Entry]:
+        """Yield a file, or the files of a folder and those below it."""
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            return
+        if stat.S_ISREG(mode):
+            yield _Entry(name, path)
+        elif name.count("/") > MAX_DEPTH:
+            yield _Entry(name, path, _TOO_DEEP)
+        elif stat.S_ISDIR(mode):
+            for each in self.listed(path):
+                yield from self.inside(f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}")
+        else:
+            kind = next((text for is_kind, text in _KINDS if is_kind(mode)), "no regular file")
+            yield _Entry(name, path, kind)
+
+    def listed(self, folder: str) -> list[str]:
+        """Return the names in a folder, sorted; fewer, and nothing from then on, if there are too many."""
+        names: list[str] = []
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                self.left -= 1
+                if self.left < 0:
+                    break
+                names.append(entry.name)
+        return sorted(names)
+
+
+def _entries(places: Sequence[Sequence[str]]) -> Iterator[_Entry]:
+    """Yield what stands in some places, each once; last, if there was too much, an entry that says so."""
     seen: set[str] = set()
+    looking = _Looking()
     for place in places:
-        for name, path in _below(place[0], place[1]):
-            if len(seen) >= MAX_SEEN:
-                return
-            if path not in seen:
-                seen.add(path)
-                yield name, path
+        for found in looking.below(place):
+            if found.path not in seen:
+                seen.add(found.path)
+                yield found
+        if looking.left < 0:
+            yield _Entry(place[0], "", _TOO_MANY)
+            return
 
 
-def _below(name: str, path: str) -> Iterator[tuple[str, str]]:
-    fixed = _fixed(path)
-    name_of_fixed = name[: len(name) - (len(path) - len(fixed))]
-    for found in sorted(glob.glob(path, recursive=True)) if fixed != path else [path]:  # noqa: PTH207
-        called = name_of_fixed + found[len(fixed) :]
-        if _is_regular(found):
-            yield called, found
-        elif not os.path.islink(found):  # noqa: PTH114
-            for folder, folders, names in os.walk(found):
-                folders.sort()
-                for each in sorted(names):
-                    inside = os.path.join(folder, each)  # noqa: PTH118
-                    if _is_regular(inside):
-                        yield called + inside[len(found) :], inside
+def _link_below(path: str, base: str) -> str | None:
+    """Return the first link on the way from a folder to a file or pattern below it; None if there is none."""
+    place = base.rstrip("/")
+    for part in path[len(place) :].strip("/").split("/")[:-1]:
+        place = f"{place}/{part}"
+        if os.path.islink(place):  # noqa: PTH114
+            return place
+    return None
 
 
 def _fixed(path: str) -> str:
@@ -241,8 +351,8 @@ def _fixed(path: str) -> str:
     return path if first == len(path) else path[: path.rfind("/", 0, first) + 1]
 
 
-def _is_regular(path: str) -> bool:
+def _is_folder(path: str) -> bool:
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from trialwise.errors import StoreError
+from trialwise.experiment.trials import HIGHEST_KEEP_LIMIT
 from trialwise.foreign_files import open_foreign
 
 Output = Literal["stdout", "stderr"]
@@ -18,8 +19,8 @@ FOLDER = "outputs"
 LARGEST = 1 << 20
 """Maximum bytes of an output that are kept whole; of a longer one, half of that from each end."""
 
-MAX_FILES = 64 << 20
-"""Maximum bytes read of an archive of files; archives are packed well below this."""
+MAX_FILES = HIGHEST_KEEP_LIMIT + (64 << 20)
+"""Maximum bytes read of an archive of files: the highest limit of what is kept, and room for names."""
 
 
 @dataclass(frozen=True, slots=True)

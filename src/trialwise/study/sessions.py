@@ -1,6 +1,5 @@
 """One session of a run: begin or continue the directory, choose the runner, and report on it."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +46,7 @@ from trialwise.study.load import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.marked import end_leftovers
+from trialwise.trials.removing import remove_tree
 from trialwise.trials.simulation import samples_by_metric
 
 
@@ -213,7 +213,7 @@ class _Session:
         budget = self.kind.budget(self.experiment, ledger) if isinstance(self.kind, Budgeted) else None
         runner = self._runner(keeper, executor, budget)
         end_leftovers(keeper.marker)
-        shutil.rmtree(directory.scratch, ignore_errors=True)
+        remove_tree(directory.scratch)
         reclaimed = ledger.abandon_running("the runner was killed during this trial")
         change = keeper.open(ledger)
         self._tell_beginning(keeper, reclaimed)
@@ -261,7 +261,7 @@ class _Session:
         """Run on several workers, or on one that ssh reaches."""
         experiment, directory, ledger = self.experiment, self.directory, self.ledger
         end_leftovers(marker_of(directory, ledger))
-        shutil.rmtree(directory.scratch, ignore_errors=True)
+        remove_tree(directory.scratch)
         with allocated(experiment, directory, ledger) as names:
             if isinstance(self.stopping, StopByResults):
                 refuse_several(names)

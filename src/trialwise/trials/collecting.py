@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import tempfile
 import time
 from collections.abc import Generator, Mapping
@@ -19,6 +18,7 @@ from trialwise.experiment.traits import sources_of
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.streams import StreamStore
 from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.removing import remove_tree
 from trialwise.trials.temporary import vanishing_folder
 
 DOMAIN = "trial"
@@ -50,7 +50,7 @@ def collecting(request: TrialRequest, values: Mapping[str, Level]) -> Generator[
         finally:
             collector.stop(0.0)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
 
 
 def check_measurement(experiment: Experiment) -> None:

@@ -40,6 +40,7 @@ from trialwise.trials.judging import (
     with_seen,
 )
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
+from trialwise.trials.removing import remove_tree
 from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --directory DIRECTORY"
@@ -56,6 +57,7 @@ class CommandKind:
         check_instruments(experiment)
         check_measurement(experiment)
         trial = trial_of(experiment)
+        check_kept(trial, experiment)
         looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
             filled = nowhere() | dict(values)
@@ -108,7 +110,7 @@ class CommandKind:
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
             if fresh is not None:
-                shutil.rmtree(fresh, ignore_errors=True)
+                remove_tree(fresh)
 
 
 class _Execution:
@@ -148,9 +150,9 @@ class _Execution:
         """Run all commands, and also keep what those beside the program wrote."""
         if self.trial.prepare is None and self.trial.conclude is None:
             return self._steps()
-        with contextlib.closing(Keeping(self._kept_places())) as keeping:
+        with contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit)) as keeping:
             outcome = self._steps()
-            return with_kept(outcome, *keeping.packed(outcome.kept))
+            return self._keeping_of(outcome, keeping, outcome.kept)
 
     def _steps(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
@@ -159,15 +161,20 @@ class _Execution:
         words = [fill(word, self.values) for word in self.trial.command]
         with (
             _Files(self._path(source) for source in file_sources(self.request.experiment)) as files,
-            contextlib.closing(Keeping(self._kept_places())) as keeping,
+            contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit)) as keeping,
         ):
             run, around = self._measured(words)
-            outcome = with_kept(self._judged(run, around, files), *keeping.packed())
+            outcome = self._keeping_of(self._judged(run, around, files), keeping)
         if self.request.follow:
             self.notes_beside = notes_of(processes_beside(self.request.marker))
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome
+
+    def _keeping_of(
+        self, outcome: TrialOutcome, keeping: Keeping, program: bytes | None = None
+    ) -> TrialOutcome:
+        return with_kept(outcome, *keeping.packed(program)) if keeps(self.trial, outcome) else outcome
 
     def _judged(
         self, run: CommandResult, around: tuple[MachineCounts, MachineCounts] | None, files: _Files
@@ -234,7 +241,7 @@ class _Execution:
             self.notes.append(run.followed or b"")
         return problem_beside(what, run)
 
-    def _kept_places(self) -> list[tuple[str, str]]:
+    def _kept_places(self) -> list[tuple[str, str, str]]:
         return list(kept_places(self.trial, self.values, self.request.experiment.folder))
 
     def _path(self, source: TextSource) -> str:
@@ -289,20 +296,27 @@ def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Ite
 
 def kept_places(
     trial: CommandTrial, values: Mapping[str, Level], folder: str | Path
-) -> Iterator[tuple[str, str]]:
-    """Yield which of a trial's files are kept: the name of each place in the archive, and its path.
+) -> Iterator[tuple[str, str, str]]:
+    """Yield which of a trial's files are kept: the name of each place in the archive, its path, and the folder it must stay in.
 
     Names are relative to the folder that trials run in; places in the trial's own {directory} are named after it.
     """
-    for place in trial.keep:
-        path = os.fspath(Path(folder) / fill(trial.directory, values) / fill(place, values))
-        yield kept_name(trial, values, place), path
+    own = os.fspath(Path(folder) / str(values.get("directory", ".")))
+    base = os.fspath(Path(folder) / fill(trial.directory, values))
+    for place in trial.kept_places:
+        path = os.fspath(Path(base) / fill(place, values))
+        yield kept_name(trial, values, place), path, base if f"{path}/".startswith(f"{base}/") else own
 
 
 def kept_name(trial: CommandTrial, values: Mapping[str, Level], path: str) -> str:
     """Return a file's name in a trial's archive."""
     known = {**values, "directory": "{directory}"}
     return os.fspath(Path(fill(trial.directory, known)) / fill(path, known)).lstrip("/")
+
+
+def keeps(trial: CommandTrial, outcome: TrialOutcome) -> bool:
+    """Return True if files of a trial with this outcome are to be kept."""
+    return not trial.keeps_failed or outcome.status in ("failed", "invalid")
 
 
 def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> TrialOutcome:
@@ -317,6 +331,15 @@ def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> Tr
 def trial_of(experiment: Experiment) -> CommandTrial:
     """Return the trial of an experiment of this kind."""
     return assumed(experiment.trial, CommandTrial)
+
+
+def check_kept(trial: CommandTrial, experiment: Experiment) -> None:
+    """Raise PlanError if what failed is to be kept, and trials have no folder of their own."""
+    if trial.keeps_failed and not asks_for_directory(trial, experiment):
+        raise PlanError(
+            'trial.keep: "failed" keeps the folder of a trial that failed, and no text of the trial uses {directory}',
+            hint='write {directory} into trial.command, trial.directory or trial.environment, or name files: keep = ["*.log"]',
+        )
 
 
 def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:

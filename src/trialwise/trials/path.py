@@ -49,6 +49,7 @@ from trialwise.trials.path_samples import (
     packets_of,
 )
 from trialwise.trials.programs import readable
+from trialwise.trials.removing import remove_tree
 
 LATEST_START = 1.0
 """Seconds; a flow that would start later than this after its time makes the trial fail."""
@@ -115,7 +116,7 @@ class PathKind:
                 return abandoned()
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_tree(scratch)
 
 
 @dataclass(slots=True)

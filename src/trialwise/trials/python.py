@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from trialwise.trials import invoke
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 from trialwise.trials.instrumenting import check_instruments
+from trialwise.trials.removing import remove_tree
 
 INVOKE = Path(invoke.__file__)
 _LOOKING_SECONDS = 120.0
@@ -86,7 +86,7 @@ class PythonKind:
         try:
             return self._call(request, folder / "result.json")
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
 
     def _call(self, request: TrialRequest, result: Path) -> TrialOutcome:
         trial = trial_of(request.experiment)

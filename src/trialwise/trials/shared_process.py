@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Literal
 from trialwise._linux import CommandResult
 from trialwise.errors import TrialError
 from trialwise.trials.marked import GRACE_SECONDS
+from trialwise.trials.removing import remove_tree
 from trialwise.trials.starting import ERROR_LIMIT, ending, start
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -165,7 +165,7 @@ class SharedProcess:
         self._stop()
         for descriptor in (self._answers, self._ended, self._asked):
             os.close(descriptor)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_tree(self._folder)
 
     def _without_answer(self, why: Silence) -> Silence:
         if why == "ended":  # or is about to: let its exit handlers finish

@@ -47,7 +47,7 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {"timeout": True, "keep": False},
+                "amendable": {"timeout": True, "keep": False, "keep_limit": False},
                 "kept": {"output"},
                 "here_only": "",
             },
@@ -59,7 +59,7 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {"timeout": True, "keep": False},
+                "amendable": {"timeout": True, "keep": False, "keep_limit": False},
                 "kept": {"output", "file"},
                 "here_only": "",
             },

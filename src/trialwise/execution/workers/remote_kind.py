@@ -29,8 +29,10 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import (
     added_to,
     asks_for_directory,
+    check_kept,
     commands,
     file_sources,
+    keeps,
     kept_places,
     nowhere,
     trial_of,
@@ -82,6 +84,7 @@ class RemoteKind:
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise WorkerError if a program, the working directory, or something to be recorded is missing on the worker."""
+        check_kept(trial_of(experiment), experiment)
         check_instruments_there(self._remote, experiment)
         queries = list(self.queries(experiment, factors))
         for query, found in zip(queries, self._resolved(queries), strict=True):
@@ -200,6 +203,7 @@ class RemoteKind:
             **instruments_of_task(request.experiment, follow=request.follow and self._remote.supervised),
             "lasting": ["prepare"],
             "keep": list(kept_places(trial, values, self._remote.files)),
+            "keep_limit": trial.keep_limit,
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
             "folders": [
                 self._path(request, source)
@@ -263,10 +267,10 @@ class RemoteKind:
         told = remarks_there(self._remote, run) if wanted.perf else ()
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
         outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
-        outcome = with_kept(outcome, report.kept, report.left_out)
         if (found := self._seen(request, run)) is not None:
             outcome = with_seen(outcome, found)
-        return concluded(outcome, _beside("conclude", report))
+        outcome = concluded(outcome, _beside("conclude", report))
+        return with_kept(outcome, report.kept, report.left_out) if keeps(trial, outcome) else outcome
 
     def _seen(self, request: TrialRequest, run: RemoteRun) -> Seen | None:
         """Return what was seen of the trial's processes, or why nothing was; None if it was not requested."""

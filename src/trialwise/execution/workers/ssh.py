@@ -151,6 +151,7 @@ _FOR_AGENTS = (
     "trials/beside",
     "trials/listening",
     "trials/marked",
+    "trials/removing",
 )
 """Modules that the agent shares with this machine: standard library only, for Python 3.8."""
 

@@ -18,6 +18,7 @@ from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_to
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
+from trialwise.trials.removing import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,9 +76,7 @@ class Execution:
             if self.task.get("prepare"):
                 end_left(marker_beside(self.task["environment"][MARKER]))
             if fresh:
-                import shutil
-
-                shutil.rmtree(fresh, ignore_errors=True)
+                remove_tree(fresh)
         return frame(self.head, bytes(self.body))
 
     def steps(self) -> None:
@@ -117,7 +116,7 @@ class Execution:
             return None
         from trialwise.measurement.keeping import Keeping
 
-        return stack.enter_context(contextlib.closing(Keeping(self.task["keep"])))
+        return stack.enter_context(contextlib.closing(Keeping(self.task["keep"], self.task["keep_limit"])))
 
     def measured(self) -> Json:
         """Run the measured program; if requested, with the machine's counts before and after."""

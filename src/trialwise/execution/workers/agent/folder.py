@@ -6,8 +6,9 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import time
+
+from trialwise.trials.removing import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Folder:
 
     def clear(self, key: str) -> None:
         """Remove what a trial that has ended left in its folder."""
-        shutil.rmtree(self.at("scratch", key), ignore_errors=True)
+        remove_tree(self.at("scratch", key))
 
     @contextlib.contextmanager
     def hand(self) -> Generator[int | None, None, None]:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -40,6 +39,7 @@ from trialwise.execution.workers.agent.path_socket import FAMILIES, PathSocket
 from trialwise.execution.workers.agent.path_tunnel import Tunnel
 from trialwise.execution.workers.agent.sleeping import Sleep
 from trialwise.trials.marked import MARKER, end_left
+from trialwise.trials.removing import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class PathEnd:
         guard(self.task["environment"][MARKER], self.settings, self.end["directory"])
         try:
             self.settings.keep(self.end["settings"])
-            shutil.rmtree(self.end["directory"], ignore_errors=True)
+            remove_tree(self.end["directory"])
             os.makedirs(self.end["directory"])
             with contextlib.closing(self.open()) as sock:
                 self.meeting = Meeting(
@@ -131,7 +131,7 @@ class PathEnd:
         finally:
             self.wind_down()
         report = self.report(problem)
-        shutil.rmtree(self.end["directory"], ignore_errors=True)
+        remove_tree(self.end["directory"])
         return report
 
     def open(self) -> PathSocket:
@@ -377,7 +377,7 @@ def guard(marker: str, settings: Settings, directory: str) -> None:
     os.read(reader, 1)
     end_left(marker)
     settings.put_back()
-    shutil.rmtree(directory, ignore_errors=True)
+    remove_tree(directory)
     os._exit(0)
 
 
