@@ -198,12 +198,7 @@ def check_reset(experiment: Experiment, results: Path) -> None:
 
 
 def refuse_on_workers(experiment: Experiment) -> None:
-    """Raise PlanError if the reset, or a service, works on this machine only."""
-    if experiment.services:
-        raise PlanError(
-            "service: services run on this machine only, not on workers that ssh reaches",
-            hint="start them there by trial.prepare or reset.command, or run with --workers local",
-        )
+    """Raise PlanError if the reset works on this machine only."""
     if experiment.reset is not None and experiment.reset.namespace:
         raise PlanError(
             NO_NAMESPACE_THERE, hint="leave it out there (reboot is for them), or run with --workers local"

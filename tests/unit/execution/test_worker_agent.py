@@ -17,6 +17,7 @@ import pytest
 
 from agent_worker import MARKER, Worker
 from trialwise.execution.workers.agent.execution import Execution
+from trialwise.execution.workers.agent.folder import Folder
 from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.connection import Connection, DisconnectedError
 from trialwise.execution.workers.ssh import agent_archive
@@ -117,7 +118,7 @@ def test_what_is_cancelled_before_it_starts_is_ended_at_once(tmp_path: Path):
     worker = Worker(tmp_path, supervised=False)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        execution = Execution(json.loads(worker.task("sleep 9")))
+        execution = Execution(json.loads(worker.task("sleep 9")), Folder(str(tmp_path)))
         execution.cancel()
         execution.run()
     finally:

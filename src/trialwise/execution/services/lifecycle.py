@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -135,10 +135,10 @@ class Services:
         dead = {name: problem for name, each in self._running.items() if (problem := each.handle.problem())}
         if not dead:
             self._deaths.clear()
-        elif outcome.status != "abandoned":
-            said = [self._obituary(name, problem) for name, problem in dead.items()]
-            reason = f"not all services lasted through the trial: {'; '.join(said)}"
-            outcome = replace(outcome, status="invalid", reason=reason, samples={}, record=None)
+        else:
+            outcome = without_services(
+                outcome, [self._obituary(name, problem) for name, problem in dead.items()]
+            )
         self._bury(f"during trial {row.number}", dead)
         self._stop([name for name, each in self._running.items() if each.service.lifetime == "trial"])
         return outcome
@@ -182,6 +182,7 @@ class Services:
             "seed": row.seed,
         }
         return {
+            "name": service.name,
             "words": _filled(service.start, values),
             "stop": None if service.stop is None else _filled(service.stop, values),
             "log": service.log and fill(service.log, values),
@@ -241,15 +242,35 @@ class Services:
         self._ledger.add_event(Event(self._now(), kind, text))
 
 
+def without_services(outcome: TrialOutcome, said: Sequence[str]) -> TrialOutcome:
+    """Return the outcome of a trial during which services ended, of which something is `said`: it is invalid."""
+    if not said or outcome.status == "abandoned":
+        return outcome
+    reason = f"not all services lasted through the trial: {'; '.join(said)}"
+    return replace(outcome, status="invalid", reason=reason, samples={}, record=None)
+
+
+Command = tuple[tuple[str, ...], str, tuple[tuple[str, str], ...]]
+"""Words, the directory relative to that of the experiment, and the variables."""
+
+
+def service_commands(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterable[Command]:
+    """Return the distinct commands of services, with their placeholders filled in."""
+    found: dict[Command, None] = {}
+    for service in experiment.services:
+        for values in factors:
+            filled = nowhere() | dict(values)
+            environment = tuple((name, fill(text, filled)) for name, text in service.environment)
+            for words in filter(None, (service.start, service.stop, service.ready.command)):
+                line = tuple(_filled(words, filled))
+                found[line, fill(service.directory, filled), environment] = None
+    return found
+
+
 def service_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
     """Name the files that services run and read: those that the words of their commands name."""
-    for service in experiment.services:
-        for words in filter(None, (service.start, service.stop, service.ready.command)):
-            for values in factors:
-                filled = nowhere() | dict(values)
-                directory = experiment.folder / fill(service.directory, filled)
-                environment = {name: fill(text, filled) for name, text in service.environment}
-                yield from files_beside(_filled(words, filled), directory, environment)
+    for words, directory, environment in service_commands(experiment, factors):
+        yield from files_beside(words, experiment.folder / directory, dict(environment))
 
 
 def _check(service: Service, values: Mapping[str, Level]) -> dict[str, Any]:

@@ -93,9 +93,19 @@ class ServiceProcess:
         path = None if log is None else os.path.join(task["directory"], log)
         self._log = LogFile(path, self._readiness.search)
         self._program: Program | None = None
-        self._main: tuple[int, str] | None = None
+        self.main: tuple[int, str] | None = None
         self._cancel: int | None = None
         self._is_asked = False
+
+    @property
+    def port(self) -> int | None:
+        """The port that it listens on, if its check says so."""
+        return self._readiness.port
+
+    @property
+    def ended(self) -> int:
+        """A descriptor that is readable once it has ended; only while it runs."""
+        return -1 if self._program is None else self._program.ended
 
     def start(self, cancel: int | None = None) -> str | None:
         """Start it, and wait until it is ready; return what went wrong, None if it is ready.
@@ -119,11 +129,11 @@ class ServiceProcess:
         program = self._program
         if program is None:
             return "does not run"
-        if program.wait(0) or self._main is None or not goes_on(self._main):
+        gone = why_gone(self.main, self.port)
+        if gone is not None or program.wait(0):
             program.wait(GRACE_SECONDS)
-            return self._how_it_ended() or "is being ended"
-        port = self._readiness.port
-        return None if port is None or is_listened_on(port) else f"does not listen on port {port} any more"
+            return self._how_it_ended() or gone
+        return None
 
     def stop(self) -> None:
         """End it with everything that it started, by its command if it has one."""
@@ -151,7 +161,7 @@ class ServiceProcess:
 
     def _why_not(self) -> str | None:
         """Say what keeps it from being started."""
-        task, port = self._task, self._readiness.port
+        task, port = self._task, self.port
         if not os.path.isdir(task["directory"]):
             return f"{task['directory']} is not a directory"
         if which(task["words"][0], task["directory"], task["environment"].get("PATH")) is None:
@@ -170,7 +180,7 @@ class ServiceProcess:
             missing = self._readiness.problem(max(left, 0.001))
             if program.wait(0):
                 return f"{self._how_it_ended()} before it was ready"
-            if missing is None and self._main is not None:
+            if missing is None and self.main is not None:
                 return None
             if left <= 0:
                 return f"was not ready within {self._task['ready']['timeout']:g} s: {missing}"
@@ -181,8 +191,8 @@ class ServiceProcess:
         return None
 
     def _look_for_main(self, program: Program) -> None:
-        if self._main is None and program.run.process:
-            self._main = child_of(program.run.process)
+        if self.main is None and program.run.process:
+            self.main = child_of(program.run.process)
 
     def _how_it_ended(self) -> str | None:
         """Say how it ended; None if it has not."""
@@ -211,8 +221,15 @@ class ServiceProcess:
         if "problem" not in (program.report or {}):
             return
         marker = self._task["environment"][MARKER]
-        group = self._main[0] if self._main else 0
+        group = self.main[0] if self.main else 0
         end_processes(lambda each: carries(each, marker) or in_group(each, group))
+
+
+def why_gone(main: tuple[int, str] | None, port: int | None) -> str | None:
+    """Say why a service is not there any more, None if it is: it runs, nothing has begun to end it, and it listens on its port."""
+    if main is None or not goes_on(main):
+        return "is being ended"
+    return None if port is None or is_listened_on(port) else f"does not listen on port {port} any more"
 
 
 def _ending(report: Json) -> str:

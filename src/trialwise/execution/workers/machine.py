@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
-from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
+from trialwise.execution.services.lifecycle import Services
 from trialwise.execution.session import changed_since
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
+from trialwise.execution.workers.services import RemoteServices
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment
 from trialwise.measurement.checkout import GitState
@@ -70,6 +71,8 @@ class RemoteMachine:
         Called with remarks on its clock.
     own
         Names of variables that the experiment sets itself.
+    services
+        What starts services there.
     """
 
     def __init__(
@@ -79,7 +82,9 @@ class RemoteMachine:
         queries: Sequence[Mapping[str, Any]],
         tell: Callable[[str], None],
         own: Iterable[str] = (),
+        services: RemoteServices | None = None,
     ) -> None:
+        self.services = services or RemoteServices(remote)
         self.worker = remote.address.name
         self.marker = remote.marker
         self._remote = remote
@@ -120,21 +125,15 @@ class RemoteMachine:
         )
         return environment, identity
 
-    @property
-    def services(self) -> ServiceHost:
-        """Return what starts services there."""
-        return LocalServices(self._remote.files)
-
     def reset(
         self, experiment: Experiment, row: TrialRow, marker: str, cancel: int, services: Services
     ) -> str | None:
         """Reset the worker; return what went wrong, or None."""
-        del services  # there are none on workers
         if experiment.reset is None:
             return None
         self._remote.ask("end", {"marker": marker})
         self._marker_of_resets = marker
-        problem = RemoteReset(self._remote, self._tasks, experiment.reset, row, marker, cancel).run()
+        problem = RemoteReset(self._remote, self._tasks, experiment, row, marker, cancel, services).run()
         return None if problem is None else f"{self.worker}: {problem}"
 
     @property

@@ -21,6 +21,7 @@ from trialwise.execution.workers.machine import RemoteMachine
 from trialwise.execution.workers.provision import Preparation, collect
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.remote_kind import RemoteKind
+from trialwise.execution.workers.services import RemoteServices
 from trialwise.execution.workers.ssh import folder_name
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment, Level
@@ -159,15 +160,18 @@ class Member:
 
     def _made_ready(self, remote: Remote, tasks: Tasks, ready: Preparation) -> Ending:
         common = self._common
-        kind = RemoteKind(remote, tasks)
+        services = RemoteServices(remote)
+        kind = RemoteKind(remote, tasks, services)
         queries = [
+            *kind.service_queries(common.experiment, common.factors),
             *kind.queries(common.experiment, common.factors),
             *kind.reset_queries(common.experiment, common.factors),
         ]
         own = dict(trial_of(common.experiment).environment)
-        machine = RemoteMachine(remote, tasks, queries, self._tell, own)
+        machine = RemoteMachine(remote, tasks, queries, self._tell, own, services)
         collector = SessionKeeper(common.directory, common.ledger, machine)
         self._collect(remote, tasks, kind, self._runner(kind, collector, machine))
+        services.end_all()
         ready.provide(common.interruption.descriptor)
         ready.check(kind, common.factors)
         keeper = SessionKeeper(common.directory, common.ledger, machine)

@@ -10,6 +10,7 @@ from typing import Any
 
 from trialwise.errors import PlanError, TrialError, WorkerError
 from trialwise.execution.reset import MAX_OF_A_TEMPLATE, reset_commands
+from trialwise.execution.services.lifecycle import service_commands, without_services
 from trialwise.execution.workers.instruments import (
     check_instruments_there,
     instruments_of_task,
@@ -17,6 +18,7 @@ from trialwise.execution.workers.instruments import (
     unsupervised,
 )
 from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.services import RemoteServices
 from trialwise.execution.workers.tasks import RemoteRun, Report, Tasks, run_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
@@ -77,8 +79,9 @@ def task_key(number: int, attempt: int) -> str:
 class RemoteKind:
     """Has commands executed on a worker, and judges what they report as if they had run here."""
 
-    def __init__(self, remote: Remote, tasks: Tasks) -> None:
+    def __init__(self, remote: Remote, tasks: Tasks, services: RemoteServices | None = None) -> None:
         self._remote = remote
+        self._services = services or RemoteServices(remote)
         self._tasks = tasks
         self._losses = Counter[int]()
 
@@ -163,6 +166,15 @@ class RemoteKind:
             most = MAX_OF_A_TEMPLATE
             yield {"key": "reset.template", "words": [], "directory": str(files / template), "most": most}
 
+    def service_queries(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the programs of services, as queries to the agent."""
+        for words, folder, environment in service_commands(experiment, factors):
+            directory = str(Path(self._remote.files) / folder)
+            path = dict(environment).get("PATH")
+            yield {"key": "service", "words": list(words), "directory": directory, "path": path}
+
     def _resolved(self, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return self._remote.ask("resolve", {"queries": list(queries)}).head["found"]
 
@@ -202,6 +214,7 @@ class RemoteKind:
             "supervised": self._remote.supervised,
             **instruments_of_task(request.experiment, follow=request.follow and self._remote.supervised),
             "lasting": ["prepare"],
+            "services": self._services.running,
             "keep": list(kept_places(trial, values, self._remote.files)),
             "keep_limit": trial.keep_limit,
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
@@ -235,9 +248,10 @@ class RemoteKind:
         if report.lost is not None:
             return self._lost(request, report.lost)
         try:
-            return self._judged(request, report)
+            outcome = self._judged(request, report)
         except TrialError as error:
-            return TrialOutcome("failed", None, time.time(), reason=error.message)
+            outcome = TrialOutcome("failed", None, time.time(), reason=error.message)
+        return without_services(outcome, [f"{name} {said}" for name, said in report.gone.items()])
 
     def _lost(self, request: TrialRequest, reason: str) -> TrialOutcome:
         self._losses[request.number] += 1

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from trialwise.errors import TrialError
 from trialwise.execution.reset import CHECK_PAUSE, NO_NAMESPACE_THERE, reset_steps, wait_for_another_boot
+from trialwise.execution.services.lifecycle import Services
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
-from trialwise.experiment.model import Level, Reset
+from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
@@ -25,11 +26,21 @@ class RemoteReset:
     """One reset before one trial."""
 
     def __init__(
-        self, remote: Remote, tasks: Tasks, reset: Reset, row: TrialRow, marker: str, cancel: int
+        self,
+        remote: Remote,
+        tasks: Tasks,
+        experiment: Experiment,
+        row: TrialRow,
+        marker: str,
+        cancel: int,
+        services: Services,
     ) -> None:
         self._remote = remote
         self._tasks = tasks
-        self._reset = reset
+        self._reset = experiment.reset or Reset()
+        self._own = experiment.service_names
+        self._services = services
+        self._row = row
         self._marker = marker
         self._cancel = cancel
         self._key = f"reset-{row.number}.{row.attempt}"
@@ -49,8 +60,12 @@ class RemoteReset:
         """Carry out the steps, the reboot and the check; return what went wrong, or None."""
         if self._reset.namespace:
             return NO_NAMESPACE_THERE
-        for step in reset_steps(self._reset, Path(self._remote.files), self._values):
-            if problem := self._problem(step.words):
+        for step in reset_steps(self._reset, Path(self._remote.files), self._values, self._own):
+            if step.verb:
+                problem = self._services.perform(step.verb, step.words[0], self._row, self._cancel)
+            else:
+                problem = self._problem(step.words)
+            if problem:
                 return f"{step.key}: {problem}; try: {step.hint}"
         if self._reset.reboot and (problem := self._reboot()):
             return problem

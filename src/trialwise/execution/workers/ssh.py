@@ -140,6 +140,12 @@ def _known_as(address: Address, errors: str) -> str:
 
 
 _FOR_AGENTS = (
+    "execution/services/keeper",
+    "execution/services/output",
+    "execution/services/ports",
+    "execution/services/process",
+    "execution/services/processes",
+    "execution/services/readiness",
     "measurement/file_identity",
     "measurement/followed",
     "measurement/inherited",
@@ -173,6 +179,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for package in (
         "trialwise",
         "trialwise/execution",
+        "trialwise/execution/services",
         "trialwise/execution/workers",
         "trialwise/measurement",
         "trialwise/trials",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.outliving import Written
 from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
+from trialwise.visible import visible
 
 CountedRow = tuple[str, float | None, float, int | None]
 """A counter's name; its count, or None; the share of the time in which it counted; the error number if it did not."""
@@ -53,8 +54,8 @@ class RemoteRun:
 class Report:
     """The result of a task: how its commands ran, and the files that it wrote. `lost` says why there is none.
 
-    `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files
-    to keep, and `left_out` says which are missing from it.
+    `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files to keep, and
+    `left_out` says which are missing from it. `gone` says why services were not there at its end, by name.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -64,6 +65,7 @@ class Report:
     machine: tuple[MachineCounts, MachineCounts] | None = None
     kept: bytes = b""
     left_out: Sequence[str] = ()
+    gone: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Tasks:
@@ -195,7 +197,14 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
         for what, run in cast("dict[str, dict[str, Any]]", head["runs"]).items()
     }
     left_out = tuple(map(str, head.get("left_out", ())))
-    return Report(runs, files, machine=_machine(head.get("machine")), kept=kept, left_out=left_out)
+    machine, gone = _machine(head.get("machine")), _gone(head.get("gone"))
+    return Report(runs, files, machine=machine, kept=kept, left_out=left_out, gone=gone)
+
+
+def _gone(told: object) -> dict[str, str]:
+    """Return what a worker says of services that did not last, made harmless to read."""
+    found = cast("dict[object, object]", told) if isinstance(told, dict) else {}
+    return {visible(str(name)): visible(str(problem))[:1000] for name, problem in found.items()}
 
 
 def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineCounts] | None:

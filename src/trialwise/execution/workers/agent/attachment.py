@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 
+from trialwise.execution.services import keeper
 from trialwise.execution.workers.agent.folder import (
     Folder,
     note_hand,
@@ -97,6 +98,7 @@ class Attachment:
             write_durably(self.folder.at("agent.zip"), self.archive)
         hand = self.folder.in_hand()
         self.put_settings_back()
+        keeper.hold_connection(self.folder)
         return {
             "protocol": PROTOCOL,
             "python": platform.python_version(),
@@ -311,6 +313,31 @@ class Attachment:
             with contextlib.suppress(OSError):
                 os.kill(hand["pid"], signal.SIGTERM)
         return {"cancelled": bool(hand["pid"])}, b""
+
+    def do_serve(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Start a service unless it was started before; `do_service` says when it is ready."""
+        if text_of(self.folder.at("connection")) != self.token:
+            msg = "a newer connection is at work"
+            raise Refused(msg)
+        keeper.begin(self.folder, head["name"], body, self.folder.at("agent.zip"))
+        return {}, b""
+
+    def do_service(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Return the state of a service, and what it has printed once it has ended."""
+        return keeper.state_of(self.folder, head["name"]), keeper.printed_of(self.folder, head["name"])
+
+    def do_end_service(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Have a service ended; `do_service` says when it has."""
+        return {"ended": keeper.end(self.folder, head["name"])}, b""
+
+    def do_forget_service(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Forget a service that has ended."""
+        keeper.forget(self.folder, head["name"])
+        return {}, b""
+
+    def do_end_services(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Have all services of the experiment ended; return how many are left."""
+        return {"left": keeper.end_all(self.folder)}, b""
 
     def do_ack(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Forget a result that is safe elsewhere."""

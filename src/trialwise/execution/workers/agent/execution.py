@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 
+from trialwise.execution.services.keeper import problems_of
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.probe import boot_id, lines_of
@@ -38,8 +39,9 @@ SUBREAPER = 36  # prctl(2)
 class Execution:
     """A task: prepare, the measured program, conclude, and the files that it wrote."""
 
-    def __init__(self, task: Json) -> None:
+    def __init__(self, task: Json, folder: Folder) -> None:
         self.task = task
+        self.folder = folder
         self.program: Program | None = None
         self.beside: Beside | None = None
         self.cancelled = False
@@ -67,6 +69,7 @@ class Execution:
                 # Keep what the commands beside the program write, too.
                 around = self.keeping(stack) if {"prepare", "conclude"} & self.task.keys() else None
                 self.steps()
+                self.head["gone"] = problems_of(self.folder, self.task.get("services", ()))
                 if around is not None:
                     self.kept, left_out = around.packed(self.kept)
                     self.head["left_out"] = list(dict.fromkeys([*self.head.get("left_out", ()), *left_out]))
@@ -240,7 +243,7 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
     if once and os.path.exists(folder.at("setup", once)):
         keep_result(folder, key, frame({"skipped": True}))
         return
-    execution = Execution(task)
+    execution = Execution(task, folder)
     note_hand(lock, key, os.getpid())  # from here on TERM is caught
     content = execution.run()
     if once and succeeded(execution.head["runs"]["command"]):

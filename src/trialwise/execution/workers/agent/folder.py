@@ -71,7 +71,7 @@ class Folder:
 
     def make(self) -> None:
         """Create the folder and its parts, for this user alone."""
-        for name in ("", "spool", "files", "scratch", "setup"):
+        for name in ("", "spool", "files", "scratch", "setup", "services"):
             os.makedirs(self.at(name), mode=0o700, exist_ok=True)
 
     def known(self) -> dict[str, str]:
