@@ -21,12 +21,16 @@ def with_joined_boots(*sets: TrialSet) -> tuple[TrialSet, ...]:
     times is one boot, so that indistinguishable boots never count as several.
     """
     booted = {label: boot for trials in sets for label, boot in trials.booted.items()}
-    names = dict(_names(booted))
+    names = joined_names(booted)
     return tuple(_renamed(trials, names) for trials in sets)
 
 
+def joined_names(booted: Mapping[str, Boot]) -> dict[str, str]:
+    """Return the common name of each boot, that of the first in its chain."""
+    return dict(_names(booted))
+
+
 def _names(booted: Mapping[str, Boot]) -> Iterator[tuple[str, str]]:
-    """Yield the common name of each boot, that of the first in its chain."""
     for host in {boot.host for boot in booted.values()}:
         own = sorted((boot.moment, label) for label, boot in booted.items() if boot.host == host)
         yield from _chained(own)

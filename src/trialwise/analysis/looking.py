@@ -226,8 +226,10 @@ def _metric(
     names: Mapping[str, str],
 ) -> MetricSeen:
     failed, reasons = _failed(group, facts.name, trials)
-    own = {treatment: trials.of(facts.name, treatment) for treatment in trials.treatments}
-    means = {each.treatment: each for each in treatment_means(trials.of(facts.name))}
+    whole = trials.of(facts.name)
+    parts = {str(name): part for (name,), part in whole.partition_by("treatment", as_dict=True).items()}
+    own = {treatment: parts.get(treatment, whole.clear()) for treatment in trials.treatments}
+    means = {each.treatment: each for each in treatment_means(whole)}
     measured = tuple(
         _measured(names[treatment], means.get(treatment), failed.get(treatment, 0))
         for treatment, table in own.items()

@@ -71,20 +71,20 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
     """
     counts: dict[Level, tuple[int, int]] = {name: (a[name].n_unique(), b[name].n_unique()) for name in LEVELS}
     chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
-    values_a, values_b = _means(a, chosen), _means(b, chosen)
-    shared = [unit for unit in values_a if unit in values_b]
-    if shared:
-        # Units on one side only carry no information on a difference within units.
-        values_a = {unit: values_a[unit] for unit in shared}
-        values_b = {unit: values_b[unit] for unit in shared}
+    means_a, means_b = nested_means(a, chosen), nested_means(b, chosen)
+    # Units on one side only carry no information on a difference within units.
+    shared = means_a.join(means_b, on=chosen, suffix="_b", maintain_order="left")
+    paired = not shared.is_empty()
+    values_a = (shared if paired else means_a)["value"].to_numpy()
+    values_b = shared["value_b"].to_numpy() if paired else means_b["value"].to_numpy()
     n_a, n_b = len(values_a), len(values_b)
     return Units(
         level=chosen,
-        a=np.array(list(values_a.values()), dtype=np.float64),
-        b=np.array(list(values_b.values()), dtype=np.float64),
-        paired=bool(shared),
+        a=values_a,
+        b=values_b,
+        paired=paired,
         counts=counts,
-        refusal=_refusal(chosen, n_a, n_b, paired=bool(shared)) if min(n_a, n_b) < 2 else None,
+        refusal=_refusal(chosen, n_a, n_b, paired=paired) if min(n_a, n_b) < 2 else None,
     )
 
 
@@ -115,6 +115,9 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
     below = LEVELS[LEVELS.index(level) :]
     for place in range(len(below) - 1, -1, -1):
         keys = [*within, *below[: place + 1]]
+        if trials[below[place]].n_unique() == trials.height:
+            trials = trials.select(*keys, pl.col("value").cast(pl.Float64))
+            continue
         trials = trials.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     return trials
 
@@ -129,7 +132,7 @@ def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
     values = nested_means(table, level, ["treatment"])
     told: Level = "trial" if chosen == "trial" and table["process"].n_unique() == table.height else level
     return [
-        treatment_mean(own["treatment"][0], own["value"].to_list(), told)
+        treatment_mean(own["treatment"][0], own["value"].to_numpy(), told)
         for own in values.partition_by("treatment", maintain_order=True)
     ]
 

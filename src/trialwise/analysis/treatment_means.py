@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.arrays import Array
 
 CONFIDENCE = 95.0
 """Of each interval, in percent."""
@@ -33,7 +34,7 @@ class TreatmentMean:
 
 
 def treatment_mean(
-    treatment: str, values: Sequence[float], level: str = "trial", series: str = ""
+    treatment: str, values: Sequence[float] | Array, level: str = "trial", series: str = ""
 ) -> TreatmentMean:
     """Return the mean and median of independent values, at least one, of a treatment."""
     n, few = len(values), len(values) < 2

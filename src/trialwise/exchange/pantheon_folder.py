@@ -267,7 +267,7 @@ def perf_trials(
         trial = run_name(name, scheme, run)
         began = (times or {}).get((scheme, run), RunTimes()).began
         for metric, value in values.items():
-            cells.add(metric, treatment, value, Place(trial, trial, round=run), runtime, began)
+            cells.add(metric, treatment, [value], Place(trial, trial, round=run), runtime, began)
     return cells.trial_set([*(notes or ()), *ignored_note(ignored, "left out")])
 
 

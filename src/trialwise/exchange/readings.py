@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-from trialwise.analysis.boots import with_joined_boots
+from trialwise.analysis.boots import joined_names, with_joined_boots
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
-from trialwise.exchange.trial_cells import Cells, Place
-from trialwise.readers.blocks import Block, Floats, kinds, parts
+from trialwise.exchange.trial_cells import Cells, Names, Place, Trials
+from trialwise.readers.blocks import Block, kinds, parts
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.units import short_unit
 
@@ -30,6 +28,30 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
     AnalysisError
         There is no value.
     """
+    cells, notes = _cells(readings, name)
+    return with_joined_boots(_with_facts(cells.trial_set(notes), readings))[0]
+
+
+def numbered_trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
+    """Return the same trials with numbers for the names of their units (`trial_cells.NUMBERED`), for which no other set is compared.
+
+    Raises
+    ------
+    AnalysisError
+        There is no value.
+    """
+    cells, notes = _cells(readings, name)
+    return _with_facts(cells.numbered_set(notes, joined_names(cells.booted)), readings)
+
+
+def _with_facts(found: TrialSet, readings: Sequence[Reading]) -> TrialSet:
+    return replace(
+        found, environments=tuple(facts_of(reading.facts) for reading in readings if reading.facts)
+    )
+
+
+def _cells(readings: Sequence[Reading], name: str) -> tuple[Cells, tuple[str, ...]]:
+    """Return the trials of files, and what is to be known about them."""
     cells, notes = Cells(name), list[str]()
     names = metric_names(readings)
     seen: dict[str, str] = {}
@@ -38,9 +60,7 @@ def trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
             notes.append(f"{reading.path} is a copy of {first}, and counts once")
             continue
         notes += _add(cells, reading, names)
-    found = cells.trial_set(tuple(dict.fromkeys(notes)))
-    environments = tuple(facts_of(reading.facts) for reading in readings if reading.facts)
-    return with_joined_boots(replace(found, environments=environments))[0]
+    return cells, tuple(dict.fromkeys(notes))
 
 
 def metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None], str]:
@@ -88,41 +108,35 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
     for first in np.sort(np.unique(treatment, return_index=True)[1]):
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own
-    names = pl.Series([treatment_name(own) for own in levels], dtype=pl.String)
     places = [_place(cells, reading, each) for each in block.units]
-    within = np.zeros(len(chosen), np.int32) if block.within is None else block.within[chosen]
+    within = None if block.within is None else block.within[chosen]
     before, after = block.process
-    process = pl.concat_str(
-        pl.Series([f"{place.process}/{before}" for place in places]).gather(within),
-        pl.Series(block.numbers[chosen]).cast(pl.String),
-        pl.lit(after),
+    process = Names(
+        [f"{place.process}/{before}" for place in places], within, block.numbers[chosen], ("", after)
     )
-    cells.add_columns(
-        metric=pl.lit(metric),
-        treatment=names.gather(treatment),
-        value=pl.Series(block.values[chosen]),
-        host=pl.Series([place.host for place in places]).gather(within),
-        boot=pl.Series([place.boot for place in places]).gather(within),
-        build=pl.Series([place.build for place in places]).gather(within),
-        process=process,
-        trial=process,
-        started=_chosen(block.starts, chosen),
-        seconds=_chosen(block.seconds, chosen),
+    cells.add_many(
+        Trials(
+            metric=Names((metric,)),
+            treatment=Names([treatment_name(own) for own in levels], treatment if len(levels) > 1 else None),
+            values=block.values[chosen],
+            units={
+                "host": Names([place.host for place in places], within),
+                "boot": Names([place.boot for place in places], within),
+                "build": Names([place.build for place in places], within),
+                "process": process,
+                "trial": process,
+            },
+            started=None if block.starts is None else block.starts[chosen],
+            seconds=None if block.seconds is None else block.seconds[chosen],
+        )
     )
-
-
-def _chosen(column: Floats | None, chosen: npt.NDArray[np.intp]) -> pl.Series | None:
-    return None if column is None else pl.Series(column[chosen]).fill_nan(None)
 
 
 def _add_trials(cells: Cells, row: Row, metric: str, treatment: str, place: Place) -> None:
     values = row.repetitions
     took = row.seconds if row.start is None or row.end is None else row.end - row.start
     seconds = None if took is None else took / len(values)
-    for number, value in enumerate(values):
-        trial = place.trial if len(values) == 1 else f"{place.trial}/{number}"
-        own = Place(trial, place.process, place.host, place.boot, place.build)
-        cells.add(metric, treatment, value, own, seconds, row.start)
+    cells.add(metric, treatment, values, place, seconds, row.start)
 
 
 def _place(cells: Cells, reading: Reading, levels: Mapping[str, str], number: int | None = None) -> Place:

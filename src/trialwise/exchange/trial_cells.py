@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from trialwise.analysis.trial_set import SCHEMA, Boot, MetricFacts, TrialSet
+from trialwise.analysis.trial_set import LEVELS, SCHEMA, Boot, Level, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.experiment.model import Level
+from trialwise.experiment.model import Level as FactorLevel
 
 _ONE = "1"
 """The only series, and the only round."""
+_NUMBER_BITS = 32
+"""Of a numbered unit: no file has more lines; what remains tells its texts apart."""
+NUMBERED = {
+    "metric": pl.Categorical(),
+    "treatment": pl.Categorical(),
+    "value": pl.Float64(),
+    "host": pl.UInt32(),
+    "boot": pl.UInt32(),
+    "build": pl.UInt32(),
+    "process": pl.Int64(),
+    "trial": pl.Int64(),
+    "seconds": pl.Float64(),
+}
+"""The columns of a set whose units are numbered: equal numbers of a level mean the same unit, in this set alone."""
+
+_NAMED = ("metric", "treatment", *LEVELS, "round")
+"""Columns of names."""
+
+Floats = npt.NDArray[np.float64]
+Which = npt.NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +49,126 @@ class Place:
     host: str = ""
     boot: str = ""
     build: str = ""
-    series: str = _ONE
     round: str = _ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A name for each of many trials: one of some texts, and what stands behind it where trials are numbered.
+
+    Attributes
+    ----------
+    texts, which
+        The different texts, and which of them each trial has; None if all have the first.
+    numbers
+        Non-negative; negative for a trial whose name is the text alone. None if all are so.
+    around
+        What stands before and behind a number.
+    """
+
+    texts: Sequence[Hashable]
+    which: Which | None = None
+    numbers: npt.NDArray[np.integer[Any]] | None = None
+    around: tuple[str, str] = ("", "")
+
+    def written(self) -> pl.Expr:
+        """Return the names as text."""
+        text = _each(pl.Series(self.texts, dtype=pl.String), self.which)
+        if self.numbers is None:
+            return text
+        numbers = pl.lit(pl.Series(self.numbers))
+        named = pl.concat_str(text, pl.lit(self.around[0]), numbers.cast(pl.String), pl.lit(self.around[1]))
+        return pl.when(numbers >= 0).then(named).otherwise(text) if self.numbers.min() < 0 else named
+
+    def coded(self, known: dict[object, int]) -> pl.Expr:
+        """Return the number of each text; `known` has the texts so far."""
+        codes = [known.setdefault(text, len(known)) for text in self.texts]
+        return _each(pl.Series(codes, dtype=pl.UInt32), self.which)
+
+    def numbered(self, known: dict[object, int]) -> pl.Expr:
+        """Return a number for each name, the same for the same one; `known` has the texts so far."""
+        alone = self.coded(known).cast(pl.Int64) * (1 << _NUMBER_BITS)
+        if self.numbers is None:
+            return alone
+        begun = replace(self, texts=[(text, *self.around) for text in self.texts]).coded(known)
+        numbers = pl.lit(pl.Series(self.numbers)).cast(pl.Int64)
+        named = begun.cast(pl.Int64) * (1 << _NUMBER_BITS) + numbers
+        return pl.when(numbers >= 0).then(named).otherwise(alone) if self.numbers.min() < 0 else named
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Values of many trials of one series and round; `started` and `seconds` are NaN where unknown, or None for all."""
+
+    metric: Names
+    treatment: Names
+    values: Floats
+    units: Mapping[Level, Names]
+    round: Names = Names((_ONE,))
+    started: Floats | None = None
+    seconds: Floats | None = None
+
+
+class _Single:
+    """Trials that are added one by one, or as several of one place: columns of the numbers of their names, in the order of adding."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._counts = array("q")
+        self._texts: tuple[dict[str, int], ...] = tuple({} for _ in _NAMED)
+        self._which = tuple(array("i") for _ in _NAMED)
+        self._started, self._seconds = array("d"), array("d")
+
+    def add(
+        self,
+        names: tuple[str, ...],
+        values: Sequence[float | None],
+        seconds: float | None,
+        started: float | None,
+    ) -> None:
+        self._values.extend(nan if value is None else value for value in values)
+        self._counts.append(len(values))
+        for known, which, name in zip(self._texts, self._which, names, strict=True):
+            which.append(known.setdefault(name, len(known)))
+        self._started.append(nan if started is None else started)
+        self._seconds.append(nan if seconds is None else seconds)
+
+    def trials(self) -> Trials | None:
+        """Return those that have a value; None if none has."""
+        values = np.array(self._values)
+        valid = np.isfinite(values)
+        if not valid.any():
+            return None
+        counts = np.array(self._counts)
+        within = np.arange(len(values), dtype=np.int32) - np.repeat(np.cumsum(counts) - counts, counts)
+        within[np.repeat(counts == 1, counts)] = -1
+        chosen = slice(None) if valid.all() else valid
+
+        def every(column: array[Any]) -> npt.NDArray[Any]:
+            return np.repeat(np.array(column), counts)[chosen]
+
+        names = {
+            name: Names(tuple(texts), every(which) if len(texts) > 1 else None)
+            for name, texts, which in zip(_NAMED, self._texts, self._which, strict=True)
+        }
+        if (within >= 0).any():
+            names["trial"] = replace(names["trial"], numbers=within[chosen], around=("/", ""))
+        return Trials(
+            metric=names["metric"],
+            treatment=names["treatment"],
+            values=values[chosen],
+            units={level: names[level] for level in LEVELS},
+            round=names["round"],
+            started=every(self._started),
+            seconds=every(self._seconds),
+        )
+
+    def missing(self) -> dict[str, int]:
+        """Count the invalid values of each metric that has some."""
+        invalid = ~np.isfinite(np.array(self._values))
+        metrics = np.repeat(np.array(self._which[0]), np.array(self._counts))[invalid]
+        counts = np.bincount(metrics, minlength=len(self._texts[0])).tolist()
+        return {name: number for name, number in zip(self._texts[0], counts, strict=True) if number}
 
 
 @dataclass(slots=True)
@@ -36,38 +177,38 @@ class Cells:
 
     name: str
     metrics: dict[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
-    treatments: dict[str, Mapping[str, Level]] = field(default_factory=dict[str, Mapping[str, Level]])
+    treatments: dict[str, Mapping[str, FactorLevel]] = field(
+        default_factory=dict[str, Mapping[str, FactorLevel]]
+    )
     booted: dict[str, Boot] = field(default_factory=dict[str, Boot])
-    _rows: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
-    _columns: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-    _missing: Counter[str] = field(default_factory=Counter[str])
+    _single: _Single = field(default_factory=_Single)
+    _many: list[Trials] = field(default_factory=list[Trials])
 
     def add(
         self,
         metric: str,
         treatment: str,
-        value: float | None,
+        values: Sequence[float | None],
         place: Place,
         seconds: float | None = None,
         started: float | None = None,
     ) -> None:
-        """Add one value of one trial; an invalid one is counted."""
-        if value is None or not isfinite(value):
-            self._missing[metric] += 1
-            return
-        units = (place.host, place.boot, place.build, place.process, place.trial)
-        self._rows.append(
-            (metric, treatment, float(value), *units, place.series, place.round, started, seconds)
+        """Add one value of one trial, or several of one place, each as a trial; an invalid one is counted."""
+        names = (
+            metric,
+            treatment,
+            place.host,
+            place.boot,
+            place.build,
+            place.process,
+            place.trial,
+            place.round,
         )
+        self._single.add(names, values, seconds, started)
 
-    def add_columns(self, **columns: pl.Series | pl.Expr | None) -> None:
-        """Add values of many trials, as columns of `SCHEMA`: of one series and round; other columns are unknown."""
-        given = {**columns, "series": pl.lit(_ONE), "round": pl.lit(_ONE)}
-        found = [
-            (pl.lit(None, kind) if (column := given.get(name)) is None else column).alias(name)
-            for name, kind in SCHEMA.items()
-        ]
-        self._columns.append(pl.select(found))
+    def add_many(self, trials: Trials) -> None:
+        """Add values of many trials, all valid, which come after those that are added one by one."""
+        self._many.append(trials)
 
     def trial_set(self, notes: Sequence[str] = ()) -> TrialSet:
         """Return what was collected.
@@ -77,18 +218,78 @@ class Cells:
         AnalysisError
             There is no value.
         """
-        if not self._rows and not self._columns:
+        return self._set(notes, map(_frame, self._every()))
+
+    def numbered_set(self, notes: Sequence[str], boots: Mapping[str, str]) -> TrialSet:
+        """Return what was collected, with the columns of `NUMBERED`, which take a fifth of the memory; `boots` have these names.
+
+        Raises
+        ------
+        AnalysisError
+            There is no value.
+        """
+        known: dict[object, int] = {}
+        for boot, name in boots.items():
+            known[boot] = known.setdefault(name, len(known))
+        found = self._set(notes, (_numbered_frame(trials, known) for trials in self._every()))
+        return replace(found, booted={})
+
+    def _every(self) -> Iterator[Trials]:
+        if (single := self._single.trials()) is not None:
+            yield single
+        yield from self._many
+
+    def _set(self, notes: Sequence[str], frames: Iterable[pl.DataFrame]) -> TrialSet:
+        found = list(frames)
+        if not found:
             why = "; ".join(notes)
             raise AnalysisError(f"{self.name}: no trial has a value" + (f": {why}" if why else ""))
         return TrialSet(
             name=self.name,
             metrics=self.metrics,
             treatments=self.treatments,
-            table=pl.concat([pl.DataFrame(self._rows, schema=SCHEMA, orient="row"), *self._columns]),
+            table=pl.concat(found),
             notes=(*notes, *self._lost()),
             booted=self.booted,
         )
 
     def _lost(self) -> Iterator[str]:
-        for metric, number in self._missing.items():
+        for metric, number in self._single.missing().items():
             yield f"{number} trial{'' if number == 1 else 's'} without a value of {metric}"
+
+
+def _each(values: pl.Series, which: Which | None) -> pl.Expr:
+    return pl.lit(values[0], values.dtype) if which is None else pl.lit(values.gather(which))
+
+
+def _known(column: Floats | None) -> pl.Expr:
+    return pl.lit(None, pl.Float64) if column is None else pl.lit(pl.Series(column).fill_nan(None))
+
+
+def _frame(trials: Trials) -> pl.DataFrame:
+    """Return the columns of `SCHEMA`."""
+    found = {
+        "metric": trials.metric.written(),
+        "treatment": trials.treatment.written(),
+        "value": pl.lit(pl.Series(trials.values)),
+        **{level: names.written() for level, names in trials.units.items()},
+        "series": pl.lit(_ONE),
+        "round": trials.round.written(),
+        "started": _known(trials.started),
+        "seconds": _known(trials.seconds),
+    }
+    return pl.select(found[name].alias(name) for name in SCHEMA)
+
+
+def _numbered_frame(trials: Trials, known: dict[object, int]) -> pl.DataFrame:
+    """Return the columns of `NUMBERED`."""
+    found = {
+        "metric": trials.metric.written(),
+        "treatment": trials.treatment.written(),
+        "value": pl.lit(pl.Series(trials.values)),
+        **{level: names.coded(known) for level, names in trials.units.items()},
+        "process": trials.units["process"].numbered(known),
+        "trial": trials.units["trial"].numbered(known),
+        "seconds": _known(trials.seconds),
+    }
+    return pl.select(found[name].cast(kind).alias(name) for name, kind in NUMBERED.items())

@@ -9,7 +9,7 @@ from pathlib import Path
 from trialwise.analysis.looking import Seen, see, see_summaries
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.readings import trial_set
+from trialwise.exchange.readings import numbered_trial_set, trial_set
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, Unread, gather
 from trialwise.study.proposing import proposal
@@ -51,7 +51,7 @@ def look(
         if not _has_values(named):
             seen.append(see_summaries(named, shown))
             continue
-        trials = trials_of(named)
+        trials = numbered_trial_set(named.readings, named.tool)
         seen.append(see(named, trials, shown))
         proposals.append(proposal(paths, pattern, group, trials) if len(gathered.groups) == 1 else ())
     return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies, *proposals[:1])

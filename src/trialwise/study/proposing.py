@@ -10,7 +10,7 @@ from trialwise.analysis.comparison.ranking import can_rank
 from trialwise.analysis.comparison.sides import matched
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.readings import trial_set
+from trialwise.exchange.readings import numbered_trial_set
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Group
 from trialwise.readers.tables.reader import TABLES
@@ -54,4 +54,4 @@ def _side(path: Path, group: Group) -> TrialSet:
         for reading in group.readings
         if path == Path(reading.path) or path in Path(reading.path).parents
     )
-    return trial_set(told_apart(replace(group, readings=own))[0].readings, str(path))
+    return numbered_trial_set(told_apart(replace(group, readings=own))[0].readings, str(path))

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.nesting import highest_that_varies, units_of
@@ -128,10 +129,14 @@ def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None)
 
 def can_rank(trials: TrialSet) -> bool:
     """Return True if a metric has a preferred direction, and two treatments have several values of it."""
-    tables = [trials.of(name) for name, facts in trials.metrics.items() if facts.better is not None]
-    return any(
-        len(_several(units_of(own, highest_that_varies(own)))) > 1 for own in tables if not own.is_empty()
-    )
+    tables = (trials.of(name) for name, facts in trials.metrics.items() if facts.better is not None)
+    return any(_count_several(own) > 1 for own in tables if not own.is_empty())
+
+
+def _count_several(trials: pl.DataFrame) -> int:
+    """Count the treatments with several units of the highest level that varies."""
+    units = trials.group_by("treatment").agg(pl.col(highest_that_varies(trials)).n_unique().alias("units"))
+    return int((units["units"] > 1).sum())
 
 
 def _several(found: Values) -> Values:

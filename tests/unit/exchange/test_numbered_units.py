@@ -1,0 +1,73 @@
+"""Trials whose units are numbered say the same as those whose units are named."""
+
+from __future__ import annotations
+
+from math import nan
+from pathlib import Path
+
+import pytest
+
+from trialwise.analysis.looking import see
+from trialwise.analysis.trial_set import LEVELS, MetricFacts
+from trialwise.errors import AnalysisError
+from trialwise.exchange.readings import numbered_trial_set, trial_set
+from trialwise.exchange.trial_cells import Cells, Place
+from trialwise.readers.gathering import Group, gather
+
+RESULTS = Path(__file__).parent / "results"
+SUITE = Path(__file__).parents[2] / "golden/formats/data/pytest-benchmark/suite.json"
+
+
+def group(*paths: Path) -> Group:
+    (found,) = gather(paths).groups
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [RESULTS / "hyperfine-base.json", RESULTS / "pyperf-base.json", SUITE], ids=lambda path: path.name
+)
+def test_what_is_seen_is_the_same(path: Path):
+    found = group(path)
+    named, numbered = (made(found.readings, "x") for made in (trial_set, numbered_trial_set))
+    assert see(found, numbered) == see(found, named)
+    assert numbered.table["value"].to_list() == named.table["value"].to_list()
+    for level in LEVELS:
+        assert numbered.table[level].rle_id().to_list() == named.table[level].rle_id().to_list()
+        assert numbered.table[level].n_unique() == named.table[level].n_unique()
+
+
+def pyperf_of_boots(path: Path, *boots: str) -> Path:
+    runs = ", ".join(
+        f'{{"metadata": {{"boot_time": "{boot}", "hostname": "h"}}, "values": [{at}.0, {at}.5]}}'
+        for at, boot in enumerate(boots, 1)
+    )
+    path.write_text(
+        f'{{"version": "1.0", "benchmarks": [{{"metadata": {{"name": "b"}}, "runs": [{runs}]}}]}}'
+    )
+    return path
+
+
+def test_boots_within_half_a_minute_are_one_boot(tmp_path: Path):
+    path = pyperf_of_boots(
+        tmp_path / "x.json", "2026-01-01 00:00:00", "2026-01-01 00:00:20", "2026-01-02 00:00:00"
+    )
+    found = numbered_trial_set(group(path).readings, "x")
+    assert found.table["boot"].rle().struct.field("len").to_list() == [4, 2]
+    assert found.table["process"].n_unique() == 3
+
+
+def test_values_that_are_no_numbers_are_counted():
+    cells = Cells("x", metrics={"time": MetricFacts("time")}, treatments={"b": {}})
+    cells.add("time", "b", [1.0, nan, 2.0, None], Place("a", "p"))
+    cells.add("time", "b", [3.0], Place("c", "p"))
+    found = cells.trial_set()
+    assert found.table["value"].to_list() == [1.0, 2.0, 3.0]
+    assert found.table["trial"].to_list() == ["a/0", "a/2", "c"]
+    assert found.notes == ("2 trials without a value of time",)
+
+
+def test_no_value_at_all_is_refused(tmp_path: Path):
+    path = tmp_path / "x.csv"
+    path.write_text("command,mean,stddev,median,user,system,min,max\na,1,2,1,1,1,1,1\n")
+    with pytest.raises(AnalysisError, match="no trial has a value"):
+        numbered_trial_set(group(path).readings, "x")
