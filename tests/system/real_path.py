@@ -20,7 +20,7 @@ seed = 1
 [trial]
 kind = "path"
 runtime = "{runtime}"
-path = {{ from = "local", to = "ssh://machine1", quiet = "{quiet}"{more} }}
+path = {{ {ends}, quiet = "{quiet}"{more} }}
 {trial}
 [workers]
 folder = "{folder}"
@@ -34,6 +34,8 @@ measure = "p95"
 series = 1
 rounds = {rounds}
 """
+BETWEEN_BOTH = 'from = "ssh://machine1", to = "ssh://machine2"'
+TOWARDS_HERE = 'from = "ssh://machine1", to = "local"'
 TRIALWISE = [str(Path(sys.executable).with_name("trialwise"))]
 
 
@@ -54,12 +56,19 @@ class RealPath:
         *,
         runtime="3s",
         quiet="1s",
+        ends='from = "local", to = "ssh://machine1"',
         more="",
         trial='scheme = "udp-copa"\nload = "rate:4Mbit/s"',
         rounds=1,
     ) -> None:
         text = EXPERIMENT.format(
-            runtime=runtime, quiet=quiet, more=more, trial=trial, folder=self.folder / "home", rounds=rounds
+            runtime=runtime,
+            quiet=quiet,
+            ends=ends,
+            more=more,
+            trial=trial,
+            folder=self.folder / "home",
+            rounds=rounds,
         )
         (self.folder / "real.toml").write_text(text)
 

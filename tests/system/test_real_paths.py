@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.system import worker_machines
-from tests.system.real_path import TRIALWISE, RealPath, assert_same
+from tests.system.real_path import BETWEEN_BOTH, TOWARDS_HERE, TRIALWISE, RealPath, assert_same
 
 from trialwise.measurement.packets import read_packet_log
 from trialwise.store.ledger import Ledger
@@ -108,10 +108,8 @@ def test_programs_run_between_two_machines(real, scheme):
 def test_no_packet_of_a_flow_leaves_before_the_trial_begins(real):
     """The far end listens and is the first: it begins 60 ms after this one, which has sent all of its flow by then."""
     flow = '{ scheme = "udp-copa", load = "bytes:15kB", direction = "downlink" }'
-    real.write(trial=f"flows = [{flow}]", runtime="1s", more=', listens = "from", see = "tunnel"')
-    file = real.folder / "real.toml"
-    ends = 'from = "ssh://machine1", to = "local"'
-    file.write_text(file.read_text().replace('from = "local", to = "ssh://machine1"', ends))
+    more = ', listens = "from", see = "tunnel"'
+    real.write(trial=f"flows = [{flow}]", runtime="1s", ends=TOWARDS_HERE, more=more)
     done = real.run_inside("--rate", "20Mbit/s", "--delay", "60ms")
     assert done.returncode == 0, done.stdout + done.stderr
     found = real.packets().of("downlink", 1)
@@ -130,10 +128,7 @@ def test_both_ends_may_be_other_machines_and_speak_ipv6(tmp_path):
         for place, machine in enumerate(real.machines.all, 1):
             machine.run("ip", "address", "add", f"fd01:7269::{place}/64", "dev", "between", "nodad")
             machine.run("ip", "link", "set", "between", "up")
-        real.write(more=', address = "fd01:7269::2"')
-        file = real.folder / "real.toml"
-        ends = 'from = "ssh://machine1", to = "ssh://machine2"'
-        file.write_text(file.read_text().replace('from = "local", to = "ssh://machine1"', ends))
+        real.write(ends=BETWEEN_BOTH, more=', address = "fd01:7269::2"')
         done = real.run()
         assert done.returncode == 0, done.stdout + done.stderr
         assert real.packets().delivered.sum() > 500
@@ -183,6 +178,13 @@ def test_it_says_in_which_direction_nothing_arrives(real):
     real.write(more=f', address = "{real.machine.ours.rsplit(".", 1)[0]}.250"')
     assert real.run().returncode == 4
     assert "none of 5 hellos from local reached ssh://machine1 at UDP port 5200" in real.reason()
+    real.results = real.results.with_name("third")
+    real.write(ends=TOWARDS_HERE)
+    done = real.run()
+    assert done.returncode == 2
+    assert "local listens, and has no address" in done.stderr
+    assert "address = " in done.stderr
+    assert not real.results.exists()
 
 
 def test_a_port_that_is_taken_is_named(real):

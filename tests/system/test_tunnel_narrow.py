@@ -5,8 +5,11 @@ import time
 
 import pytest
 from tests.system import worker_machines
-from tests.system.real_path import RealPath
+from tests.system.real_path import BETWEEN_BOTH, RealPath
 from tests.system.test_tunnels import AROUND, TUNNEL, ours
+
+from trialwise.schemes.library import scheme_named
+from trialwise.schemes.needs import missing
 
 pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
 NARROW = 1400
@@ -30,11 +33,8 @@ def routed(tmp_path):
     path.machines.close()
 
 
-def run_between_both(real, change):
-    """Run between the first two machines; `change` is called three seconds after the flow's sender was started."""
-    file = real.folder / "real.toml"
-    ends = 'from = "ssh://machine1", to = "ssh://machine2"'
-    file.write_text(file.read_text().replace('from = "local", to = "ssh://machine1"', ends))
+def run_and_change(real, change):
+    """Run; `change` is called three seconds after the flow's sender was started."""
 
     def wait_and_change():
         deadline = time.monotonic() + 60
@@ -53,9 +53,9 @@ def run_between_both(real, change):
 def test_where_a_route_gets_narrow_the_programs_inside_are_told(routed):
     caps = 'address = "10.79.0.2", rate_cap = "10Gbit/s", bytes_cap = "10GB"'
     more = f'{TUNNEL}, inside = "ipv6", {caps}'
-    routed.write(trial='scheme = "cubic"\nload = "rate:20Mbit/s"', more=more, runtime="8s")
+    routed.write(trial='scheme = "cubic"\nload = "rate:20Mbit/s"', ends=BETWEEN_BOTH, more=more, runtime="8s")
     gate = routed.machines.all[2]
-    done = run_between_both(routed, lambda: gate.run("ip", "link", "set", "second", "mtu", str(NARROW)))
+    done = run_and_change(routed, lambda: gate.run("ip", "link", "set", "second", "mtu", str(NARROW)))
     assert done.returncode == 0, done.stdout + done.stderr
     assert routed.told("too_large") > 0
     found = routed.packets().of("uplink", 1)
@@ -67,17 +67,22 @@ def test_where_a_route_gets_narrow_the_programs_inside_are_told(routed):
     assert not routed.left()
 
 
-def test_quic_runs_between_addresses_of_ipv6(tmp_path):
+@pytest.mark.parametrize("scheme", ["ngtcp2-cubic", "tquic-cubic", "quiche-cubic"])
+def test_quic_runs_between_addresses_of_ipv6(tmp_path, scheme):
+    if lacks := missing(scheme_named(scheme)):
+        pytest.skip("; ".join(lacks))
     real = RealPath(tmp_path, machines=2)
     try:
         real.write(
-            trial='scheme = "ngtcp2-cubic"\nload = "bytes:1MB"',
+            trial=f'scheme = "{scheme}"\nload = "bytes:1MB"',
             more=TUNNEL + ', inside = "ipv6"',
             runtime="4s",
         )
         done = real.run()
         assert done.returncode == 0, done.stdout + done.stderr
-        assert real.packets().of("uplink", 1).delivered.sum() > 700
+        found = real.packets().of("uplink", 1)
+        assert found.delivered.sum() > 700
+        assert found.size.max() <= 1500 - AROUND
         assert not real.left()
     finally:
         real.machines.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.system import worker_machines
-from tests.system.real_path import RealPath, assert_same
+from tests.system.real_path import BETWEEN_BOTH, RealPath, assert_same
 
 from trialwise.measurement.packets import read_packet_log
 
@@ -180,12 +180,10 @@ def test_several_programs_pass_a_nat_that_lets_one_udp_port_through(tmp_path):
         flows = 'flows = [{ scheme = "cubic" }, { scheme = "udp-copa", direction = "downlink" }]'
         real.write(
             trial=flows,
+            ends=BETWEEN_BOTH,
             more=TUNNEL + ', address = "10.79.0.2", rate_cap = "10Gbit/s", bytes_cap = "10GB"',
             runtime="1s",
         )
-        file = tmp_path / "real.toml"
-        ends = 'from = "ssh://machine1", to = "ssh://machine2"'
-        file.write_text(file.read_text().replace('from = "local", to = "ssh://machine1"', ends))
         done = real.run()
         # A machine that cannot carry so much says so, and the trial is invalid.
         assert done.returncode == 0 or "the tunnel at" in real.reason(), (

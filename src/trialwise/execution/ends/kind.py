@@ -98,7 +98,7 @@ class EndsKind:
         refuse_rates(plans, with_allowed(ends, self._allowed), known_rates(experiment, path, ends))
         tasks = self._tasks(experiment, ends, _NOBODY)
         require_sight(tasks)
-        tasks.around(settings.mtu)  # refuses what is too small for a tunnel
+        tasks.check(settings.mtu)
         for plan in plans:
             require_usable(plan, tasks)
 

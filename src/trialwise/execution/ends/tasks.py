@@ -102,6 +102,11 @@ class EndTasks:
                 hint='give the address: address = "192.0.2.1"',
             ) from error
 
+    def check(self, mtu: int) -> None:
+        """Raise PlanError if the listening end has no address, or if the MTU is too small for what is in a tunnel."""
+        _ = self.address
+        self.around(mtu)
+
     def orders(
         self,
         request: TrialRequest,
