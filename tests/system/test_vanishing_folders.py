@@ -22,6 +22,40 @@ NS3 = """
 from trialwise.trials.ns3.process import Ns3Process
 Ns3Process().simulate({})
 """
+ARCHIVE = """
+import io, sys, tarfile, time
+from pathlib import Path
+from trialwise.exchange.pantheon_archive import with_unpacked
+def read(folder):
+    print(*(file.name for file in folder.iterdir()), flush=True)
+    time.sleep(60)
+path = Path(sys.argv[1], "results.tar")
+with tarfile.open(path, "w") as tar:
+    member = tarfile.TarInfo("folder/pantheon_metadata.json")
+    member.size = 2
+    tar.addfile(member, io.BytesIO(b"{}"))
+with_unpacked(path, read)
+"""
+FRAME = """
+import time
+import polars
+import trialwise
+data = trialwise.load(polars.DataFrame({"v": [1.0, 2.0, 3.0, 4.0]}))
+print("loaded", flush=True)
+time.sleep(60)
+"""
+COPY = """
+import sqlite3, sys, time
+from pathlib import Path
+from trialwise.store import connection
+path = Path(sys.argv[1], "ledger.sqlite")
+sqlite3.connect(path).execute("CREATE TABLE t (x)")
+def opened(*_):
+    print("copied", flush=True)
+    time.sleep(60)
+connection.connect = opened
+connection.copy_in_memory(path)
+"""
 
 
 @pytest.fixture
@@ -78,5 +112,14 @@ def test_checkouts_of_a_killed_runner_vanish_and_the_next_ones_have_their_place(
 def test_the_folder_of_ns_3_vanishes_with_a_killed_runner(temporary):
     with started(NS3, temporary) as run:
         wait_until(lambda: len(list(temporary.glob("trialwise-ns3-*/*"))) > 1)
+        run.kill()
+    wait_until(lambda: not list(temporary.iterdir()))
+
+
+@pytest.mark.parametrize("program", [ARCHIVE, FRAME, COPY], ids=["archive", "frame", "ledger"])
+def test_what_a_killed_reader_had_unpacked_or_copied_vanishes(program, temporary, tmp_path):
+    with started(program, temporary, tmp_path) as run:
+        assert run.stdout.readline()
+        assert list(temporary.glob("trialwise-*/*"))
         run.kill()
     wait_until(lambda: not list(temporary.iterdir()))

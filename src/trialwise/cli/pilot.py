@@ -24,7 +24,7 @@ def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary
     One round, or for simulated trials, which are cheap, as many as the first look needs.
     """
     from trialwise import study
-    from trialwise.trials.temporary import vanishing_folder
+    from trialwise.temporary import vanishing_folder
 
     rounds = pilot_rounds(experiment)
     with vanishing_folder("trialwise-pilot-") as folder:

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange.pantheon_folder import is_pantheon_file, largest_file
 from trialwise.exchange.tar_members import Content, Member, Tar, TarError
 from trialwise.foreign_files import MEBIBYTE, megabytes, open_foreign
+from trialwise.temporary import vanishing_folder
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -99,8 +99,8 @@ def with_unpacked(
     AnalysisError
         The archive is damaged or too large, holds no folder of results, several, or a file twice, or its runs cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="trialwise-") as text:
-        folder = Path(text)
+    with vanishing_folder("trialwise-") as folder:
+        text = str(folder)
         left_out = _Unpacking(path, folder, most).run()
         try:
             found = read(folder)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
-from trialwise.trials.temporary import vanishing_folder
+from trialwise.temporary import vanishing_folder
 
 _LAST = 20
 """Number of lines of a failed build that are shown."""

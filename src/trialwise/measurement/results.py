@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from trialwise.readers.declared import Reader
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.register import families, readers, readers_named, recognised, recognised_folder
 from trialwise.readers.units import short_unit
+from trialwise.temporary import vanishing_folder
 from trialwise.visible import visible
 
 MOST_METRICS = 5000
@@ -97,9 +97,9 @@ def _reading(results: Results, reported: Reported) -> tuple[Reader, Reading]:
 
 def _folder(wanted: str, reported: Reported) -> tuple[Reader, Reading]:
     """Read a folder that came as an archive."""
-    with tempfile.TemporaryDirectory() as place:
-        unpack(reported.data, Path(place))
-        folder = Path(place, Path(reported.where).name)
+    with vanishing_folder("trialwise-") as place:
+        unpack(reported.data, place)
+        folder = place / Path(reported.where).name
         try:
             found = recognised_folder(folder)
             if found is None or (wanted != "auto" and found[0] not in readers_named(wanted)):

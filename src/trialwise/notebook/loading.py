@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, cast
 from weakref import finalize
 
@@ -13,6 +12,7 @@ from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better, Measure
 from trialwise.notebook.data import Data
 from trialwise.notebook.sources import Columns, Directory, Files, Source, Table
+from trialwise.temporary import vanishing_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,9 +93,10 @@ def _of_frame(data: object, columns: Columns) -> Source:
     from polars.exceptions import PolarsError
 
     frame = _polars(data)
-    path = Path(mkdtemp(prefix="trialwise-")) / "table.parquet"
+    kept = ExitStack()
+    path = kept.enter_context(vanishing_folder("trialwise-")) / "table.parquet"
     table = Table(path, columns, "table")
-    finalize(table, rmtree, path.parent, ignore_errors=True)
+    finalize(table, kept.close)
     try:
         frame.write_parquet(path)
     except (PolarsError, TypeError, OverflowError) as error:

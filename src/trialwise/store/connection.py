@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
 from trialwise.errors import DISK_IS_FULL, StoreError
 from trialwise.foreign_files import check_foreign
+from trialwise.temporary import vanishing_folder
 
 LOG_PAGES = 200
 """Pages after which SQLite copies the write-ahead log into the database and restarts it: about thirty trials."""
@@ -46,8 +46,8 @@ def require_own_files(path: Path) -> None:
 
 def copy_in_memory(path: Path) -> sqlite3.Connection:
     """Copy the ledger with its write-ahead log into a database in memory; raise StoreError if it cannot be read."""
-    with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
-        copy = Path(folder) / path.name
+    with vanishing_folder("trialwise-") as folder:
+        copy = folder / path.name
         for name in (path.name, path.name + "-wal"):
             source = path.with_name(name)
             if source.is_file():

@@ -11,10 +11,10 @@ from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.packets import Packets, read_packets
+from trialwise.temporary import vanishing_folder
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.path import PathKind
 from trialwise.trials.path_plan import trial_of
-from trialwise.trials.temporary import vanishing_folder
 
 _ATTEMPTS = 3
 """Trials of which the machine was too slow are not valid, and are run again so often."""

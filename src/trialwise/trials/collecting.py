@@ -17,9 +17,9 @@ from trialwise.experiment.sources import StreamSource
 from trialwise.experiment.traits import sources_of
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.streams import StreamStore
+from trialwise.temporary import vanishing_folder
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.removing import remove_tree
-from trialwise.trials.temporary import vanishing_folder
 
 DOMAIN = "trial"
 """The domain that programs are told to send to."""

@@ -19,13 +19,13 @@ from trialwise.experiment.trials import Groups, PathFlow, PathSettings, PathTria
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.needs import missing
 from trialwise.schemes.scheme import End, Scheme
+from trialwise.temporary import vanishing_folder
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.commands import command_words
 from trialwise.trials.flows import SPARE_SECONDS
 from trialwise.trials.loads import parse_load
 from trialwise.trials.path import PathKind
 from trialwise.trials.path_plan import FIRST_PORT
-from trialwise.trials.temporary import vanishing_folder
 
 SECONDS = 5.0
 DEFAULT_PATH = "rate=12Mbit/s delay=20ms queue=droptail:packets=100"

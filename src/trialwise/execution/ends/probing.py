@@ -30,10 +30,10 @@ from trialwise.experiment.trials import PathFlow, PathSettings, RealEnds
 from trialwise.measurement.condition_files import About, ConditionFile
 from trialwise.measurement.condition_rows import Condition, conditions_of, rates_of
 from trialwise.measurement.joining import join_sightings
+from trialwise.temporary import vanishing_folder
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.path_plan import NOWHERE, flow_plans, trial_of
 from trialwise.trials.programs import readable
-from trialwise.trials.temporary import vanishing_folder
 
 STRETCH = 300.0
 """Seconds of probes between two collections: what is lost at most when an end is killed."""

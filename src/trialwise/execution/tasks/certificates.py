@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import dask.config
 from distributed.security import Security
+
+from trialwise.temporary import vanishing_folder
 
 _ROLES = ("scheduler", "worker", "client")
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__"
@@ -34,8 +35,8 @@ def security_in_files(folder: Path) -> Generator[Security]:
     if "\n" not in made.tls_ca_file:
         yield made
         return
-    with tempfile.TemporaryDirectory(prefix=".trialwise-certificates-", dir=folder) as own:
-        certificate, key = Path(own) / "certificate.pem", Path(own) / "key.pem"
+    with vanishing_folder(".trialwise-certificates-", within=folder) as own:
+        certificate, key = own / "certificate.pem", own / "key.pem"
         certificate.write_text(made.tls_ca_file)
         key.touch(mode=0o600)
         key.write_text(made.tls_worker_key)

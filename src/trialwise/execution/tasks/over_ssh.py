@@ -20,7 +20,7 @@ from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.certificates import security_of_run, variables
 from trialwise.execution.workers.address import Address, addresses
 from trialwise.execution.workers.ssh import ssh_words
-from trialwise.trials.temporary import vanishing_folder
+from trialwise.temporary import vanishing_folder
 
 START_SECONDS = 30.0
 IDLE = "120 s"

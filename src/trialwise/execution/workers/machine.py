@@ -23,7 +23,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.identity import Identity
 from trialwise.measurement.known_files import KnownFiles
 from trialwise.store.records import TrialRow
-from trialwise.trials.temporary import vanishing_folder
+from trialwise.temporary import vanishing_folder
 
 if TYPE_CHECKING:
     from trialwise.measurement.file_identity import Described

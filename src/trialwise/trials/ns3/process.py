@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialError
+from trialwise.temporary import vanishing_folder
 from trialwise.trials.ns3.installation import driver_words, ns3_installation
 from trialwise.trials.shared_process import SharedProcess, Silence
 from trialwise.trials.starting import ending
-from trialwise.trials.temporary import vanishing_folder
 
 START_SECONDS = 600.0
 """Loading ns-3 takes about 10 s of processor time; a busy machine gets this many seconds."""
