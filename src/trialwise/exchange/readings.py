@@ -110,10 +110,15 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
         cells.treatments[treatment_name(own)] = own
     places = [_place(cells, reading, each) for each in block.units]
     within = None if block.within is None else block.within[chosen]
-    before, after = block.process
-    process = Names(
-        [f"{place.process}/{before}" for place in places], within, block.numbers[chosen], ("", after)
-    )
+    numbers = block.numbers[chosen]
+    if block.repetitions is None:
+        before, after = block.process
+        process = trial = Names(
+            [f"{place.process}/{before}" for place in places], within, numbers, ("", after)
+        )
+    else:
+        process = Names([places[0].process])
+        trial = Names([f"{places[0].process}/{each}" for each in block.repetitions], treatment, numbers)
     cells.add_many(
         Trials(
             metric=Names((metric,)),
@@ -124,7 +129,7 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
                 "boot": Names([place.boot for place in places], within),
                 "build": Names([place.build for place in places], within),
                 "process": process,
-                "trial": process,
+                "trial": trial,
             },
             started=None if block.starts is None else block.starts[chosen],
             seconds=None if block.seconds is None else block.seconds[chosen],

@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block(Sequence[Row]):
-    """Rows of one metric, of a process each; a row is made when it is asked for.
+    """Rows of one metric, of a process or repetition each; a row is made when it is asked for.
 
     Attributes
     ----------
@@ -33,8 +33,12 @@ class Block(Sequence[Row]):
         NaN where a value is missing.
     numbers
         What the names of the process and of the place of each row have between the two parts of `process` and of `where`.
+    repetitions
+        If rows are repetitions within a process instead: how the name of each begins, by treatment, before its number.
+    places
+        The numbers in `where`, if they are others.
     units, within
-        The different levels above the process, and which of them each row has; `within` is None if there is one alone.
+        The different levels above, and which of them each row has; `within` is None if there is one alone.
     reasons
         Why a row failed, by its index.
     orders, starts, seconds
@@ -48,14 +52,16 @@ class Block(Sequence[Row]):
     treatment: Indices
     values: Floats
     numbers: npt.NDArray[np.int64]
-    process: tuple[str, str]
     where: tuple[str, str]
+    process: tuple[str, str] = ("", "")
     units: tuple[Mapping[str, str], ...] = ({},)
     within: Indices | None = None
     reasons: Mapping[int, str] = field(default_factory=dict[int, str])
     orders: Floats | None = None
     starts: Floats | None = None
     seconds: Floats | None = None
+    repetitions: tuple[str, ...] | None = None
+    places: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -70,7 +76,7 @@ class Block(Sequence[Row]):
         return self._row(range(len(self))[place])
 
     def _row(self, place: int) -> Row:
-        number = self.numbers[place]
+        where = self.numbers[place] if self.places is None else self.places[place]
         order = _known(self.orders, place)
         outer = self.units[0 if self.within is None else int(self.within[place])]
         reason = self.reasons.get(place, "")
@@ -80,14 +86,20 @@ class Block(Sequence[Row]):
             value=_known(self.values, place),
             unit=self.unit,
             better=self.better,
-            levels={**outer, "process": f"{self.process[0]}{number}{self.process[1]}"},
+            levels={**outer, **self._unit(place)},
             status="failed" if reason else "finished",
             reason=reason,
             order=None if order is None else int(order),
             start=_known(self.starts, place),
             seconds=_known(self.seconds, place),
-            where=f"{self.where[0]}{number}{self.where[1]}",
+            where=f"{self.where[0]}{where}{self.where[1]}",
         )
+
+    def _unit(self, place: int) -> dict[str, str]:
+        number = self.numbers[place]
+        if self.repetitions is None:
+            return {"process": f"{self.process[0]}{number}{self.process[1]}"}
+        return {"repetition": f"{self.repetitions[int(self.treatment[place])]}{number}"}
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:

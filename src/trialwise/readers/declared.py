@@ -113,8 +113,8 @@ class Found:
         treatments: Sequence[Mapping[str, object]],
         treatment: Indices,
         numbers: Sequence[int],
-        process: tuple[str, str],
         where: tuple[str, str],
+        process: tuple[str, str] = ("", ""),
         as_written: bool = False,
         reasons: Mapping[int, str] | None = None,
         orders: Sequence[float | None] | None = None,
@@ -122,6 +122,8 @@ class Found:
         units: Sequence[Mapping[str, str]] = ({},),
         within: Indices | None = None,
         lasts: bool = False,
+        repetitions: Sequence[str] | None = None,
+        places: Sequence[int] | None = None,
     ) -> None:
         """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took."""
         found = np.array(values, np.float64)
@@ -153,6 +155,8 @@ class Found:
                 orders=None if orders is None else np.array(orders, np.float64),
                 starts=None if starts is None else np.array(starts, np.float64),
                 seconds=found if lasts else None,
+                repetitions=None if repetitions is None else tuple(repetitions),
+                places=None if places is None else np.array(places),
             )
         )
 

@@ -22,6 +22,7 @@ _BEFORE = MEBIBYTE
 """Where JSON begins at the latest after other text, and how long the first of lines is at most."""
 _MOST_NESTED = 200
 _BLANKS = b" \t\r\n"
+_NESTED = frozenset((dict, list))
 Part = TypeVar("Part")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """Marks of UTF-16, of which only the text shows lines."""
@@ -181,7 +182,8 @@ def _keys(data: bytes, document: object) -> int:
             each = cast("dict[str, object]", each).values()
             count += len(each)
         entries = cast("Iterable[object]", each)
-        left += [entry for entry in entries if isinstance(entry, (dict, list))]
+        if not _NESTED.isdisjoint(map(type, entries)):
+            left += [entry for entry in entries if type(entry) in _NESTED]
     return count
 
 

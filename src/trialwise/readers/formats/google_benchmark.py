@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from trialwise.readers.content import Content
@@ -55,8 +56,32 @@ class Entry(BaseModel):
     def counters(self) -> Iterator[tuple[str, float]]:
         """The counters, and rates per second."""
         for name, value in (self.model_extra or {}).items():
-            if name not in _OF_ROWS and isinstance(value, int | float) and not isinstance(value, bool):
+            if name not in _OF_ROWS and _is_number(value):
                 yield name, value
+
+
+_TIMES = frozenset(("real_time", "cpu_time"))
+_NO_COUNTERS = frozenset((*Entry.model_fields, *_OF_ROWS))
+_FAILURES = ("error_occurred", "skipped", "error_message")
+_KINDS: Mapping[str, frozenset[type[Any]]] = {
+    **dict.fromkeys(
+        (
+            "name",
+            "run_name",
+            "run_type",
+            "aggregate_name",
+            "time_unit",
+            "label",
+            "error_message",
+            "skip_message",
+        ),
+        frozenset((str,)),
+    ),
+    **dict.fromkeys(("repetition_index", "repetitions"), frozenset((int, type(None)))),
+    **dict.fromkeys(_TIMES, frozenset((int, float))),
+    **dict.fromkeys(("error_occurred", "skipped"), frozenset((bool,))),
+}
+"""Types of the fields of a row as JSON has them."""
 
 
 class Document(BaseModel):
@@ -72,15 +97,23 @@ def _is_json(content: Content) -> bool:
 
 
 def _read_json(content: Content, found: Found) -> None:
-    document = valid(Document, content.path, content.keys, "Google Benchmark")
-    context = document.context
+    context = content.keys["context"]
+    if (runs := _plain_runs(content.keys["benchmarks"])) is None:
+        document = valid(Document, content.path, content.keys, "Google Benchmark")
+        _add_context(found, context)
+        _read_rows(_with_kinds(document.benchmarks), found)
+    else:
+        _add_context(found, context)
+        _read_columns(content.keys["benchmarks"], runs, found)
+
+
+def _add_context(found: Found, context: Mapping[str, Any]) -> None:
     found.version = str(context.get("library_version") or "")
     found.facts |= {name: str(context[name]) for name in _FACTS if name in context}
     if context.get("library_build_type") == "debug":
         found.note("debug_build")
     if context.get("cpu_scaling_enabled") is True:
         found.remark("the frequency of the processor was scaled while the benchmarks ran")
-    _read_rows(_with_kinds(document.benchmarks), found)
 
 
 def _is_csv(content: Content) -> bool:
@@ -138,23 +171,106 @@ def _read_rows(rows: Sequence[Entry], found: Found) -> None:
         skipped += row.run_type == "aggregate" and row.run_name in measured
     for each in summarised.values():
         _add_summary(found, each)
-    if skipped:
-        found.note("aggregates_skipped", n=skipped)
     if summarised and not runs:
         found.unit = NO_UNIT
-    if summarised or any(seen.values()):
+    _note_rows(found, seen, skipped, is_summarised=bool(summarised))
+    _note_names(found, [row.run_name for row in rows], [row.label for row in rows])
+
+
+def _note_rows(found: Found, seen: Mapping[str, int], skipped: int, *, is_summarised: bool = False) -> None:
+    """Note what follows from the index of the last repetition of each benchmark, and from how many summaries were left out."""
+    if skipped:
+        found.note("aggregates_skipped", n=skipped)
+    if is_summarised or any(seen.values()):
         found.note("within_process")
-    if len(measured) > 1 and any(seen.values()):
+    if len(seen) > 1 and any(seen.values()):
         found.note("order_unknown")
-    _note_names(found, rows)
 
 
-def _note_names(found: Found, rows: Sequence[Entry]) -> None:
-    factors = {name: None for row in rows for name in _treatment(row.run_name) if name != "benchmark"}
+def _note_names(found: Found, names: Iterable[str], labels: Iterable[str]) -> None:
+    factors = {
+        part: None for name in dict.fromkeys(names) for part in _treatment(name) if part != "benchmark"
+    }
     if factors:
         found.note("factors_in_name", what=", ".join(factors))
-    if labels := {row.label: None for row in rows if row.label}:
-        found.remark(f"labels of benchmarks: {', '.join(labels)}")
+    if told := dict.fromkeys(filter(None, labels)):
+        found.remark(f"labels of benchmarks: {', '.join(told)}")
+
+
+def _plain_runs(entries: Sequence[Mapping[str, Any]]) -> list[int] | None:
+    """Return the places of the repetitions, if these can be read as columns: fields have their types, nothing failed, units are equal.
+
+    None if not, or if there are summaries of what has no repetitions.
+    """
+    if any(
+        not kinds.issuperset(map(type, (entry[name] for entry in entries if name in entry)))
+        for name, kinds in _KINDS.items()
+    ):
+        return None
+    if not all(entry.get("run_type") for entry in entries) or any(
+        entry.get(sign) for entry in entries for sign in _FAILURES
+    ):
+        return None
+    runs = [place for place, entry in enumerate(entries) if entry["run_type"] != "aggregate"]
+    measured = {_run_name(entries[place]) for place in runs}
+    of_runs = len({entries[place].get("time_unit", "ns") for place in runs}) == 1 and all(
+        "real_time" in entries[place] and "cpu_time" in entries[place] for place in runs
+    )
+    return runs if of_runs and measured.issuperset(map(_run_name, entries)) else None
+
+
+def _run_name(entry: Mapping[str, Any]) -> str:
+    return entry.get("run_name") or entry["name"]
+
+
+def _read_columns(entries: Sequence[Mapping[str, Any]], runs: Sequence[int], found: Found) -> None:
+    """Add a block for each metric, since a row for each of millions of repetitions takes ten times the file."""
+    seen: dict[str, int] = {}
+    numbers: list[int] = []
+    for place in runs:
+        name = _run_name(entries[place])
+        seen[name] = seen.get(name, -1) + 1
+        numbers.append(seen[name])
+    ranks = {name: rank for rank, name in enumerate(seen)}
+    of = np.fromiter((ranks[_run_name(entries[place])] for place in runs), np.int32, len(runs))
+    treatments = [_treatment(name) for name in seen]
+    for metric in _metrics([entries[place] for place in runs]):
+        own = [row for row, place in enumerate(runs) if _is_number(entries[place].get(metric))]
+        unit, better = _RATES.get(metric, ("", None))
+        if metric in _TIMES:
+            unit, better = entries[runs[0]].get("time_unit", "ns"), "lower"
+        found.add_block(
+            metric,
+            [entries[runs[row]][metric] for row in own],
+            unit,
+            better,
+            treatments=treatments,
+            treatment=of if len(own) == len(runs) else of[own],
+            numbers=[numbers[row] for row in own],
+            repetitions=[f"{name}#" for name in seen],
+            where=("/benchmarks/", ""),
+            places=[runs[row] for row in own],
+        )
+    _note_rows(found, seen, len(entries) - len(runs))
+    _note_names(found, map(_run_name, entries), (entry.get("label", "") for entry in entries))
+
+
+def _metrics(runs: Sequence[Mapping[str, Any]]) -> dict[str, None]:
+    """Return the times and counters in the order in which they occur."""
+    found: dict[str, None] = {}
+    for run in runs:
+        if not found:
+            found |= dict.fromkeys(_times(_run_name(run)))
+        found |= {
+            name: None
+            for name, value in run.items()
+            if name not in found and name not in _NO_COUNTERS and _is_number(value)
+        }
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _treatment(name: str) -> dict[str, str]:
