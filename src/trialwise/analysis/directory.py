@@ -153,7 +153,7 @@ def _counts(rows: list[TrialRow]) -> dict[str, int]:
 
 
 def _has_failed(row: TrialRow) -> bool:
-    return row.status in ("failed", "abandoned", "invalid")
+    return row.status in ("failed", "abandoned", "invalid", "excluded")
 
 
 def _failure(store: StoreObservations, directory: ExperimentDirectory, row: TrialRow) -> TrialFailure:

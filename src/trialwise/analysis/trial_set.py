@@ -324,7 +324,7 @@ def _computing(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], floa
 
 def _lost(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
     last = {row.number: row for row in rows if not row.warmup}
-    for status in ("failed", "invalid", "abandoned"):
+    for status in ("failed", "invalid", "abandoned", "excluded"):
         number = sum(row.status == status for row in last.values())
         if number:
             yield f"{_trials(number)} {status}, without a value"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from trialwise.design.plan import plan_digest
 from trialwise.errors import PlanError, TrialError
-from trialwise.execution.recording import store_samples
+from trialwise.execution.recording import Digests, Value, store_samples
 from trialwise.experiment.model import (
     Convergence,
     Experiment,
@@ -32,7 +32,8 @@ from trialwise.measurement.sources import read_source
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.outputs import read_files, read_output
-from trialwise.store.records import Event, TrialRow
+from trialwise.store.records import REREAD, Amendment, Event, TrialRow
+from trialwise.store.user import user_name
 from trialwise.trials.command import kept_name, trial_of
 
 AMENDED = "amended"
@@ -52,7 +53,7 @@ Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
 
 
 @dataclass(frozen=True, slots=True)
-class Amendment:
+class Changes:
     """The changes as text, the new metrics, and whether trials run differently from now on.
 
     `is_of_claims`: claims were chosen with data at hand. `lays_out`: rounds have other treatments than before, so
@@ -72,7 +73,7 @@ class Amendment:
         return "; ".join(self.words)
 
 
-def amendment(before: Experiment, now: Experiment) -> Amendment | None:
+def amendment(before: Experiment, now: Experiment) -> Changes | None:
     """Describe how a file differs from the one before; None if the difference affects finished trials."""
     known = {metric.name: metric for metric in before.metrics}
     added = tuple(metric for metric in now.metrics if metric.name not in known)
@@ -94,10 +95,10 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
     words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
     words += [f"metrics.{metric.name}: new" for metric in added]
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
-    return Amendment((*of_trials, *words), added, bool(of_trials), bool(came or went), bool(claims), lays_out)
+    return Changes((*of_trials, *words), added, bool(of_trials), bool(came or went), bool(claims), lays_out)
 
 
-def read_again(change: Amendment, now: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
+def read_again(change: Changes, now: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
     """Read the new metrics from what was kept of the finished trials.
 
     Raises
@@ -105,7 +106,7 @@ def read_again(change: Amendment, now: Experiment, directory: ExperimentDirector
     PlanError
         A metric cannot be read from what was kept of a trial.
     """
-    rows = ledger.trials("finished")
+    rows = ledger.trials("finished", "excluded")
     return [
         (row, metric.source.key, _reread(directory, row, metric, now))
         for metric in change.metrics
@@ -113,7 +114,7 @@ def read_again(change: Amendment, now: Experiment, directory: ExperimentDirector
     ]
 
 
-def event_of(change: Amendment, found: Found, finished: int, further: str = "") -> Event:
+def event_of(change: Changes, found: Found, finished: int, further: str = "") -> Event:
     """Describe the change for the ledger, with the samples from `read_again` and the effect on the plan.
 
     If claims were changed, say how many trials had `finished` by then, since their numbers may have been seen.
@@ -128,13 +129,18 @@ def event_of(change: Amendment, found: Found, finished: int, further: str = "") 
     return Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told)
 
 
-def keep_found(found: Found, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Record the samples from `read_again`; repeating this gives the same result."""
+def keep_found(found: Found, directory: ExperimentDirectory, ledger: Ledger, because: str) -> None:
+    """Record the samples from `read_again`, and why; repeating this gives the same result."""
+    digests: Digests = {}
+    values: dict[tuple[int, int], list[Value]] = {}
     for row, source, samples in found:
-        ledger.add_values(row, [store_samples(directory, row, source, samples)])
+        stored = store_samples(directory, row, source, samples, digests)
+        values.setdefault((row.number, row.attempt), []).append(stored)
+    if values:
+        ledger.add_values(values, Amendment(time.time(), REREAD, user_name(), because), digests)
 
 
-def line_of(change: Amendment, event: Event) -> str:
+def line_of(change: Changes, event: Event) -> str:
     """Say in one line what was changed."""
     return f"the experiment file was changed: {event.text}" + (
         "; the rounds that follow are series of their own" if change.is_of_trials else ""

@@ -9,15 +9,18 @@ from pathlib import Path
 from trialwise import __version__
 from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.amending import HINT, amendment, event_of, keep_found, line_of, read_again
+from trialwise.execution.amending import HINT, Changes, amendment, event_of, keep_found, line_of, read_again
 from trialwise.execution.replanning import Began, Step, difference_of, replanned
 from trialwise.execution.session import new_identity
 from trialwise.execution.worker_plan import planned_row
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.text import frozen_name
+from trialwise.store.chain import start_of
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
 from trialwise.store.ledger import Ledger
+from trialwise.store.records import PLAN, Amendment
+from trialwise.store.user import user_name
 
 _FROZEN = "experiment"
 """Key of `meta` for the text of the experiment file that the directory began with."""
@@ -157,16 +160,24 @@ def _check_same_plan(
         return
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
-    keep_found(found, directory, ledger)
+    keep_found(found, directory, ledger, "" if change is None else change.text)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,
         {_FROZEN: text, "plan": plan_digest(experiment), "name": experiment.name, **step.meta},
         withdrawn=step.withdrawn,
         events=[each for each in (*step.events, event) if each is not None],
+        amendments=[_plan_amendment(text, step, change)],
     )
     if change is not None and event is not None:
         tell(line_of(change, event))
+
+
+def _plan_amendment(text: str, step: Step, change: Changes | None) -> Amendment:
+    """Say what the file now says otherwise, with its SHA-256, for the ledger."""
+    because = change.text if change is not None else "a longer plan" if step.rows else "when to stop"
+    detail = {"experiment": start_of(text), "added": len(step.rows), "withdrawn": len(step.withdrawn)}
+    return Amendment(time.time(), PLAN, user_name(), because, detail=detail)
 
 
 def _drawn_difference(experiment: Experiment, directory: ExperimentDirectory) -> str:

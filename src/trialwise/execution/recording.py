@@ -30,6 +30,8 @@ LOG_PART = 16 * 1024
 """Bytes that the log of a failed trial has of the beginning and of the end of each output; `outputs/` keeps more."""
 
 Value = tuple[str, float | None, int, str | None]
+Digests = dict[str, str]
+"""SHA-256 of files of samples, by their names below the directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Recorder:
         """
         self._ledger.check_in_place()
         try:
-            values = self._stored(row, outcome)
+            values, digests = self._stored(row, outcome)
             for name, content in _beside(row, outcome):
                 self._directory.write_durably(name, content)
             self._keep_record(row, outcome)
@@ -75,21 +77,29 @@ class Recorder:
                 reason=outcome.reason,
                 values=values,
                 process=outcome.process,
+                digests=digests,
             )
         except TrialwiseError:
             remove_tree(self._directory.scratch)
             raise
 
-    def _stored(self, row: TrialRow, outcome: TrialOutcome) -> list[Value]:
+    def _stored(self, row: TrialRow, outcome: TrialOutcome) -> tuple[list[Value], Digests]:
         """Write the samples of a trial: each source to a file, or those of a harness, which may be hundreds, to one together."""
+        digests: Digests = {}
         found = {source: samples for source, samples in outcome.samples.items() if source.startswith(RESULTS)}
         others = {source: samples for source, samples in outcome.samples.items() if source not in found}
-        values = [store_samples(self._directory, row, source, samples) for source, samples in others.items()]
+        values = [
+            store_samples(self._directory, row, source, samples, digests)
+            for source, samples in others.items()
+        ]
         segment, entries = segment_name(row.number, row.attempt), list[Entry]()
         values += _in_segment(row, found, segment, entries)
-        if entries:
-            write_segment(self._directory.path / segment, entries)
-        return values
+        digests |= self._segment(segment, entries)
+        return values, digests
+
+    def _segment(self, name: str, entries: Sequence[Entry]) -> Digests:
+        """Write a segment, if anything is in it; return its SHA-256 by its name."""
+        return {name: write_segment(self._directory.path / name, entries)} if entries else {}
 
     def record_together(self, ended: Sequence[Ended], session: Session) -> None:
         """Record the outcomes of trials that have not been claimed: their files, including one of samples, then one transaction.
@@ -103,10 +113,9 @@ class Recorder:
         segment = segment_name(ended[0].row.number, ended[0].row.attempt)
         entries: list[Entry] = []
         ends = [self._end(one, segment, entries) for one in ended]
-        if entries:
-            write_segment(self._directory.path / segment, entries)
+        digests = self._segment(segment, entries)
         self._directory.write_together(dict(pair for one in ended for pair in _beside(one.row, one.outcome)))
-        self._ledger.record_together(ends, session)
+        self._ledger.record_together(ends, session, digests)
 
     def new_remarks(self, remarks: Iterable[str]) -> Iterator[str]:
         """Record the remarks that no trial has made before, and yield them."""
@@ -153,12 +162,17 @@ def _in_segment(
     return values
 
 
-def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, samples: Samples) -> Value:
-    """Write a trial's samples to a file, unless there is only one number; return the ledger's row."""
+def store_samples(
+    directory: ExperimentDirectory, row: TrialRow, source: str, samples: Samples, digests: Digests
+) -> Value:
+    """Write a trial's samples to a file, unless there is only one number; return the ledger's row.
+
+    The SHA-256 of the file is added to `digests`.
+    """
     if _is_single(samples):
         return source, float(samples.values[0]), 1, None
     name = file_name(row.number, row.attempt, source)
-    write_samples(directory.path / name, samples.values, samples.times)
+    digests[name] = write_samples(directory.path / name, samples.values, samples.times)
     return source, None, len(samples.values), name
 
 

@@ -13,7 +13,7 @@ from trialwise.design.plan import PlannedTrial
 from trialwise.design.sizing import size
 from trialwise.design.treatments import count_treatments
 from trialwise.errors import PlanError
-from trialwise.execution.amending import Amendment
+from trialwise.execution.amending import Changes
 from trialwise.execution.worker_plan import (
     WorkerPlan,
     abandon_local,
@@ -55,7 +55,7 @@ class Step:
 
 
 def replanned(
-    began: Began, experiment: Experiment, text: str, ledger: Ledger, change: Amendment | None, *, extend: bool
+    began: Began, experiment: Experiment, text: str, ledger: Ledger, change: Changes | None, *, extend: bool
 ) -> Step | None:
     """Return what the current file does to the plan; None if the plan stays as it is.
 

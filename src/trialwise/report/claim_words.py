@@ -166,6 +166,7 @@ _STATUSES = {
     "finished": ("finished", "finished"),
     "failed": ("failed", "failed"),
     "invalid": ("gave no valid result", "gave no valid result"),
+    "excluded": ("was left out", "were left out"),
     "abandoned": (f"was abandoned {_AGAIN}", f"were abandoned {_AGAIN}"),
     "running": ("was running", "were running"),
     "planned": ("has not run", "have not run"),

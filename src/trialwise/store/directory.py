@@ -112,8 +112,8 @@ class ExperimentDirectory:
                 f"{self.path}: cannot be made: {reason_of(error)}", hint="choose another with --directory"
             ) from error
 
-    def ledger(self, *, read_only: bool = True) -> Ledger:
-        """Open the ledger.
+    def ledger(self, *, read_only: bool = True, with_excluded: bool = False) -> Ledger:
+        """Open the ledger; `with_excluded` takes trials that are left out for finished, as they once were.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class ExperimentDirectory:
             There is none, or it cannot be opened.
         """
         self._refuse_import()
-        return Ledger.open(self.ledger_file, read_only=read_only)
+        return Ledger.open(self.ledger_file, read_only=read_only, with_excluded=with_excluded)
 
     def _refuse_import(self) -> None:
         if is_imported(self.path):

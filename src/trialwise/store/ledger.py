@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trialwise.errors import StoreError
 from trialwise.foreign_files import absent, is_url
 from trialwise.store.connection import connect, copy_in_memory, require_own_files
 from trialwise.store.files import sync_folder
-from trialwise.store.ledger_facts import LedgerFacts
-from trialwise.store.records import Event, Session, Status, TrialEnd, TrialRow
+from trialwise.store.ledger_chain import LedgerChain, chain_meta
+from trialwise.store.records import Amendment, Event, Session, Status, TrialEnd, TrialRow
 from trialwise.store.tables import FORMAT, SCHEMA
 
+_INSERT_VALUE = (
+    "INSERT INTO value (number, attempt, source, value, samples, file, sha256) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
 
-class Ledger(LedgerFacts):
+
+class Ledger(LedgerChain):
     """The open ledger of an experiment directory."""
 
     @classmethod
@@ -33,7 +38,8 @@ class Ledger(LedgerFacts):
             for statement in SCHEMA.split(";\n"):
                 ledger._connection.execute(statement)
             ledger._connection.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [("format", str(FORMAT)), *meta.items()]
+                "INSERT INTO meta VALUES (?, ?)",
+                [("format", str(FORMAT)), *chain_meta(meta).items(), *meta.items()],
             )
             ledger._insert(trials)
         ledger.close()
@@ -42,8 +48,8 @@ class Ledger(LedgerFacts):
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> Ledger:
-        """Open an existing ledger.
+    def open(cls, path: Path, *, read_only: bool = False, with_excluded: bool = False) -> Ledger:
+        """Open an existing ledger; `with_excluded` takes trials that are left out for finished, as they once were.
 
         Raises
         ------
@@ -58,8 +64,8 @@ class Ledger(LedgerFacts):
             )
         require_own_files(path)
         if read_only:
-            return cls._reader(path)
-        ledger = cls(connect(path, "rw"), path)
+            return cls._reader(path, with_excluded=with_excluded)
+        ledger = cls(connect(path, "rw"), path, with_excluded=with_excluded)
         try:
             ledger.require_format()
             ledger.require_wholeness()
@@ -71,14 +77,14 @@ class Ledger(LedgerFacts):
         return ledger
 
     @classmethod
-    def _reader(cls, path: Path) -> Ledger:
+    def _reader(cls, path: Path, *, with_excluded: bool) -> Ledger:
         """Open for reading only; failing that, for writing, to repair what a kill left half done; failing that, open a copy."""
         for opened in (
             lambda: connect(path, "ro"),
             lambda: connect(path, "rw"),
             lambda: copy_in_memory(path),
         ):
-            ledger = cls(opened(), path)
+            ledger = cls(opened(), path, with_excluded=with_excluded)
             try:
                 ledger.require_format()
                 ledger.require_wholeness()
@@ -96,6 +102,7 @@ class Ledger(LedgerFacts):
         *,
         withdrawn: Iterable[TrialRow] = (),
         events: Iterable[Event] = (),
+        amendments: Sequence[Amendment] = (),
     ) -> None:
         """Add planned trials, change facts about the whole experiment, and record why, in one transaction.
 
@@ -111,6 +118,13 @@ class Ledger(LedgerFacts):
             self._connection.executemany(
                 "INSERT INTO event VALUES (?, ?, ?)", [(each.time, each.kind, each.text) for each in events]
             )
+            if amendments:
+                self._amend(amendments)
+
+    def amend(self, amendments: Sequence[Amendment]) -> None:
+        """Record amendments, durably, in one transaction."""
+        with self._transaction():
+            self._amend(amendments)
 
     def start_session(self, session: Session) -> None:
         """Record a run of the runner."""
@@ -162,22 +176,27 @@ class Ledger(LedgerFacts):
         reason: str | None,
         values: Sequence[tuple[str, float | None, int, str | None]],
         process: str | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> None:
         """Record the end of a claimed trial, and what it reported, durably, in one transaction.
 
-        An abandoned trial is planned again, as a further attempt. `values` and `process` are those of a `TrialEnd`.
+        An abandoned trial is planned again, as a further attempt. `values` and `process` are those of a `TrialEnd`; `digests` are the
+        SHA-256 of the files that values are in, by their names.
         """
         with self._transaction():
-            self._end([TrialEnd(row, status, started, finished, exit_code, reason, values, process=process)])
+            end = TrialEnd(row, status, started, finished, exit_code, reason, values, process=process)
+            self._end([end], digests or {})
             if status == "abandoned":
                 self._insert([again(row)])
 
-    def record_together(self, ends: Sequence[TrialEnd], session: Session) -> None:
-        """Claim trials and record their ends, durably, in one transaction."""
+    def record_together(
+        self, ends: Sequence[TrialEnd], session: Session, digests: Mapping[str, str] | None = None
+    ) -> None:
+        """Claim trials and record their ends, durably, in one transaction; `digests` are those of `finish`."""
         self.check_in_place()
         with self._transaction():
             self._claim(session, [(end.row, end.claimed) for end in ends])
-            self._end(ends)
+            self._end(ends, digests or {})
 
     def abandon_running(self, reason: str, rows: Sequence[TrialRow] | None = None) -> int:
         """Mark running trials (default all) as abandoned and plan a further attempt at each; return their number."""
@@ -187,6 +206,7 @@ class Ledger(LedgerFacts):
                 "UPDATE trial SET status = 'abandoned', reason = ? WHERE number = ? AND attempt = ?",
                 [(reason, row.number, row.attempt) for row in rows],
             )
+            self._link((row.number, row.attempt) for row in rows)
             self._insert(again(row) for row in rows)
         return len(rows)
 
@@ -197,13 +217,28 @@ class Ledger(LedgerFacts):
             self._insert(again(row) for row in rows)
         return len(rows)
 
-    def add_values(self, row: TrialRow, values: Sequence[tuple[str, float | None, int, str | None]]) -> None:
-        """Record values read later from what a finished trial left behind; `values` are those of a `TrialEnd`."""
+    def add_values(
+        self,
+        values: Mapping[tuple[int, int], Sequence[tuple[str, float | None, int, str | None]]],
+        amendment: Amendment,
+        digests: Mapping[str, str],
+    ) -> None:
+        """Record values read later from what finished trials left behind, by number and attempt, in one transaction.
+
+        What a trial has reported is not replaced. `amendment` says who read them and why; the values that each trial got become its
+        detail. `values` and `digests` are those of `finish`.
+        """
         with self._transaction():
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
-                ((row.number, row.attempt, *value) for value in values),
-            )
+            for (number, attempt), found in values.items():
+                held = {
+                    source
+                    for (source,) in self._connection.execute(
+                        "SELECT source FROM value WHERE number = ? AND attempt = ?", (number, attempt)
+                    )
+                }
+                if new := [(*each, digests.get(each[3] or "")) for each in found if each[0] not in held]:
+                    self._connection.executemany(_INSERT_VALUE, ((number, attempt, *value) for value in new))
+                    self._amend([replace(amendment, trial=number, attempt=attempt, detail={"values": new})])
 
     def add_event(self, event: Event) -> None:
         """Record an event outside the trials."""
@@ -225,7 +260,7 @@ class Ledger(LedgerFacts):
             ((*where, moment, row.number, row.attempt) for row, moment in claims),
         )
 
-    def _end(self, ends: Sequence[TrialEnd]) -> None:
+    def _end(self, ends: Sequence[TrialEnd], digests: Mapping[str, str]) -> None:
         self._connection.executemany(
             "UPDATE trial SET status = ?, started = ?, finished = ?, exit_code = ?, reason = ?, process = ? "
             "WHERE number = ? AND attempt = ?",
@@ -244,9 +279,14 @@ class Ledger(LedgerFacts):
             ),
         )
         self._connection.executemany(
-            "INSERT INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
-            ((end.row.number, end.row.attempt, *value) for end in ends for value in end.values),
+            _INSERT_VALUE,
+            (
+                (end.row.number, end.row.attempt, *value, digests.get(value[3] or ""))
+                for end in ends
+                for value in end.values
+            ),
         )
+        self._link((end.row.number, end.row.attempt) for end in ends)
 
     def _insert(self, rows: Iterable[TrialRow]) -> None:
         self._connection.executemany(

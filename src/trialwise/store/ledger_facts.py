@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
+from trialwise.errors import StoreError
 from trialwise.experiment.model import Level
 from trialwise.experiment.sources import RESULTS
+from trialwise.store.connection import RESTORE
 from trialwise.store.ledger_file import LedgerFile
-from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
+from trialwise.store.records import (
+    EXCLUDE,
+    INCLUDE,
+    Amendment,
+    Blocks,
+    Event,
+    Head,
+    Session,
+    Status,
+    TrialRow,
+)
 from trialwise.store.tables import factors_of, having, marks, shared, trial_row, trial_rows
 
+HEAD = "chain head"
+"""Key of `meta`: the number of rows in the chain, and the SHA-256 of the last."""
 _ENDED: tuple[Status, ...] = ("finished", "failed", "invalid")
 CLOSED = "closed series"
 """Key of `meta`: the number of leading series that are closed because their rounds have other treatments than the file has now."""
@@ -37,9 +54,59 @@ class LedgerFacts(LedgerFile):
 
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """Return all attempts in plan order, or those with one of the statuses."""
-        where = f" WHERE status IN ({marks(statuses)})" if statuses else ""
+        where = f" WHERE {self._status_of(statuses)} IN ({marks(statuses)})" if statuses else ""
         query = f"SELECT {self._columns} FROM trial{where} ORDER BY number, attempt"  # noqa: S608 only our own words
-        return trial_rows(self._select(query, statuses))
+        return self._with_reasons(trial_rows(self._select(query, statuses)))
+
+    def _status_of(self, statuses: Sequence[Status]) -> str:
+        """Return the SQL of a trial's status to compare with `statuses`: the column, which has an index, where that is the same."""
+        return self._status if {"finished", "excluded"} & set(statuses) else "status"
+
+    def _with_reasons(self, rows: list[TrialRow]) -> list[TrialRow]:
+        """Return the rows, those that are excluded with who left them out, when and why."""
+        if all(row.status != "excluded" for row in rows):
+            return rows
+        why = self.exclusions()
+        return [
+            replace(row, reason=excluded_text(why[row.number, row.attempt]))
+            if row.status == "excluded"
+            else row
+            for row in rows
+        ]
+
+    def amendments(self, *kinds: str) -> list[Amendment]:
+        """Return what was amended, oldest first; only of some kinds, default all."""
+        if self._format < 3:
+            return []
+        where = f" WHERE kind IN ({marks(kinds)})" if kinds else ""
+        query = (
+            f"SELECT time, kind, who, because, trial, attempt, detail FROM amendment{where} ORDER BY number"  # noqa: S608
+        )
+        return [Amendment(*row, detail=_detail(detail)) for *row, detail in self._select(query, kinds)]
+
+    def exclusions(self) -> dict[tuple[int, int], Amendment]:
+        """Return the trials that are left out, by number and attempt, each with the amendment that says why."""
+        last = {(each.trial or 0, each.attempt or 0): each for each in self.amendments(EXCLUDE, INCLUDE)}
+        return {place: each for place, each in last.items() if each.kind == EXCLUDE}
+
+    def head(self) -> Head | None:
+        """Return the last link of the chain; None if the format has none (1 and 2).
+
+        Raises
+        ------
+        StoreError
+            The record of it cannot be read.
+        """
+        if self._format < 3:
+            return None
+        found = self._select("SELECT value FROM meta WHERE key = ?", (HEAD,))
+        text = str(found[0][0]) if found else ""
+        rows, _, digest = text.partition(" ")
+        if not (rows.isascii() and rows.isdecimal()):
+            raise StoreError(
+                f"{self.path}: its chain has no head that can be read: {text!r:.100}", hint=RESTORE
+            )
+        return Head(int(rows), digest)
 
     def next_planned(
         self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None
@@ -65,7 +132,7 @@ class LedgerFacts(LedgerFile):
     ) -> int:
         """Count the attempts with one of the statuses; only those with the levels `wanted` and numbers in `blocks`."""
         where, parameters = having(wanted or {}, blocks)
-        query = f"SELECT count(*) FROM trial WHERE status IN ({marks(statuses)}){where}"  # noqa: S608
+        query = f"SELECT count(*) FROM trial WHERE {self._status_of(statuses)} IN ({marks(statuses)}){where}"  # noqa: S608
         return int(self._select(query, [*statuses, *parameters])[0][0])
 
     def ended(self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None) -> int:
@@ -84,7 +151,7 @@ class LedgerFacts(LedgerFile):
         """Count the attempts of each status."""
         return {
             str(status): int(n)
-            for status, n in self._select("SELECT status, count(*) FROM trial GROUP BY status")
+            for status, n in self._select(f"SELECT {self._status}, count(*) FROM trial GROUP BY 1")  # noqa: S608 only our own words
         }
 
     def values(
@@ -135,7 +202,7 @@ class LedgerFacts(LedgerFile):
     def counts_by_treatment(self) -> dict[str, dict[str, int]]:
         """Count the attempts of each status, by treatment."""
         found: dict[str, dict[str, int]] = {}
-        query = "SELECT treatment, status, count(*) FROM trial GROUP BY treatment, status ORDER BY treatment"
+        query = f"SELECT treatment, {self._status}, count(*) FROM trial GROUP BY 1, 2 ORDER BY 1"  # noqa: S608 only our own words
         for treatment, status, number in self._select(query):
             found.setdefault(str(treatment), {})[str(status)] = int(number)
         return found
@@ -153,3 +220,19 @@ class LedgerFacts(LedgerFile):
         """Return the last attempts of trials that ended as failed or invalid."""
         last = {row.number: row for row in self.trials()}
         return [row for row in last.values() if row.status in ("failed", "invalid")]
+
+
+def excluded_text(why: Amendment) -> str:
+    """Say who left a trial out, when (UTC) and why."""
+    day = datetime.fromtimestamp(why.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"by {why.who} on {day}: {why.because}"
+
+
+def _detail(text: object) -> Mapping[str, object]:
+    """Parse the detail of an amendment; raise StoreError if it is not a JSON object."""
+    try:
+        return dict(json.loads(str(text)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"the ledger holds an amendment that cannot be read: {text!r:.100}", hint=RESTORE
+        ) from error

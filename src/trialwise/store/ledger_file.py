@@ -22,7 +22,7 @@ from trialwise.store.connection import (
     set_log_aside,
 )
 from trialwise.store.files import gone
-from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
+from trialwise.store.tables import FORMAT, UPGRADES, status_column, trial_columns
 
 _COMPUTED = """\
 SELECT 'generated column', t.name || '.' || c.name FROM sqlite_master t, pragma_table_xinfo(t.name) c
@@ -37,12 +37,13 @@ LIMIT 1"""
 class LedgerFile:
     """The open SQLite file of a ledger; the base of what reads and writes it."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, with_excluded: bool = False) -> None:
         self._connection = connection
+        self._with_excluded = with_excluded
         self._durable: bool | None = None
         self._lock = threading.RLock()
         self._file = file_identity(path)
-        self._columns = TRIAL_COLUMNS.format(process="process")
+        self._is_format(FORMAT)
         self.path = path
 
     def close(self) -> None:
@@ -96,24 +97,38 @@ class LedgerFile:
                 hint="do not use it until its sender has explained this",
             )
         meta = self.meta()
-        if meta.get("format") == WITHOUT_PROCESS:
-            self._columns = TRIAL_COLUMNS.format(process="NULL")
-        elif meta.get("format") != str(FORMAT):
+        known = {str(version): version for version in (*UPGRADES, FORMAT)}
+        if meta.get("format") not in known:
             raise StoreError(
-                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {WITHOUT_PROCESS} and {FORMAT}",
+                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {', '.join(known)}",
                 hint=f"use the version that wrote it ({meta.get('version', 'unknown')}), or a newer one",
             )
+        self._is_format(known[meta["format"]])
+
+    def _is_format(self, version: int) -> None:
+        """Query the file as a ledger of this format."""
+        self._format = version
+        self._status = status_column(version, with_excluded=self._with_excluded)
+        self._columns = trial_columns(version, self._status)
 
     def _bring_up_to_date(self) -> None:
-        """Add what an older version's table of trials lacks, in one transaction."""
-        if self.meta().get("format") != WITHOUT_PROCESS:
+        """Add what the tables of an older version lack, in one transaction."""
+        if self._format == FORMAT:
             return
         with self._transaction():
             # Check again inside the transaction: two writers may have opened it at the same time.
-            if self.meta().get("format") == WITHOUT_PROCESS:
-                self._connection.execute("ALTER TABLE trial ADD COLUMN process TEXT")
-                self._connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
-        self._columns = TRIAL_COLUMNS.format(process="process")
+            before = int(self.fact("format"))
+            for version in range(before, FORMAT):
+                for statement in UPGRADES[version]:
+                    self._connection.execute(statement)
+            self._connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
+            self._is_format(FORMAT)
+            if before < FORMAT:
+                self._link_old_rows(before)
+
+    def _link_old_rows(self, before: int) -> None:
+        """Chain the rows that a ledger of format `before` has; inside a transaction."""
+        raise NotImplementedError
 
     def _write_ahead(self) -> None:
         try:

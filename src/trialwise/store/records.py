@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.experiment.model import Level
 
-Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid"]
+Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid", "excluded"]
+"""What became of an attempt; `excluded` is a finished one that somebody left out, with a reason."""
 Blocks = Sequence[tuple[int, int]]
 """Ranges of trial numbers, first and last."""
 
@@ -64,6 +65,34 @@ class TrialEnd:
     values: Sequence[tuple[str, float | None, int, str | None]]
     claimed: float | None = None
     process: str | None = None
+
+
+EXCLUDE, INCLUDE, REREAD, PLAN, UPGRADE = "exclude", "include", "reread", "plan", "upgrade"
+"""Kinds of amendments: a trial is left out, or back; values were read later; the file was changed; an old ledger was upgraded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """What somebody changed in a begun experiment, or about a trial that has run: when (Unix seconds), who, and why.
+
+    `trial` and `attempt` are those it is about, None for the whole experiment; `detail` is what else the kind needs.
+    """
+
+    time: float
+    kind: str
+    who: str
+    because: str = ""
+    trial: int | None = None
+    attempt: int | None = None
+    detail: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last link of the chain: its SHA-256, and the number of rows that it covers."""
+
+    rows: int
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)

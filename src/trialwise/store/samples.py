@@ -54,15 +54,23 @@ def segment_name(number: int, attempt: int) -> str:
     return f"samples/{_SEGMENT}{number:06d}-{attempt}.parquet"
 
 
-def write_samples(path: Path, values: Array, times: Array | None) -> None:
-    """Write samples durably: write a temporary file, sync it, then rename it; after a crash the file is complete or absent."""
+def write_samples(path: Path, values: Array, times: Array | None) -> str:
+    """Write samples durably: write a temporary file, sync it, then rename it; after a crash the file is complete or absent.
+
+    Returns the SHA-256 of the file.
+    """
     import polars as pl  # takes a tenth of a second, which trials with single numbers save
 
-    _write(path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values}))
+    return _write(
+        path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values})
+    )
 
 
-def write_segment(path: Path, entries: Sequence[Entry]) -> None:
-    """Write the samples of many trials in one file, as durably as `write_samples`: one sync for all of them."""
+def write_segment(path: Path, entries: Sequence[Entry]) -> str:
+    """Write the samples of many trials in one file, as durably as `write_samples`: one sync for all of them.
+
+    Returns the SHA-256 of the file.
+    """
     import polars as pl
 
     numbers, attempts, sources, values, times = zip(*entries, strict=True)
@@ -73,7 +81,7 @@ def write_segment(path: Path, entries: Sequence[Entry]) -> None:
         "time": _lists(times),
         "value": _lists(values),
     }
-    _write(path, pl.DataFrame(columns))
+    return _write(path, pl.DataFrame(columns))
 
 
 def _lists(arrays: Sequence[Array | None]) -> pl.Series:
@@ -84,10 +92,11 @@ def _lists(arrays: Sequence[Array | None]) -> pl.Series:
     return pl.Series(parts, dtype=pl.List(pl.Float64))
 
 
-def _write(path: Path, frame: pl.DataFrame) -> None:
+def _write(path: Path, frame: pl.DataFrame) -> str:
     packed = io.BytesIO()  # polars raises its own errors on a full disk
     frame.write_parquet(packed, compression="zstd")
     write_whole(path, lambda file: file.write(packed.getbuffer()))
+    return hashlib.sha256(packed.getbuffer()).hexdigest()
 
 
 def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Array, Array | None]:

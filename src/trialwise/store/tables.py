@@ -15,11 +15,32 @@ from trialwise.experiment.model import Level
 from trialwise.store.connection import RESTORE
 from trialwise.store.records import Blocks, TrialRow
 
-FORMAT = 2
-WITHOUT_PROCESS = "1"
-"""The format whose table of trials has no column `process` yet: readers read it as it is, writers upgrade it."""
+FORMAT = 3
+_AMENDMENT = """
+CREATE TABLE amendment (
+    number INTEGER PRIMARY KEY,
+    time REAL NOT NULL,
+    kind TEXT NOT NULL,
+    trial INTEGER,
+    attempt INTEGER,
+    who TEXT NOT NULL,
+    because TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    link INTEGER,
+    chain TEXT
+)"""
+UPGRADES: Mapping[int, Sequence[str]] = {
+    1: ("ALTER TABLE trial ADD COLUMN process TEXT",),
+    2: (
+        "ALTER TABLE trial ADD COLUMN link INTEGER",
+        "ALTER TABLE trial ADD COLUMN chain TEXT",
+        "ALTER TABLE value ADD COLUMN sha256 TEXT",
+        _AMENDMENT,
+    ),
+}
+"""What each format lacks that the next one has. Readers read old formats as they are, writers upgrade them."""
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE trial (
     number INTEGER NOT NULL,
@@ -45,6 +66,8 @@ CREATE TABLE trial (
     exit_code INTEGER,
     reason TEXT,
     process TEXT,
+    link INTEGER,
+    chain TEXT,
     PRIMARY KEY (number, attempt)
 );
 CREATE INDEX trial_status ON trial (status, number);
@@ -55,6 +78,7 @@ CREATE TABLE value (
     value REAL,
     samples INTEGER NOT NULL DEFAULT 1,
     file TEXT,
+    sha256 TEXT,
     PRIMARY KEY (number, attempt, source),
     FOREIGN KEY (number, attempt) REFERENCES trial (number, attempt)
 ) WITHOUT ROWID;
@@ -70,12 +94,30 @@ CREATE TABLE session (
     environment TEXT NOT NULL
 );
 CREATE TABLE event (time REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
+{_AMENDMENT};
 """
 
-TRIAL_COLUMNS = (
+PLAIN_COLUMNS = (
     'number, attempt, status, treatment, factors, series, round, position, "order", seed, warmup, planned_start, '
-    "epoch, session, worker, boot, claimed, started, finished, exit_code, reason, {process}"
+    "epoch, session, worker, boot, claimed, started, finished, exit_code, reason, process"
 )
+"""The columns of a trial's row as they stand, without its place in the chain."""
+_STATUS = (
+    "CASE WHEN status = 'finished' AND (number, attempt) IN (SELECT trial, attempt FROM (SELECT trial, attempt, kind, max(number) "
+    "FROM amendment WHERE kind IN ('exclude', 'include') GROUP BY trial, attempt) WHERE kind = 'exclude') "
+    "THEN 'excluded' ELSE status END"
+)
+
+
+def status_column(version: int, *, with_excluded: bool) -> str:
+    """Return the SQL of a trial's status as it counts: `excluded` if the last amendment says so, unless `with_excluded`."""
+    return "status" if version < 3 or with_excluded else _STATUS
+
+
+def trial_columns(version: int, status: str) -> str:
+    """Return the columns of a trial in a ledger of a format, with the SQL of its status."""
+    columns = PLAIN_COLUMNS.replace("status", status, 1)
+    return columns if version > 1 else columns.replace("process", "NULL")
 
 
 def having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tuple[str, list[Level]]:
@@ -124,7 +166,7 @@ def trial_rows(rows: Iterable[tuple[Any, ...]]) -> list[TrialRow]:
 
 
 def trial_row(row: Sequence[Any], read: Callable[[object], dict[str, Level]] = factors_of) -> TrialRow:
-    """Convert a row of `TRIAL_COLUMNS` to a record; raise StoreError if its factors cannot be read."""
+    """Convert a row of `trial_columns` to a record; raise StoreError if its factors cannot be read."""
     number, attempt, status, treatment, factors, series, round_, position, order, seed, warmup, *rest = row
     return TrialRow(
         number,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from trialwise.analysis.stopping.results import StoppingState
 from trialwise.experiment.factors import Level
-from trialwise.store.records import Event, NodeDocument, Status
+from trialwise.store.records import Amendment, Event, Head, NodeDocument, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,8 @@ class StatusDocument:
     """Progress of an experiment; `workers` is empty if only this machine works, `nodes` if trials are measured.
 
     `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null if it is unknown, and
-    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null if the plan alone decides.
+    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null if the plan alone decides. `chain` is the
+    head of the hash chain, null in a ledger of an older format; `amendments` are what was changed after the experiment began.
     """
 
     name: str
@@ -84,6 +85,8 @@ class StatusDocument:
     workers: list[WorkerDocument] = field(default_factory=list[WorkerDocument])
     nodes: list[NodeDocument] = field(default_factory=list[NodeDocument])
     stopping: StoppingDocument | None = None
+    chain: Head | None = None
+    amendments: list[Amendment] = field(default_factory=list[Amendment])
     format: Literal["trialwise.status/1"] = "trialwise.status/1"
 
 
@@ -143,3 +146,17 @@ class TrialDocument:
     archive: str | None
     log: str | None
     format: Literal["trialwise.trial/1"] = "trialwise.trial/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusionDocument:
+    """The trials that `trialwise exclude` left out, or back: those of this call in `trials`, and all that are out in `excluded`."""
+
+    directory: str
+    kind: Literal["exclude", "include"]
+    because: str
+    who: str
+    trials: list[FailureDocument]
+    excluded: list[FailureDocument]
+    chain: Head
+    format: Literal["trialwise.exclude/1"] = "trialwise.exclude/1"

@@ -14,7 +14,7 @@ from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, NodeDocument, TrialRow
+from trialwise.store.records import Amendment, Event, Head, NodeDocument, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
 from trialwise.study.load import frozen_experiment
 
@@ -41,6 +41,8 @@ class State:
     workers: tuple[WorkerDocument, ...] = ()
     nodes: tuple[NodeDocument, ...] = ()
     stopping: StoppingDocument | None = None
+    chain: Head | None = None
+    amendments: tuple[Amendment, ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -66,10 +68,7 @@ class State:
     @property
     def document(self) -> StatusDocument:
         """Return the state as a document (format trialwise.status/1)."""
-        failures = [
-            FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
-            for row in self.failures
-        ]
+        failures = [failure_document(row) for row in self.failures]
         return StatusDocument(
             name=self.name,
             planned=self.planned,
@@ -84,7 +83,14 @@ class State:
             workers=list(self.workers),
             nodes=list(self.nodes),
             stopping=self.stopping,
+            chain=self.chain,
+            amendments=list(self.amendments),
         )
+
+
+def failure_document(row: TrialRow) -> FailureDocument:
+    """Return an attempt without a value, and why, as a document."""
+    return FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
 
 
 def state(path: Path) -> State:
@@ -101,13 +107,15 @@ def state(path: Path) -> State:
             failed=sum(experiment.includes(row.factors) for row in ledger.unsuccessful()),
             counts=counts,
             treatments=ledger.counts_by_treatment(),
-            failures=tuple(ledger.trials("failed", "invalid", "abandoned")),
+            failures=tuple(ledger.trials("failed", "invalid", "abandoned", "excluded")),
             events=tuple(ledger.events()),
             running=tuple(ledger.trials("running")),
             is_active=is_locked(directory),
             left=_time_left(ledger, counts.get("planned", 0), time.time()),
             workers=tuple(_workers(ledger)) if has_lanes(ledger) else (),
             nodes=nodes_of(ledger),
+            chain=ledger.head(),
+            amendments=tuple(ledger.amendments()),
         )
     finally:
         ledger.close()

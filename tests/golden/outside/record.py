@@ -52,6 +52,7 @@ VOLATILE = {
     "end",
     "simulated_per_second",
     "median_runtime",
+    "hash",
 }
 """Keys whose values differ between runs and machines; that they are there is kept."""
 _BOOT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -312,7 +313,7 @@ def plans(folder: Path) -> dict[str, Any]:
 
 
 UNSTEADY_COLUMNS = re.compile(
-    "time|started|ended|finished|claimed|boot|session|version|seconds|environment|created|identity|host|pid|machine|detail|written|^file$"
+    "time|started|ended|finished|claimed|chain|sha256|boot|session|version|seconds|environment|created|identity|host|pid|machine|detail|written|^file$"
 )
 
 

@@ -19,9 +19,9 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
-_RAN = ("finished", "failed", "invalid", "abandoned")
+_RAN = ("finished", "failed", "invalid", "abandoned", "excluded")
 _WHOLE = ("finished", "invalid")
-"""Trials with other statuses were interrupted and leave an unknown state behind."""
+"""Trials with other statuses were interrupted, or disturbed by what they are left out for, and leave an unknown state behind."""
 _SCHEMA = {
     "line": pl.Int64,
     **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), pl.String),

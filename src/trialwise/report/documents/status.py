@@ -23,12 +23,14 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents.stopping import claim_blocks, claim_methods, outlook
 from trialwise.report.numbers import counted
+from trialwise.store.records import EXCLUDE
+from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
     from trialwise.study.documents import RunDocument, StatusDocument, WorkerDocument
 _ROUTINE = {"reset": "resets", "service": "services started"}
 """What is counted of routine events, by their kind."""
-_RARE = ("invalid", "running")
+_RARE = ("invalid", "excluded", "running")
 """Statuses that have a column only where an attempt has them."""
 
 
@@ -44,7 +46,12 @@ def document(status: StatusDocument, failed: int) -> Document:
         *(claim_blocks(stops, stops.lifts) if stops else ()),
     )
     verdict = Verdict(_outcome(status, failed), (Name(status.name), ": ", activity))
-    return Document("status", verdict, evidence, tuple(claim_methods(stops)) if stops else ())
+    return Document("status", verdict, evidence, (*(claim_methods(stops) if stops else ()), *_chain(status)))
+
+
+def _chain(status: StatusDocument) -> Iterator[Note]:
+    if status.chain is not None:
+        yield Note((head_text(status.chain),), is_aside=True)
 
 
 def _outcome(status: StatusDocument, failed: int) -> Outcome:
@@ -127,10 +134,21 @@ def _beside(status: StatusDocument) -> Iterator[Block]:
         *nodes,
         *failures,
         *((f"{_ROUTINE[kind]}: {number}",) for kind, number in routine.items()),
+        *_amendments(status),
         *events,
     )
     if beside:
         yield Items(beside, most=None)
+
+
+def _amendments(status: StatusDocument) -> Iterator[Text]:
+    """Yield what was amended; trials that are left out stand among those without a value."""
+    out = {(each.number, each.attempt) for each in status.failures if each.status == "excluded"}
+    for each in status.amendments:
+        if each.kind == EXCLUDE and (each.trial, each.attempt) in out:
+            continue
+        about = f" of trial {each.trial}.{each.attempt}" if each.trial is not None else ""
+        yield (f"{_local(each.time)} {each.kind}{about} by {each.who}: {each.because or 'no reason given'}",)
 
 
 def _local(moment: float) -> str:

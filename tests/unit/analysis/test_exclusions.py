@@ -1,0 +1,104 @@
+"""Trials that are left out, against the same trials that had failed, and against a ledger that never had their values."""
+
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from example_directory import write_example
+from trialwise import study
+from trialwise.analysis.order.analysing import analyse_order
+from trialwise.errors import PlanError, TrialwiseError
+from trialwise.exchange.plain import plain
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.study.excluding import exclude
+
+NUMBERS = range(1, 73)
+FAILED = (31, 68)
+"""The trials that fail in the example."""
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exclusions")
+    return write_example(folder / "results", algorithms=("xz", "bz2"), levels=(1, 6), rounds=6, series=3)
+
+
+def without_values(results, numbers) -> None:
+    """Turn trials into failed ones by SQL alone, as if they had never reported anything."""
+    marks = ",".join("?" * len(numbers))
+    with closing(sqlite3.connect(results / "ledger.sqlite")) as ledger:
+        ledger.execute(f"DELETE FROM value WHERE number IN ({marks})", numbers)  # noqa: S608
+        ledger.execute(f"UPDATE trial SET status = 'failed' WHERE number IN ({marks})", numbers)  # noqa: S608
+        ledger.commit()
+
+
+def analysed(results):
+    """What is concluded, apart from what became of which attempt."""
+    found = study.analyse(results)
+    return plain(replace(found, failures=(), counts={}, notes=()))
+
+
+def compared(results):
+    """The trials of comparisons, effects and calibrations, and their turns."""
+    found = study.trial_set(results, ())
+    return found.table.rows(), dict(found.treatments)
+
+
+def ordered(results):
+    trials = study.order_trials(results, ())
+    with suppress(TrialwiseError):
+        return plain(replace(analyse_order(trials), source="", problems=(), notes=()))
+    return None
+
+
+@settings(
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(chosen=st.sets(st.sampled_from([n for n in NUMBERS if n not in FAILED]), min_size=1, max_size=20))
+def test_what_is_left_out_is_as_if_it_had_failed(example, tmp_path_factory, chosen):
+    folder = tmp_path_factory.mktemp("one")
+    out, failed = (shutil.copytree(example, folder / name / "results") for name in ("out", "failed"))
+    numbers = sorted(chosen)
+    exclude(out, [str(number) for number in numbers], "a reason")
+    without_values(failed, numbers)
+    for look in (analysed, compared, ordered):
+        assert look(out) == look(failed), look.__name__
+    with closing(ExperimentDirectory(out).ledger()) as ledger:
+        assert ledger.counts() == {"finished": 70 - len(numbers), "failed": 2, "excluded": len(numbers)}
+        assert [row.number for row in ledger.trials("excluded")] == numbers
+    before = analysed(example)
+    exclude(out, [str(number) for number in numbers], "", undo=True)
+    assert analysed(out) == before
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("trials", "because", "undo", "said"),
+    [
+        (["1"], " \n", False, "a trial is left out for a reason"),
+        (["0"], "x", False, "there is no trial 0"),
+        (["73"], "x", False, "there is no trial 73"),
+        (["71-74"], "x", False, "there is no trial 73"),
+        (["1", "31"], "x", False, "trial 31 (.*) cannot be left out: it is failed"),
+        (["1"], "x", True, "trial 1 (.*) is not left out"),
+        ([], "x", False, "no trial is named"),
+        (["9-7"], "x", False, "'9-7' is not a number of a trial"),
+        (["1.1"], "x", False, "'1.1' is not a number of a trial"),
+        (["\x1b[31m"], "x", False, r"x1b\[31m' is not a number of a trial"),
+        (["1-999999999999"], "x", False, "is not a number of a trial"),
+        (["1"], "x" * 2001, False, "2001 characters"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused_and_nothing_is_written(example, trials, because, undo, said):
+    before = (example / "ledger.sqlite").read_bytes()
+    with pytest.raises(PlanError, match=said):
+        exclude(example, trials, because, undo=undo)
+    assert (example / "ledger.sqlite").read_bytes() == before
