@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trialwise.readers.records import Better, Row
 
@@ -177,15 +178,22 @@ def with_factors(rows: Sequence[Row], factors: Mapping[str, str]) -> Rows:
     )
 
 
-def distinct(columns: Sequence[Sequence[Any]], length: int) -> Indices:
+def distinct(columns: Sequence[pl.Series], length: int) -> Indices:
     """Number the different combinations of cells of columns in the order of their first row; return the number of each row."""
     found = np.zeros(length, np.int64)
     for cells in columns:
-        seen: dict[object, int] = {}
-        own = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int64, length)
-        _, first, joined = np.unique(found * max(len(seen), 1) + own, return_index=True, return_inverse=True)
+        own = _numbered(cells)
+        _, first, joined = np.unique(
+            found * (int(own.max(initial=0)) + 1) + own, return_index=True, return_inverse=True
+        )
         found = np.argsort(np.argsort(first))[joined]
     return found.astype(np.int32)
+
+
+def _numbered(cells: pl.Series) -> npt.NDArray[np.int64]:
+    """Number the different cells; missing ones are 0."""
+    codes = cells.cast(pl.Categorical).to_physical() if cells.dtype == pl.String else cells.rank("dense")
+    return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
 def first_of(numbers: Indices) -> list[int]:

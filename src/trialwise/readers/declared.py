@@ -12,6 +12,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.blocks import Block, Indices, Rows, failed, kinds
@@ -106,7 +108,7 @@ class Found:
     def add_block(
         self,
         metric: str,
-        values: Sequence[float | None],
+        values: Sequence[float | None] | pl.Series,
         unit: str,
         better: Better | None = None,
         *,
@@ -117,8 +119,8 @@ class Found:
         process: tuple[str, str] = ("", ""),
         as_written: bool = False,
         reasons: Mapping[int, str] | None = None,
-        orders: Sequence[float | None] | None = None,
-        starts: Sequence[float | None] | None = None,
+        orders: Sequence[float | None] | pl.Series | None = None,
+        starts: Sequence[float | None] | pl.Series | None = None,
         units: Sequence[Mapping[str, str]] = ({},),
         within: Indices | None = None,
         lasts: bool = False,
@@ -126,9 +128,10 @@ class Found:
         places: Sequence[int] | None = None,
     ) -> None:
         """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took."""
-        found = np.array(values, np.float64)
         reasons = reasons or {}
-        missing = values.count(None) + sum(values[row] is not None for row in reasons)
+        missing = values.null_count() if isinstance(values, pl.Series) else values.count(None)
+        missing += sum(values[row] is not None for row in reasons)
+        found = _doubles(values)
         found[list(reasons)] = np.nan
         finite = np.isfinite(found)
         self._not_finite += int(len(found) - finite.sum()) - missing
@@ -152,8 +155,8 @@ class Found:
                 units=tuple(units),
                 within=within,
                 reasons=reasons,
-                orders=None if orders is None else np.array(orders, np.float64),
-                starts=None if starts is None else np.array(starts, np.float64),
+                orders=None if orders is None else _doubles(orders),
+                starts=None if starts is None else _doubles(starts),
                 seconds=found if lasts else None,
                 repetitions=None if repetitions is None else tuple(repetitions),
                 places=None if places is None else np.array(places),
@@ -317,6 +320,16 @@ def _double(value: float | None) -> float | None:
         return None if value is None else float(value)
     except OverflowError:
         return float("inf")
+
+
+def _doubles(values: Sequence[float | None] | pl.Series) -> npt.NDArray[np.float64]:
+    """Return numbers as doubles, as `_double` does; NaN where one is missing."""
+    if isinstance(values, pl.Series):
+        return values.to_numpy(writable=True)
+    try:
+        return np.array(values, np.float64)
+    except OverflowError:
+        return np.array(list(map(_double, values)), np.float64)
 
 
 def _unit_of(row: Row) -> tuple[object, ...]:

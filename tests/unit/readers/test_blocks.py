@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from trialwise.analysis.looking import see
@@ -92,7 +93,7 @@ def test_a_unit_of_which_one_metric_failed_has_not_failed():
 
 
 def test_combinations_are_numbered_in_the_order_of_their_first_row():
-    found = distinct([["b", "a", "b", "b"], [2, 1, 1, 2]], 4)
+    found = distinct([pl.Series(["b", "a", "b", "b"]), pl.Series([2.0, 1.0, 1.0, 2.0])], 4)
     assert found.tolist() == [0, 1, 2, 0]
     assert first_of(found) == [0, 1, 2]
     assert distinct([], 3).tolist() == [0, 0, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,8 @@ import polars as pl
 from trialwise.readers.tables.dialect import Decimal
 from trialwise.readers.tables.words import MISSING
 
+_MANY = 8
+"""How often cells of a column are repeated at least, for each different one to be read once."""
 _GAPS = "[ \u00a0\u202f'’]"
 _NUMBER = r"[+-]?[0-9][0-9.,'’ \u00a0\u202f]*(?:[eE][+-]?[0-9]+)?|[+-]?[.,][0-9]+(?:[eE][+-]?[0-9]+)?"
 _UNIT = rf"^({_NUMBER})\s*([A-Za-z%°µμΩ$€£][A-Za-z0-9%°µμΩ$€£/·*²³^()\s-]{{0,19}})$"
@@ -61,6 +63,13 @@ def parsed(
         values = column.cast(pl.Float64).fill_nan(None)
         return Parsed(values, column.is_null() | values.is_null())
     text = column.cast(pl.String).str.strip_chars()
+    different = text.unique(maintain_order=True)
+    if len(different) * _MANY < len(text):
+        found = parsed(different, missing_words, decimal, custom)
+        places = text.replace_strict(
+            different, pl.int_range(len(different), eager=True), return_dtype=pl.UInt32
+        )
+        return replace(found, values=found.values.gather(places), missing=found.missing.gather(places))
     missing = is_missing(text, missing_words)
     known = text.filter(~missing)
     plain = _floats(known)

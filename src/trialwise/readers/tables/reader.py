@@ -56,7 +56,7 @@ class _Worked:
 
     def _column(self, table: Table, name: str) -> Column:
         if holds_dates(table, name):
-            return Column(name, "time", times_of(table, name).seconds.to_list())
+            return Column(name, "time", times_of(table, name).seconds)
         column = table.frame[name]
         if column.dtype.is_nested():
             raise AnalysisError(f"{table.path}: column {name!r} holds lists or records, not single values")
@@ -67,12 +67,7 @@ class _Worked:
         words = {row: str(texts[row]) for row in failed.arg_true().to_list()}
         if (found := self._numbers(table, name, masked, numbers, words)) is not None:
             return found
-        missing = is_missing(texts, _MISSING)
-        once: dict[str, str] = {}
-        cells = [
-            None if gone else once.setdefault(text, text) for text, gone in zip(texts, missing, strict=True)
-        ]
-        return Column(name, "text", cells)
+        return Column(name, "text", texts.set(is_missing(texts, _MISSING), None))
 
     def _numbers(
         self, table: Table, name: str, texts: pl.Series, numbers: Parsed, words: dict[int, str]
@@ -98,13 +93,11 @@ class _Worked:
         if numbers.decimal == ",":
             self.decimals.append(metric)
         if _is_running(table, name, numbers.values):
-            return Column(name, "clock", numbers.values.to_list())
+            return Column(name, "clock", numbers.values)
         if _is_clock(name, numbers.values):
-            return Column(name, "time", times_of(table, name).seconds.to_list())
+            return Column(name, "time", times_of(table, name).seconds)
         in_cells = numbers.unit if numbers.unit in NORMAL else ""
-        return Column(
-            metric, "number", numbers.values.to_list(), unit or in_cells, in_header=bool(unit), failed=words
-        )
+        return Column(metric, "number", numbers.values, unit or in_cells, in_header=bool(unit), failed=words)
 
 
 def _places(lines: pl.Series) -> Sequence[int]:
@@ -150,10 +143,8 @@ def _in_units(table: Table, name: str, texts: pl.Series, words: dict[int, str]) 
             f"{table.path}: column {name!r} is in units that do not belong together, or are not known: {units}",
             hint="bring all to one unit, and write it into the header",
         )
-    values = [
-        None if number is None or unit is None else number * NORMAL[unit][0]
-        for number, unit in zip(numbers.values.to_list(), told, strict=True)
-    ]
+    factors = pl.Series([None if unit is None else NORMAL[unit][0] for unit in told], dtype=pl.Float64)
+    values = numbers.values * factors
     return Column(name, "number", values, normal.pop(), failed=words)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite
-from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.blocks import Indices, distinct, first_of
@@ -64,7 +63,7 @@ _MOST_CONSTANT = 200
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: numbers, Unix seconds, times that rise from row to row, or texts, None where a cell is missing.
+    """A column: numbers, Unix seconds, times that rise from row to row, or texts, null where a cell is missing.
 
     `unit` is empty if nothing tells it; `in_header` if the header does, so that values stay as they are. `failed` has the words by row
     that say that a trial failed.
@@ -72,7 +71,7 @@ class Column:
 
     name: str
     kind: Kind
-    values: Sequence[Any]
+    values: pl.Series
     unit: str = ""
     in_header: bool = False
     failed: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -83,14 +82,10 @@ class Column:
         if array.dtype.kind == "M":
             seconds = array.astype("datetime64[us]").astype(np.int64) / 1e6
             missing = np.isnat(array)
-            return Column(
-                name,
-                "time",
-                [None if gone else each for each, gone in zip(seconds.tolist(), missing, strict=True)],
-            )
+            return Column(name, "time", pl.Series(np.where(missing, np.nan, seconds)).fill_nan(None))
         if array.dtype.kind in "iuf":
             metric, unit = of_header(name)
-            return Column(metric, "number", array.astype(np.float64).tolist(), unit, in_header=bool(unit))
+            return Column(metric, "number", pl.Series(array.astype(np.float64)), unit, in_header=bool(unit))
         try:
             texts = [
                 each.decode("latin-1")
@@ -102,26 +97,25 @@ class Column:
             UnicodeDecodeError
         ):  # code points beyond those of Unicode, which NumPy keeps and Python does not
             raise AnalysisError(f"field {name!r} holds characters beyond Unicode") from None
-        return Column(name, "text", [each or None for each in texts])
+        return Column(name, "text", pl.Series([each or None for each in texts], dtype=pl.String))
 
     @property
-    def known(self) -> list[Any]:
+    def known(self) -> pl.Series:
         """The cells that are not missing."""
-        return [value for value in self.values if value is not None]
+        return self.values.drop_nulls()
 
     @property
     def is_constant(self) -> bool:
         """True if all cells are equal."""
-        return all(value == self.values[0] for value in self.values)
+        return self.values.n_unique() == 1 and self.values[0] == self.values[0]
 
     @property
     def is_whole(self) -> bool:
         """True if it holds whole numbers alone, without a unit."""
-        return (
-            self.kind == "number"
-            and not self.unit
-            and all(isfinite(value) and float(value).is_integer() for value in self.known)
-        )
+        if self.kind != "number" or self.unit:
+            return False
+        known = self.known.to_numpy()
+        return bool(np.isfinite(known).all() and (known == np.floor(known)).all())
 
 
 @dataclass(slots=True)
@@ -202,7 +196,7 @@ def _roles(columns: Sequence[Column]) -> Roles:
     numeric: list[Column] = []
     for column in columns:
         name = column.name.strip().lower()
-        if not column.known and not column.failed:
+        if column.known.is_empty() and not column.failed:
             continue
         if name in _LEVELS:
             roles.levels.append(column)
@@ -239,43 +233,45 @@ def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
     roles.values = left
 
 
-def _groups(factors: Sequence[Column], rows: int) -> list[list[int]]:
+def _groups(factors: Sequence[Column], rows: int) -> list[Indices]:
     """Return the rows of each combination of levels."""
     of = distinct([column.values for column in factors], rows)
     ends = np.cumsum(np.bincount(of))[:-1]
-    return [group.tolist() for group in np.split(np.argsort(of, kind="stable"), ends)]
+    return np.split(np.argsort(of, kind="stable").astype(np.int32), ends)
 
 
-def _numbers_trials(column: Column, groups: Sequence[Sequence[int]]) -> bool:
+def _numbers_trials(column: Column, groups: Sequence[Indices]) -> bool:
     """Return True if a column has the name of a repetition, or numbers the trials of each treatment from 0 or 1 on."""
     if column.name.strip().lower() in _REPETITIONS:
         return True
     if _METRICS.search(column.name) or max(map(len, groups)) < 2:
         return False
-    return all(
-        sorted(column.values[row] or 0 for row in group)
-        in (list(range(len(group))), list(range(1, len(group) + 1)))
-        for group in groups
-    )
+    numbers = column.values.fill_null(0).to_numpy()
+    return all(_counts_up(np.sort(numbers[group])) for group in groups)
+
+
+def _counts_up(ordered: npt.NDArray[np.float64]) -> bool:
+    """Return True for the whole numbers from 0 or 1 on."""
+    return ordered[0] in (0, 1) and np.array_equal(ordered, np.arange(len(ordered)) + ordered[0])
 
 
 def _may_be_factor(column: Column) -> bool:
     if not column.is_whole or column.failed or _METRICS.search(column.name):
         return False
-    levels = len(set(column.known))
-    return levels <= _FEW and 2 * levels <= len(column.known)
+    known = column.known
+    levels = known.n_unique()
+    return levels <= _FEW and 2 * levels <= len(known)
 
 
-def _is_crossed(column: Column, groups: Sequence[Sequence[int]]) -> bool:
+def _is_crossed(column: Column, groups: Sequence[Indices]) -> bool:
     """Return True if each treatment has the same few whole numbers equally often, as in a factorial design."""
-    if not column.is_whole or column.failed or len(column.known) < len(column.values):
+    if column.failed or column.values.null_count() or not column.is_whole:
         return False
-    counts = [Counter(column.values[row] for row in group) for group in groups]
-    return (
-        all(each == counts[0] for each in counts)
-        and 2 <= len(counts[0]) <= _FEW
-        and min(counts[0].values()) > 1
-    )
+    levels, of = np.unique(column.values.to_numpy(), return_inverse=True)
+    if not 2 <= len(levels) <= _FEW:
+        return False
+    counts = [np.bincount(of[group], minlength=len(levels)) for group in groups]
+    return int(counts[0].min()) > 1 and all(np.array_equal(each, counts[0]) for each in counts)
 
 
 def _leave_out(roles: Roles) -> None:
@@ -304,13 +300,13 @@ def _leave_out(roles: Roles) -> None:
 
 def _is_remark(column: Column) -> bool:
     """Return True if a text differs in every row, as a comment or a name of a file does."""
-    return len(column.values) > _MOST_REMARKS and len(set(column.values)) == len(column.values)
+    return len(column.values) > _MOST_REMARKS and column.values.n_unique() == len(column.values)
 
 
 def _repeats(column: Column, other: Column) -> bool:
     """Return True if the levels of two factors belong together one to one."""
-    pairs = set(zip(column.values, other.values, strict=True))
-    return len(pairs) == len({pair[0] for pair in pairs}) == len({pair[1] for pair in pairs})
+    both = pl.DataFrame([column.values.alias("a"), other.values.alias("b")])
+    return both.n_unique() == both["a"].n_unique() == both["b"].n_unique()
 
 
 def _is_wide(roles: Roles) -> bool:
@@ -325,7 +321,7 @@ def _is_wide(roles: Roles) -> bool:
         return False
     if any(_METRICS.search(column.name) for column in values):
         return False
-    medians = [abs(median(column.known)) for column in values if column.known]
+    medians = [abs(float(np.median(known))) for known in (column.known for column in values) if len(known)]
     return len(medians) == len(values) and min(medians) > 0 and max(medians) <= _ALIKE * min(medians)
 
 
@@ -384,21 +380,24 @@ def _are_samples(roles: Roles) -> bool:
 def _add_series(found: Found, roles: Roles, places: Sequence[int]) -> None:
     """Add a trial for each treatment, whose value is the mean of its samples."""
     found.unit = "unknown: a row is a sample"
-    clock = roles.clock.values if roles.clock else ()
+    clock = roles.clock.values if roles.clock else pl.Series(dtype=pl.Float64)
     for group in _groups(roles.factors, len(places)):
-        treatment = {column.name: _text(column.values[group[0]]) for column in roles.factors}
+        first = int(group[0])
+        treatment = {column.name: _text(column.values[first]) for column in roles.factors}
         for column in roles.values:
-            rows = [row for row in group if column.values[row] is not None and clock[row] is not None]
-            values = [column.values[row] for row in rows]
+            rows = pl.DataFrame(
+                [column.values.gather(group).alias("value"), clock.gather(group).alias("time")]
+            )
+            values, times = (each.to_list() for each in rows.drop_nulls().get_columns())
             found.add(
                 treatment,
                 column.name,
                 fsum(values) / len(values) if values else None,
                 column.unit or UNKNOWN,
                 as_written=True,
-                levels={"process": str(places[group[0]])},
-                samples=Inside("sample", values, [clock[row] for row in rows]),
-                where=f"line {places[group[0]]}, {column.name}",
+                levels={"process": str(places[first])},
+                samples=Inside("sample", values, times),
+                where=f"line {places[first]}, {column.name}",
             )
 
 
@@ -438,9 +437,8 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
     if united := [column.name for column in roles.values if column.unit and not column.in_header]:
         found.note("units_in_cells", what=", ".join(united))
     missing = sum(
-        value is None and row not in column.failed
+        column.values.null_count() - sum(column.values[row] is None for row in column.failed)
         for column in roles.values
-        for row, value in enumerate(column.values)
     )
     if missing:
         found.note("missing_values", n=missing)
@@ -455,5 +453,5 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
     for column in roles.remarks:
         found.remark(f"{column.name} differs in every row, and is taken for no factor")
     for column in roles.constants:
-        told = _text(column.known[0]) if column.known else ""
+        told = "" if (known := column.known).is_empty() else _text(known[0])
         found.facts[column.name] = told[:_MOST_CONSTANT]
