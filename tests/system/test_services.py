@@ -254,3 +254,60 @@ def test_a_runner_that_is_killed_takes_its_services_along(bench: Bench, number: 
     while alive(process):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+WORKS = """
+import os, resource, signal, subprocess, sys, time
+def own():
+    return sum(resource.getrusage(who)[field] for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for field in (0, 1))
+def busy(*_):
+    before, memory = own(), bytearray(80_000_000)
+    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.3: pass"])
+    while own() - before < 0.6: memory[0] ^= 1
+    open("told.new", "w").write(str(own() - before)); os.rename("told.new", "told")
+def idle(*_):
+    open("told.new", "w").write("0"); os.rename("told.new", "told")
+signal.signal(signal.SIGUSR1, busy); signal.signal(signal.SIGUSR2, idle)
+open("pids", "w").write(str(os.getpid())); print("up", flush=True)
+while True: time.sleep(600)
+"""
+ORDERS = "sh -c 'rm -f told; kill -{what} $(cat pids); until test -e told; do sleep 0.02; done; cat told'"
+USED = """[metrics.cpu]
+service = "s.cpu"
+[metrics.memory]
+service = "s.memory"
+"""
+
+
+def check_use(bench: Bench, rest: str) -> None:
+    """What a service says that it used, beside what was measured."""
+    (bench.folder / "works.py").write_text(WORKS)
+    start = f'"{sys.executable} works.py"'
+    bench.write(
+        ORDERS,
+        "stdout = '([0-9.]+)'",
+        factors='what = ["USR1", "USR2"]',
+        rest=USED + service(start=start) + rest,
+    )
+    result = bench.run()
+    assert result.counts == {"finished": 4}, result.ending
+    rows = {row.number: row for row in bench.rows()}
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    try:
+        found = {(number, source.split("|")[0]): value for number, _, source, value, _, _ in ledger.values()}
+    finally:
+        ledger.close()
+    for number, row in rows.items():
+        told, cpu, memory = (
+            found[number, source] for source in ("stdout", "service:s.cpu", "service:s.memory")
+        )
+        assert told is not None
+        assert cpu is not None
+        assert memory is not None
+        # Waking, writing the file and importing nothing cost milliseconds; of the child, ticks are known.
+        assert told - 0.03 <= cpu <= told + 0.15
+        assert (memory > 80e6) is (row.factors["what"] == "USR1")
+
+
+def test_what_a_service_uses_is_measured_apart(bench: Bench):
+    check_use(bench, "")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.conftest import TRIALWISE, Bench
-from tests.system.test_services import alive, events, pids, service
+from tests.system.test_services import alive, check_use, events, pids, service
 from tests.system.worker_machines import Machines, machines
 
 
@@ -141,6 +141,10 @@ def test_a_service_that_died_while_nobody_was_there_makes_its_trial_invalid(benc
     os.kill(pids(bench)[0], signal.SIGKILL)
     (bench.folder / "go").touch()
     assert bench.run().counts == {"finished": 1, "invalid": 1}
+
+
+def test_what_a_service_uses_there_is_measured_apart(bench: Bench, one: Machines):
+    check_use(bench, there(one).replace("[workers]", "[workers]\nfiles = ['*.py']"))
 
 
 def started(bench: Bench) -> subprocess.Popen[bytes]:

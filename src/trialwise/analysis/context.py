@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -15,7 +15,7 @@ from trialwise.experiment.model import DrawnFactor, Experiment, Level, Order
 from trialwise.foreign_files import open_foreign, read_foreign
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Session, TrialRow
+from trialwise.store.records import Event, Session, TrialRow, service_versions
 
 _TAIL_LINES = 20
 _TAIL_BYTES = 8192
@@ -27,6 +27,7 @@ class PlanSummary:
     """The design as executed: the four parameters of the experiment in TriScale's Table 2, and the rest.
 
     `rounds` is the largest number of rounds planned in a series. Times are in seconds: `span` None for back to back,
+    `services` describes what ran beside the trials, with versions, by name,
     `runtime` as stated in the file, `median_runtime` as measured over finished trials.
     """
 
@@ -43,6 +44,7 @@ class PlanSummary:
     command: str
     reset: str | None
     factors: Mapping[str, tuple[Level, ...]]
+    services: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,11 @@ class SessionFacts:
     environment: Mapping[str, object]
 
 
-def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummary:
-    """Summarise the plan from the experiment and the rows of the trials that count."""
+def plan_summary(
+    experiment: Experiment, rows: Sequence[TrialRow], events: Iterable[Event] = ()
+) -> PlanSummary:
+    """Summarise the plan from the experiment, the rows of the trials that count, and the events."""
+    versions = service_versions(events)
     design, trial = experiment.design, experiment.trial
     return PlanSummary(
         order=design.order,
@@ -82,6 +87,9 @@ def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummar
         command=trial.summary,
         reset=experiment.reset.text if experiment.reset else None,
         factors={factor.name: factor.levels for factor in experiment.fixed_factors},
+        services={
+            each.name: ", ".join((each.text, *versions.get(each.name, ()))) for each in experiment.services
+        },
     )
 
 

@@ -95,7 +95,7 @@ def analyse_directory(
             *_equal(experiment, metrics),
         ),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
-        plan=plan_summary(experiment, counted),
+        plan=plan_summary(experiment, counted, ledger.events()),
         populations=populations(experiment, counted),
         sessions=session_facts(directory, ledger),
         path=cast("PathAnalysis | None", beside.pop("path", None)),

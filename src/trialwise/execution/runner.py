@@ -290,6 +290,7 @@ class Runner:
         )
         self._tell(TrialStarted(row))
         began = self._now()
+        self._services.begin_use()
         outcome = self._services.judged(row, self._kind.execute(self.request(row, interruption)))
         outcome = self._found.checked(row.treatment, outcome)
         row = self._on_path(self._learned(row, outcome, began), outcome)

@@ -21,6 +21,7 @@ from trialwise.experiment.file.values import (
     Pointer,
     PositiveDuration,
     Regex,
+    ServiceUse,
     StreamField,
     Text,
     Width,
@@ -324,6 +325,13 @@ class MetricTable(Metric):
         "Field of a measurement stream that the programs of the trial send, as stream.field.",
         "iperf_transfer.size",
         name="source",
+        kinds=_PROGRAMS,
+    )
+    service: ServiceUse | None = key(
+        None,
+        "What a service used during the trial: CPU seconds, or the peak of its memory in bytes.",
+        "cache.cpu",
+        "cache.memory",
         kinds=_PROGRAMS,
     )
     value: Text | None = key(

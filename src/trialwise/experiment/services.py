@@ -12,6 +12,8 @@ from trialwise.experiment.file.sections import Limits, Section, Written, WrongVa
 from trialwise.experiment.file.values import Argv, Name, PositiveDuration, Text, without_doubles
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.sources import ServiceSource
+from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import DIRECTORY, ENVIRONMENT, Environment
 
 if TYPE_CHECKING:
@@ -119,6 +121,12 @@ class ServiceTable(Section):
     )
     directory: Text = key(".", DIRECTORY)
     environment: Environment = key((), ENVIRONMENT)
+    version: Argv | None = key(
+        None,
+        "Command that prints its version, whose first line the report gives.",
+        "memcached -V",
+        filled=True,
+    )
     restarts: Annotated[int, Limits(ge=0, le=1000)] = key(
         2, "Trials in a row during which it may die before the run stops; each of them is invalid.", 0
     )
@@ -143,7 +151,12 @@ class Service(ServiceTable):
     @property
     def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the texts in which placeholders are filled, with their keys."""
-        commands = {("start",): self.start, ("stop",): self.stop, ("ready", "command"): self.ready.command}
+        commands = {
+            ("start",): self.start,
+            ("stop",): self.stop,
+            ("ready", "command"): self.ready.command,
+            ("version",): self.version,
+        }
         yield from ((place, word) for place, words in commands.items() for word in words or ())
         yield from ((("log",), text) for text in (self.log or "",))
         yield ("directory",), self.directory
@@ -165,6 +178,10 @@ def build_services(
 def check_services(experiment: Experiment, problems: Problems) -> None:
     """Note what does not go together with the services of an experiment."""
     services, reset = {service.name: service for service in experiment.services}, experiment.reset
+    for metric, source in sources_of(experiment.metrics, ServiceSource):
+        if source.service not in services:
+            known = f"known: {', '.join(services)}" if services else "add [service.NAME]"
+            problems.add(("metrics", metric.name, "service"), f"there is no service {source.service}", known)
     if not services:
         return
     if reset is not None and reset.reboot:

@@ -26,7 +26,7 @@ def program_source(
         )
         if given is not None
     ]
-    alone = [name for name in ("resource", "instrument", "stream") if getattr(table, name)]
+    alone = [name for name in ("resource", "instrument", "service", "stream") if getattr(table, name)]
     if alone:
         keys = keys_of(MetricTable)
         others = (
@@ -75,6 +75,9 @@ def _source_alone(table: MetricTable) -> sources.Source:
         return sources.ResourceSource(table.resource)
     if table.instrument:
         return sources.InstrumentSource(table.instrument)
+    if table.service:
+        service, _, quantity = table.service.rpartition(".")
+        return sources.ServiceSource(service, "cpu" if quantity == "cpu" else "memory")
     stream, _, field = (table.stream or "").partition(".")
     return sources.StreamSource(stream, field)
 
@@ -87,7 +90,7 @@ def _text_source(
         problems.add(
             key,
             have,
-            "give one of resource, instrument, source, stdout, json, csv; or file with json, csv or pattern",
+            "give one of resource, instrument, service, source, stdout, json, csv; or file with json, csv or pattern",
         )
     for reader in readers:
         if reader == "stdout" and table.file:

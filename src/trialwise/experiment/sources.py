@@ -12,6 +12,7 @@ from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.traits import Source, SourceTraits
 
 Resource = Literal["wall", "user", "system", "max_rss"]
+ServiceQuantity = Literal["cpu", "memory"]
 RESULTS = "results:"
 """Prefix of the keys of sources that trials found in what a harness prints."""
 
@@ -184,6 +185,28 @@ class StreamSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceSource(Source):
+    """What a service used during a trial: CPU seconds, or the peak of its memory in bytes."""
+
+    service: str
+    quantity: ServiceQuantity
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger stores the values."""
+        return f"service:{self.service}.{self.quantity}"
+
+    @property
+    def traits(self) -> SourceTraits:
+        """Seconds, or bytes of memory: the fewer the better."""
+        return SourceTraits(unit="B" if self.quantity == "memory" else "s", better="lower")
+
+    def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
+        """Return the one key."""
+        return {"service": f"{self.service}.{self.quantity}"}
+
+
+@dataclass(frozen=True, slots=True)
 class ResultSource(Source):
     """What a harness prints under a name, found while trials run, with the unit and the direction that its format says."""
 
@@ -233,5 +256,6 @@ Source.known = (
     SimulationSource,
     InstrumentSource,
     StreamSource,
+    ServiceSource,
     ResultSource,
 )

@@ -91,6 +91,8 @@ def _further(plan: PlanSummary) -> Iterator[tuple[Cell, ...]]:
     yield f"trial ({plan.kind})", Name(plan.command)
     if plan.reset:
         yield "reset", Name(plan.reset)
+    for name, text in plan.services.items():
+        yield f"service {name}", Name(text)
     for name, levels in plan.factors.items():
         yield f"factor {name}", ", ".join(map(str, levels))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -121,8 +121,26 @@ class NodeDocument:
 
 SERVICE, SERVICE_DIED, SERVICE_FAILED = "service", "service died", "service failed"
 """Kinds of the events of services: one was started, was gone when it was needed, could not be started."""
+_VERSION = "; version "
 ENVIRONMENT_CHANGED, PATH_CHANGED = "environment changed", "path changed"
 """Kinds of the events after which trials form another series."""
+
+
+def service_started(name: str, took: str, trial: int, version: str | None) -> str:
+    """Return the text of the event that a service was started, before a trial."""
+    return f"{name}: ready {took} after its start, before trial {trial}" + (
+        f"{_VERSION}{version}" if version else ""
+    )
+
+
+def service_versions(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+    """Return the versions of services, by name, that events tell of; several where they changed."""
+    found: dict[str, dict[str, None]] = {}
+    for event in events:
+        started, told, version = event.text.partition(_VERSION)
+        if event.kind == SERVICE and told:
+            found.setdefault(started.partition(":")[0], {})[version] = None
+    return {name: tuple(versions) for name, versions in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

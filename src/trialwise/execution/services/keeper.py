@@ -16,6 +16,7 @@ import threading
 import time
 
 from trialwise.execution.services.process import ServiceProcess, why_gone
+from trialwise.execution.services.processes import Use
 from trialwise.execution.workers.agent.folder import Folder, remove, write_durably
 from trialwise.execution.workers.agent.probe import boot_id, text_of
 
@@ -54,7 +55,13 @@ class Keeper:
         if problem is not None:
             self.finish("failed", process, problem)
             return
-        self.tell("ready", main=process.main, port=process.port)
+        self.tell(
+            "ready",
+            main=process.main,
+            port=process.port,
+            supervisor=process.supervisor,
+            version=process.version,
+        )
         threading.Thread(target=self.watch_runner, daemon=True).start()
         is_asked = self.asked in select.select([self.asked, process.ended], [], [])[0]
         problem = None if is_asked else process.problem()
@@ -142,6 +149,12 @@ def problems_of(folder: Folder, names: Sequence[str]) -> Json:
         for name, told in states.items()
         if told["state"] != "ready"
     }
+
+
+def uses_of(folder: Folder, names: Sequence[str]) -> dict[str, Use]:
+    """Begin to measure what services use, those that are ready."""
+    states = {name: state_of(folder, name) for name in names}
+    return {name: Use(told["supervisor"]) for name, told in states.items() if told["state"] == "ready"}
 
 
 def printed_of(folder: Folder, name: str) -> bytes:

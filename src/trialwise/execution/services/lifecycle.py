@@ -9,15 +9,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from trialwise.execution.services.process import ServiceProcess
 from trialwise.experiment.model import Experiment, Level, Service
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.sources import ServiceQuantity, ServiceSource
+from trialwise.experiment.traits import sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import files_beside
+from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event, TrialRow
+from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event, TrialRow, service_started
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.command import nowhere
 from trialwise.trials.marked import MARKER
@@ -29,12 +34,23 @@ _LAST_LINES, _LAST_CHARACTERS = 3, 400
 class Handle(Protocol):
     """One run of a service, here or on a worker."""
 
+    version: str | None
+    """The first line that its command `version` has printed, if there is one."""
+
     def start(self, cancel: int | None = None) -> str | None:
         """Start it, and wait until it is ready; return what went wrong, None if it is ready."""
         ...
 
     def problem(self) -> str | None:
         """Return why it is not there any more, None if it is."""
+        ...
+
+    def begin_use(self) -> None:
+        """Measure from now on what it uses."""
+        ...
+
+    def use(self) -> tuple[float, int] | None:
+        """Return the CPU seconds since `begin_use`, and the peak of memory in bytes; None if others measure that."""
         ...
 
     def stop(self) -> None:
@@ -107,6 +123,7 @@ class Services:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._services = experiment.services
+        self._measured = measured_services(experiment)
         self._directory = directory
         self._ledger = ledger
         self._host = host
@@ -114,6 +131,8 @@ class Services:
         self._now = now
         self._running: dict[str, _Running] = {}
         self._deaths = Counter[str]()
+        self._versions = set[str]()
+        """The services whose version is known."""
 
     def prepare(self, row: TrialRow, cancel: int | None, without: Collection[str] = ()) -> str | None:
         """Have all services run that a trial is to have, except those `without` and what needs them; return what went wrong, or None.
@@ -130,8 +149,16 @@ class Services:
                 return problem
         return None
 
+    def begin_use(self) -> None:
+        """Measure from now on what those services use of which a metric tells."""
+        for name, each in self._running.items():
+            if name in self._measured:
+                each.handle.begin_use()
+
     def judged(self, row: TrialRow, outcome: TrialOutcome) -> TrialOutcome:
-        """Return the outcome of a trial: invalid if a service did not last through it."""
+        """Return the outcome of a trial, with what services used: invalid if one did not last through it."""
+        used = {name: self._running[name].handle.use() for name in self._measured & self._running.keys()}
+        outcome = with_use(outcome, {name: use for name, use in used.items() if use is not None})
         dead = {name: problem for name, each in self._running.items() if (problem := each.handle.problem())}
         if not dead:
             self._deaths.clear()
@@ -165,7 +192,9 @@ class Services:
         if problem is None:
             self._running[service.name] = _Running(service, handle, row)
             took = duration_text(time.monotonic() - began)
-            self._note(SERVICE, f"{service.name}: ready {took} after its start, before trial {row.number}")
+            version = None if handle.version is None else visible(handle.version)
+            self._versions.add(service.name)
+            self._note(SERVICE, service_started(service.name, took, row.number, version))
             return None
         self._keep(service.name, row, handle)
         text = f"service {service.name}: {problem}{_last_lines(handle.printed())}"
@@ -184,6 +213,7 @@ class Services:
         return {
             "name": service.name,
             "words": _filled(service.start, values),
+            "version": _filled(service.version or (), values) if service.name not in self._versions else None,
             "stop": None if service.stop is None else _filled(service.stop, values),
             "log": service.log and fill(service.log, values),
             "directory": os.path.normpath(os.path.join(self._host.folder, fill(service.directory, values))),  # noqa: PTH118 there
@@ -248,6 +278,27 @@ def without_services(outcome: TrialOutcome, said: Sequence[str]) -> TrialOutcome
         return outcome
     reason = f"not all services lasted through the trial: {'; '.join(said)}"
     return replace(outcome, status="invalid", reason=reason, samples={}, record=None)
+
+
+def with_use(outcome: TrialOutcome, used: Mapping[str, tuple[float, int]]) -> TrialOutcome:
+    """Return the outcome of a trial with the CPU seconds and the peak of memory of services, by name."""
+    if not used or outcome.status != "finished":
+        return outcome
+    samples = {
+        ServiceSource(name, quantity).key: Samples(np.array([float(value)]))
+        for name, (cpu, memory) in used.items()
+        for quantity, value in _by_quantity(cpu, memory)
+    }
+    return replace(outcome, samples={**outcome.samples, **samples})
+
+
+def _by_quantity(cpu: float, memory: int) -> tuple[tuple[ServiceQuantity, float], ...]:
+    return ("cpu", cpu), ("memory", memory)
+
+
+def measured_services(experiment: Experiment) -> set[str]:
+    """Return the names of the services that a metric tells of."""
+    return {source.service for _, source in sources_of(experiment.metrics, ServiceSource)}
 
 
 Command = tuple[tuple[str, ...], str, tuple[tuple[str, str], ...]]

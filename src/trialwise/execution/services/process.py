@@ -12,7 +12,7 @@ import time
 
 from trialwise.execution.services.output import LogFile, Printed
 from trialwise.execution.services.ports import holder_of, is_listened_on
-from trialwise.execution.services.processes import child_of, goes_on
+from trialwise.execution.services.processes import Use, child_of, goes_on
 from trialwise.execution.services.readiness import Readiness
 from trialwise.execution.workers.agent.outputs import Outputs
 from trialwise.execution.workers.agent.probe import which
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 STOP_SECONDS = 30.0
 """Time that the command `stop` has, and then the service to end by itself."""
 _IN_DIRECTORY = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
+VERSION_SECONDS = 10.0
+"""Time that the command `version` has."""
 _ERROR_LIMIT = 4096
+_LONGEST_VERSION = 200
 _PAUSES = (0.005, 0.1)
 _IN_FOREGROUND = "it has to stay in the foreground (memcached without -d, nginx with 'daemon off;', postgres instead of pg_ctl)"
 
@@ -81,8 +84,8 @@ class Program:
 class ServiceProcess:
     """One run of a service.
 
-    `task` has its "words", "directory", complete "environment", "ready" (see `Readiness`) with "timeout", "stop" and "log" (None for
-    none).
+    `task` has its "words", "directory", complete "environment", "ready" (see `Readiness`) with "timeout", "stop",
+    "version" and "log" (None for none).
     """
 
     def __init__(self, task: Json) -> None:
@@ -95,12 +98,20 @@ class ServiceProcess:
         self._program: Program | None = None
         self.main: tuple[int, str] | None = None
         self._cancel: int | None = None
+        self._use: Use | None = None
         self._is_asked = False
+        self.version: str | None = None
+        """The first line that its command "version" prints, if it has one."""
 
     @property
     def port(self) -> int | None:
         """The port that it listens on, if its check says so."""
         return self._readiness.port
+
+    @property
+    def supervisor(self) -> int:
+        """The process of its supervisor, below which all its processes are; 0 before it was started."""
+        return 0 if self._program is None else self._program.run.process
 
     @property
     def ended(self) -> int:
@@ -122,6 +133,8 @@ class ServiceProcess:
         problem = self._await_ready(began + task["ready"]["timeout"], cancel)
         if problem is not None:
             self.stop()
+        elif task.get("version"):
+            self.version = self._first_line(task["version"])
         return problem
 
     def problem(self) -> str | None:
@@ -134,6 +147,14 @@ class ServiceProcess:
             program.wait(GRACE_SECONDS)
             return self._how_it_ended() or gone
         return None
+
+    def begin_use(self) -> None:
+        """Measure from now on what it uses."""
+        self._use = None if self._program is None else Use(self.supervisor)
+
+    def use(self) -> tuple[float, int] | None:
+        """Return the CPU seconds since `begin_use`, and the peak of resident memory in bytes; None if it was not measured."""
+        return None if self._use is None else self._use.so_far()
 
     def stop(self) -> None:
         """End it with everything that it started, by its command if it has one."""
@@ -201,20 +222,31 @@ class ServiceProcess:
             return None
         return str(report["problem"]) if "problem" in report else _ending(report)
 
+    def _first_line(self, words: Sequence[str]) -> str | None:
+        """Return the first line that a command prints, on standard output or else on standard error."""
+        outputs = Outputs(_ERROR_LIMIT, _ERROR_LIMIT)
+        self._run(words, VERSION_SECONDS, outputs)
+        lines = b"\n".join(map(bytes, outputs.kept)).decode(errors="replace").split("\n")
+        return next((line.strip()[:_LONGEST_VERSION] for line in lines if line.strip()), None)
+
     def _succeeds(self, words: Sequence[str], seconds: float) -> str | None:
         """Run a command of the service; return what went wrong, or None."""
         outputs = Outputs(0, _ERROR_LIMIT)
+        report = self._run(words, seconds, outputs)
+        if report.get("status") == 0 and not report["timed_out"]:
+            return None
+        said = bytes(outputs.kept[1]).decode(errors="replace").strip().splitlines()[-1:]
+        return f"{words[0]!r} does not succeed" + "".join(f": {line}" for line in said)
+
+    def _run(self, words: Sequence[str], seconds: float, outputs: Outputs) -> Json:
+        """Run a command of the service to its end, and return how it went."""
         task = self._task
         program = Program(words, task["directory"], task["environment"], seconds, outputs)
         if not program.wait(None, self._cancel):
             program.end()
             program.wait(None)
         program.close()
-        report = program.report or {}
-        if report.get("status") == 0 and not report["timed_out"]:
-            return None
-        said = bytes(outputs.kept[1]).decode(errors="replace").strip().splitlines()[-1:]
-        return f"{words[0]!r} does not succeed" + "".join(f": {line}" for line in said)
+        return program.report or {}
 
     def _end_orphans(self, program: Program) -> None:
         """End what the supervisor could not, if somebody killed it."""

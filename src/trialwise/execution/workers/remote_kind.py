@@ -10,7 +10,12 @@ from typing import Any
 
 from trialwise.errors import PlanError, TrialError, WorkerError
 from trialwise.execution.reset import MAX_OF_A_TEMPLATE, reset_commands
-from trialwise.execution.services.lifecycle import service_commands, without_services
+from trialwise.execution.services.lifecycle import (
+    measured_services,
+    service_commands,
+    with_use,
+    without_services,
+)
 from trialwise.execution.workers.instruments import (
     check_instruments_there,
     instruments_of_task,
@@ -18,7 +23,7 @@ from trialwise.execution.workers.instruments import (
     unsupervised,
 )
 from trialwise.execution.workers.remote import Remote
-from trialwise.execution.workers.services import RemoteServices
+from trialwise.execution.workers.services import RemoteServices, service_of
 from trialwise.execution.workers.tasks import RemoteRun, Report, Tasks, run_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
@@ -215,6 +220,7 @@ class RemoteKind:
             **instruments_of_task(request.experiment, follow=request.follow and self._remote.supervised),
             "lasting": ["prepare"],
             "services": self._services.running,
+            "measured_services": self._services.of(measured_services(request.experiment)),
             "keep": list(kept_places(trial, values, self._remote.files)),
             "keep_limit": trial.keep_limit,
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
@@ -251,7 +257,8 @@ class RemoteKind:
             outcome = self._judged(request, report)
         except TrialError as error:
             outcome = TrialOutcome("failed", None, time.time(), reason=error.message)
-        return without_services(outcome, [f"{name} {said}" for name, said in report.gone.items()])
+        outcome = with_use(outcome, {service_of(name): use for name, use in report.used.items()})
+        return without_services(outcome, [f"{service_of(name)} {said}" for name, said in report.gone.items()])
 
     def _lost(self, request: TrialRequest, reason: str) -> TrialOutcome:
         self._losses[request.number] += 1

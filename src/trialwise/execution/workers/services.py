@@ -7,7 +7,7 @@ import json
 import select
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from trialwise.errors import WorkerError
@@ -16,6 +16,11 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.visible import visible
 
 _PAUSES = (0.01, 0.25)
+
+
+def service_of(name: str) -> str:
+    """Return the name in the file of a service that has a name there."""
+    return name.rpartition(".")[0]
 
 
 class RemoteServices:
@@ -35,6 +40,10 @@ class RemoteServices:
         """Return a run of a service that has not been started."""
         return RemoteService(self._remote, task, self.running)
 
+    def of(self, services: Collection[str]) -> list[str]:
+        """Return the names of those that run there of the services with these names in the file."""
+        return [name for name in self.running if service_of(name) in services]
+
     def end_all(self) -> None:
         """End all services of the experiment there, whoever started them."""
         pause = _PAUSES[0]
@@ -52,6 +61,7 @@ class RemoteService:
         self._running = running
         self._name = f"{task['name']}.{uuid.uuid4().hex[:12]}"
         self._last: Reply | None = None
+        self.version: str | None = None
 
     def start(self, cancel: int | None = None) -> str | None:
         """Start it, and wait until it is ready; return what went wrong, None if it is ready."""
@@ -70,6 +80,7 @@ class RemoteService:
             pause = min(2 * pause, _PAUSES[1])
         if state["state"] == "ready":
             self._running.append(self._name)
+            self.version = None if state.get("version") is None else str(state["version"])[:200]
             return None
         self.stop()
         return f"{where}: {self._problem(state)}"
@@ -81,6 +92,13 @@ class RemoteService:
             return None
         self._await_end()
         return self._problem(self._state())
+
+    def begin_use(self) -> None:
+        """Leave that to the process that executes the trial there."""
+
+    def use(self) -> tuple[float, int] | None:
+        """Return None: the result of the trial says it."""
+        return None
 
     def stop(self) -> None:
         """End it with everything that it started; a worker that is lost ends it by itself."""

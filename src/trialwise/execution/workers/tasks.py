@@ -55,7 +55,8 @@ class Report:
     """The result of a task: how its commands ran, and the files that it wrote. `lost` says why there is none.
 
     `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files to keep, and
-    `left_out` says which are missing from it. `gone` says why services were not there at its end, by name.
+    `left_out` says which are missing from it. `gone` says why services were not there at its end, by name,
+    and `used` the CPU seconds and peak of memory of those that are measured.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -66,6 +67,7 @@ class Report:
     kept: bytes = b""
     left_out: Sequence[str] = ()
     gone: Mapping[str, str] = field(default_factory=dict[str, str])
+    used: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
 
 
 class Tasks:
@@ -198,7 +200,8 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
     }
     left_out = tuple(map(str, head.get("left_out", ())))
     machine, gone = _machine(head.get("machine")), _gone(head.get("gone"))
-    return Report(runs, files, machine=machine, kept=kept, left_out=left_out, gone=gone)
+    used = {str(name): (float(cpu), int(memory)) for name, (cpu, memory) in head.get("used", {}).items()}
+    return Report(runs, files, machine=machine, kept=kept, left_out=left_out, gone=gone, used=used)
 
 
 def _gone(told: object) -> dict[str, str]:

@@ -71,6 +71,9 @@ Service = Annotated[str, _matching(r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$", "a 
 StreamField = Annotated[
     str, _matching(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$", 'a text "stream.field"')
 ]
+ServiceUse = Annotated[
+    str, _matching(r"^[A-Za-z_][A-Za-z0-9_.\-]*\.(cpu|memory)$", 'a text "service.cpu" or "service.memory"')
+]
 LevelOf = Annotated[str, _matching(r"^[^=\s]+=.+$", 'a text "factor=level"')]
 Levels = Annotated[list[str | Whole | float | bool], Limits(min_length=1)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from trialwise.design.summary import LaneSummary, PlanSummary, TrialSummary
 from trialwise.design.timing import how_to_know
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import (
     Block,
     Cell,
@@ -47,6 +49,7 @@ def document(summary: PlanSummary, experiment: Experiment, *, whole_order: bool)
         *(Note((warning,), "warning") for warning in summary.warnings),
         *_treatments(summary, experiment),
         *_flows(summary),
+        *_services(summary, experiment),
         *_workers(summary, experiment),
         *_orders(summary, is_whole=whole_order),
         *_time(summary, experiment),
@@ -142,6 +145,26 @@ def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[Table]
     )
     columns = (Column("treatment"), Column("" if summary.time is None else "a trial", is_numeric=True))
     yield Table("treatments", ("Treatments",), columns, rows, drawn, most=TREATMENTS_SHOWN)
+
+
+def _services(summary: PlanSummary, experiment: Experiment) -> Iterator[Table]:
+    """Yield what runs beside the trials, in the order in which it starts."""
+    rounds = summary.series * (summary.rounds + summary.warmup_rounds)
+    starts = {"series": summary.series, "round": rounds, "trial": rounds * len(summary.treatments)}
+    rows = [
+        (
+            Name(each.name),
+            Name(shlex.join(each.start)),
+            each.lifetime,
+            str(starts[each.lifetime]),
+            Name(each.ready.text),
+            duration_text(each.ready.timeout),
+        )
+        for each in experiment.services
+    ]
+    if rows:
+        titles = ("service", "command", "for each", "starts", "ready by", "after at most")
+        yield table_of("services", "Services beside the trials", titles, rows, {3})
 
 
 def _flows(summary: PlanSummary) -> Iterator[Block]:

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from trialwise.execution.services.keeper import problems_of
+from trialwise.execution.services.keeper import problems_of, uses_of
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.probe import boot_id, lines_of
@@ -68,7 +68,9 @@ class Execution:
             with contextlib.ExitStack() as stack:
                 # Keep what the commands beside the program write, too.
                 around = self.keeping(stack) if {"prepare", "conclude"} & self.task.keys() else None
+                uses = uses_of(self.folder, self.task.get("measured_services", ()))
                 self.steps()
+                self.head["used"] = {name: use.so_far() for name, use in uses.items()}
                 self.head["gone"] = problems_of(self.folder, self.task.get("services", ()))
                 if around is not None:
                     self.kept, left_out = around.packed(self.kept)
