@@ -1,6 +1,6 @@
 """A load for memcached: one of four tests, measured and printed as JSON.
 
-Usage: load.py cmd_set|cmd_get|get_hits|cache SEED, or load.py restart, or load.py fresh
+Usage: load.py cmd_set|cmd_get|get_hits|cache SEED, or load.py fresh
 
 The first three are named after the tests of memcached's own mc-crusher that OrderSage's study ran. The tests share a server and
 its memory, and no keys:
@@ -11,8 +11,8 @@ get_hits  stores 20,000 values of 100 bytes, then (this is measured) asks 100,00
 cache     asks 50,000 times for one of 50,000 keys, of Zipf's popularity, and stores what was not there; 10 to 1000 bytes,
           uniform in the logarithm, each key always the same
 
-Requests go over four connections, fifty at a time on each. `restart` shuts the server down and waits for the next one (see
-serve.py); `fresh` succeeds when the server has seen no request that reads or stores yet.
+Requests go over four connections, fifty at a time on each. `fresh` succeeds when the server answers and has seen no request that
+reads or stores yet.
 """
 
 from __future__ import annotations
@@ -151,39 +151,17 @@ def measure(test: str, seed: int) -> dict[str, float]:
     return {"rate": count / seconds, "cpu": 1e6 * worked / count, "served": 100 * served / count}
 
 
-def restart() -> None:
-    """Shut the server down and wait until another one answers."""
-    connection = Connection()
-    process = connection.stats()["pid"]
-    connection.send([b"shutdown\r\n"])
-    deadline = time.monotonic() + WAIT_SECONDS
-    while server_process() in {process, None}:
-        if time.monotonic() > deadline:
-            sys.exit(f"load.py: no other memcached came after process {process}; does serve.py still run?")
-        time.sleep(0.05)
-
-
-def server_process() -> str | None:
-    """The server's process, or None where none answers."""
-    try:
-        return Connection().stats()["pid"]
-    except OSError:
-        return None
-
-
 def main() -> None:
     """Do what the first argument says."""
     what = sys.argv[1]
     try:
-        if what == "restart":
-            restart()
-        elif what == "fresh":
+        if what == "fresh":
             stats = Connection().stats()
             sys.exit(any(int(stats[name]) for name in ("cmd_get", "cmd_set", "curr_items")))
         else:
             print(json.dumps(measure(what, int(sys.argv[2]))))
     except OSError as error:
-        sys.exit(f"load.py: no memcached at {Path(SOCKET).resolve()}: {error}; try: python3 serve.py COMMAND")
+        sys.exit(f"load.py: no memcached at {Path(SOCKET).resolve()}: {error}; [service.memcached] starts it")
 
 
 if __name__ == "__main__":

@@ -78,31 +78,29 @@ def test_no_pair_is_named_with_a_reset_before_every_trial(example: Path):
 @pytest.mark.parametrize("example", ["memcached-order"], indirect=True)
 def test_memcached_is_another_one_for_each_round(example: Path):
     change(example / "experiment.toml", "rounds = 60", "rounds = 2")
-    ran = done(
-        example, sys.executable, "serve.py", *TRIALWISE, "run", "experiment.toml", "--directory", "results"
-    )
+    ran = done(example, *TRIALWISE, "run", "experiment.toml", "--directory", "results")
     assert ran.returncode == 0, ran.stderr
     with sqlite3.connect(example / "results/ledger.sqlite") as ledger:
         served = ledger.execute(
             'SELECT treatment, "order", value.value FROM trial JOIN value USING (number, attempt) '
             "WHERE source = 'stdout|json:/served'"
         ).fetchall()
-        resets = ledger.execute("SELECT count(*) FROM event WHERE kind = 'reset'").fetchone()
-    assert resets == (2,)
+        starts = ledger.execute("SELECT count(*) FROM event WHERE kind = 'service'").fetchone()
+    assert starts == (2,)
     fixed = {treatment: value for treatment, order, value in served if order == "fixed"}
     assert fixed.keys() == {"test=cmd_set", "test=cmd_get", "test=get_hits", "test=cache"}
     assert (fixed["test=cmd_set"], fixed["test=cmd_get"]) == (100, 0)
     # After cmd_set the memory is full of another size of values.
     assert 0 < fixed["test=get_hits"] < 60
-    assert not (example / "memcached.sock").exists()
 
 
 @pytest.mark.parametrize("example", ["memcached-order"], indirect=True)
-def test_without_memcached_it_is_said_what_to_do(example: Path):
-    without = done(example, sys.executable, "serve.py", "true", path="/nowhere")
-    assert without.returncode == 1
-    assert without.stderr == "serve.py: memcached is not installed; try: sudo apt-get install memcached\n"
-    alone = done(example, *TRIALWISE, "run", "experiment.toml", "--directory", "results")
-    assert alone.returncode not in (0, 1)
-    assert "load.py: no memcached at" in alone.stderr + alone.stdout
-    assert "try: python3 serve.py" in alone.stderr + alone.stdout
+def test_without_memcached_it_is_said_before_anything_runs(example: Path, tmp_path: Path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").symlink_to(sys.executable)
+    alone = done(
+        example, *TRIALWISE, "run", "experiment.toml", "--directory", "results", path=str(tmp_path / "bin")
+    )
+    assert alone.returncode == 2
+    assert "service.memcached.start: no program 'memcached' in PATH" in alone.stderr
+    assert not (example / "results").exists()

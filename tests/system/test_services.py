@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.system.conftest import TRIALWISE, Bench
 
+from trialwise.errors import PlanError
 from trialwise.store.ledger import Ledger
 
 MEMCACHED = pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed")
@@ -189,11 +190,13 @@ def test_a_port_that_is_in_use_is_told_with_its_holder(bench: Bench):
     )
 
 
-def test_a_program_that_is_not_there(bench: Bench):
-    assert (
-        refused(bench, service(start='"no-such-program"'))
-        == "service s: there is no program 'no-such-program'"
-    )
+@pytest.mark.parametrize("key", ["start", "stop", "version"])
+def test_a_program_that_is_not_there_is_refused_before_anything_begins(bench: Bench, key: str):
+    text = service() if key == "start" else service(f'{key} = "no-such-program"')
+    bench.write("true", rest=text.replace(WRITES, '"no-such-program"') if key == "start" else text)
+    with pytest.raises(PlanError, match=f"service.s.{key}: no program 'no-such-program' in PATH"):
+        bench.run()
+    assert not bench.directory.exists()
 
 
 def test_an_address_that_answers_says_that_a_server_is_ready(bench: Bench):

@@ -23,6 +23,7 @@ from trialwise.execution.interruption import Interruption
 from trialwise.execution.replay import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.services.lifecycle import check_services
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import (
     StopByResults,
@@ -173,6 +174,7 @@ def _check(
     if runs_here(experiment.workers):
         known = [values for values in factors if matches(values, wanted)]
         kind.check(experiment, known)
+        check_services(experiment, known)
         check_samples(experiment, known)
 
 

@@ -68,7 +68,7 @@ class CommandKind:
                 look = key, fill(command[0], filled), directory
                 if look not in looked_at and "directory" not in names_in(command[0]):
                     looked_at.add(look)
-                    _check_program(*look, dict(trial.environment), filled)
+                    check_program(f"trial.{key}", *look[1:], dict(trial.environment), filled)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the programs' files: those that the commands start, and those that their words name."""
@@ -372,15 +372,16 @@ def nowhere() -> dict[str, Level]:
     return {**dict.fromkeys(("seed", "series", "round", "position", "trial"), 0), "directory": "."}
 
 
-def _check_program(
+def check_program(
     key: str, program: str, directory: Path, environment: Mapping[str, str], values: Mapping[str, Level]
 ) -> None:
+    """Raise PlanError if the program of a command, which stands under `key` in the file, is not there or not executable."""
     path = fill(environment.get("PATH", os.environ.get("PATH", os.defpath)), values)
     found = (
         (directory / program).is_file() if "/" in program else shutil.which(program, path=path) is not None
     )
     if not found:
         where = f"in {directory}" if "/" in program else "in PATH"
-        raise PlanError(f"trial.{key}: no program {program!r} {where}", hint="install it, or write its path")
+        raise PlanError(f"{key}: no program {program!r} {where}", hint="install it, or write its path")
     if "/" in program and not os.access(directory / program, os.X_OK):
-        raise PlanError(f"trial.{key}: {directory / program} is not executable", hint=f"chmod +x {program}")
+        raise PlanError(f"{key}: {directory / program} is not executable", hint=f"chmod +x {program}")

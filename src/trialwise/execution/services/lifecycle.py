@@ -24,7 +24,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event, TrialRow, service_started
 from trialwise.trials.base import TrialOutcome
-from trialwise.trials.command import nowhere
+from trialwise.trials.command import check_program, nowhere
 from trialwise.trials.marked import MARKER
 from trialwise.visible import visible
 
@@ -270,6 +270,26 @@ class Services:
 
     def _note(self, kind: str, text: str) -> None:
         self._ledger.add_event(Event(self._now(), kind, text))
+
+
+def check_services(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+    """Raise PlanError if a program or a working directory of a service is missing on this machine."""
+    for service in experiment.services:
+        commands = {
+            "start": service.start,
+            "stop": service.stop,
+            "ready": service.ready.command,
+            "version": service.version,
+        }
+        for values in factors:
+            filled = nowhere() | dict(values)
+            directory = experiment.folder / fill(service.directory, filled)
+            for key, words in commands.items():
+                if words is not None:
+                    program = fill(words[0], filled)
+                    check_program(
+                        f"service.{service.name}.{key}", program, directory, dict(service.environment), filled
+                    )
 
 
 def without_services(outcome: TrialOutcome, said: Sequence[str]) -> TrialOutcome:
