@@ -187,6 +187,14 @@ def test_it_says_in_which_direction_nothing_arrives(real):
     assert not real.results.exists()
 
 
+def test_a_flow_whose_port_a_firewall_closes_fails(real):
+    real.machine.run("ip", "rule", "add", "priority", "1", "ipproto", "udp", "sport", "5201", "blackhole")
+    real.write(runtime="1s")
+    assert real.run().returncode == 4
+    assert "packets from local came to ssh://machine1, which answered none" in real.reason()
+    assert "let port 5201 pass the firewall of ssh://machine1" in real.reason()
+
+
 def test_a_port_that_is_taken_is_named(real):
     holder = real.machine.begin(
         sys.executable, "-c", "import socket,time;s=socket.socket(2,2);s.bind(('',5200));time.sleep(600)"

@@ -16,6 +16,7 @@ from trialwise.execution.ends.condition import condition_of, ttls
 from trialwise.execution.ends.records import OF_A_TUNNEL, EndRecord
 from trialwise.execution.ends.reports import report_of
 from trialwise.execution.ends.tasks import PROBES
+from trialwise.execution.ends.unanswered import unanswered
 from trialwise.execution.workers.agent.meeting import (
     CANCELLED,
     HELLOS,
@@ -59,6 +60,9 @@ def outcome_of(
     """
     require_well(ends, records)
     sightings = seen_by_both(request.scratch, f"{request.number}-{request.attempt}", records)
+    names = ends.sending, ends.receiving
+    if silent := unanswered(plans, sightings, names, ends.port):
+        raise TrialError(silent[0], hint=silent[1])
     joined = _joined(request, ends, sightings)
     began = beginning_of(records, joined)
     packets = _since(joined, began, joined.packets.flow != PROBES)
@@ -91,7 +95,7 @@ def outcome_of(
         errors=_printed(plans, records, "program.err"),
         condition=condition_of(
             path,
-            (ends.sending, ends.receiving),
+            names,
             _since(joined, began, joined.packets.flow == PROBES),
             record.stop,
             (records[0].probes, records[1].probes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import select
 import time
@@ -199,13 +200,15 @@ class Remote:
         error = reply.head.get("error")
         if error is None:
             return reply
-        full = reply.head.get("errno") == 28  # ENOSPC
-        hint = (
-            f"free some space in {self._folder} there and run again; what is finished is kept"
-            if full
-            else None
-        )
-        raise WorkerError(f"{self.address.name}: {error}", hint=hint)
+        raise WorkerError(f"{self.address.name}: {error}", hint=self._hint(reply.head.get("errno")))
+
+    def _hint(self, number: object) -> str | None:
+        """Return what to try where the agent could not write."""
+        if number == errno.ENOSPC:
+            return f"free some space in {self._folder} there and run again; what is finished is kept"
+        if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return "name a folder that you may write there: workers.folder"
+        return None
 
     # The connection
 
@@ -230,10 +233,11 @@ class Remote:
             why = self._attempt()
             if why is None:
                 return
-            if why.lasting or time.monotonic() + pause > deadline:
+            left = deadline - time.monotonic()
+            if why.lasting or left <= 0:
                 tried = "" if why.lasting else f", tried for {duration_text(limit)}"
                 raise WorkerError(f"{why.message}{tried}", hint=why.hint)
-            if select.select([self._cancel], [], [], pause)[0]:
+            if select.select([self._cancel], [], [], min(pause, left))[0]:
                 raise WorkerError(f"{why.message}; not waited for on request", hint="run again to go on")
             pause = min(pause * 2, MAX_PAUSE)
 

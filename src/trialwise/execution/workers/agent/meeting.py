@@ -192,4 +192,7 @@ class Meeting:
             elif not self.connects and now - self.began > WAIT:
                 self.fail(NOBODY)
         elif now - self.heard_last > self.silence:
-            self.fail(f"the other end has said nothing for {self.silence / SECOND:g} s")
+            self.fail(
+                f"the other end has said nothing for {self.silence / SECOND:g} s",
+                "keep both machines awake and the path open, and run again with --again",
+            )

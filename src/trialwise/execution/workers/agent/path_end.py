@@ -294,7 +294,10 @@ class PathEnd:
         if now - self.looked >= CHECK:
             self.looked = now
             if not self.is_leased(now):
-                meeting.fail("nobody has renewed the lease: the connection to the runner is gone")
+                meeting.fail(
+                    "nobody has renewed the lease: the connection to the runner is gone",
+                    "run again with --again, or let an end go on for longer without it: lease beside from and to",
+                )
             if slept := self.sleep.seconds:
                 meeting.fail(
                     f"this machine slept for {slept:.3g} s", "keep it awake, as systemd-inhibit does"
