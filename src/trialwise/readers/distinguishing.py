@@ -47,11 +47,13 @@ def with_options(group: Group) -> Group:
     """Add those settings of the tool as factors that differ between files."""
     names = dict.fromkeys(name for reading in group.readings for name in reading.options)
     differing = [name for name in names if len({reading.options.get(name) for reading in group.readings}) > 1]
+    if not differing:
+        return group
     readings = tuple(
         _with(reading, {name: reading.options[name] for name in differing if name in reading.options})
         for reading in group.readings
     )
-    return replace(group, readings=readings) if differing else group
+    return replace(group, readings=readings)
 
 
 def with_names(group: Group, pattern: str | None = None) -> tuple[Group, str]:

@@ -17,6 +17,7 @@ from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE
 from trialwise.foreign_frames import library_errors
 from trialwise.readers.json_documents import Lines
+from trialwise.readers.parts import moment
 
 Schema = Mapping[str, pl.DataType]
 _HIDDEN = (b"\\u", b'" :', b'"\t:', b'"\r:')
@@ -43,6 +44,14 @@ def frames(
             yield part if isinstance(part, pl.DataFrame) else _of_documents(part, schema, row)
     else:
         yield _of_documents(documents, schema, row)
+
+
+def moments(told: pl.Series) -> list[float | None]:
+    """Return the Unix seconds of times with their zones (RFC 3339); None where there is none."""
+    found = told.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    if found.null_count():
+        return [moment(text or "") for text in told]
+    return (found.to_physical().to_numpy() / 1e6).tolist()
 
 
 def _of_documents(

@@ -351,6 +351,21 @@ def test_vegeta_requests_are_put_in_the_order_of_sending():
     assert values(found, "errors") == [1]
 
 
+def test_vegeta_latencies_are_the_nearest_doubles():
+    line = '{{"attack":"a","seq":0,"code":200,"timestamp":"2026-01-01T00:00:01Z","latency":{},"error":""}}\n'
+    told = [3308327, 4717297, 39906880, 1841861]
+    (row,) = [row for row in reading("".join(map(line.format, told))).rows if row.metric == "latency_mean"]
+    assert row.samples.values == [float(f"{latency}e-9") for latency in told]
+
+
+def test_vegeta_tells_why_nobody_answered():
+    line = (
+        '{"attack":"a","seq":0,"code":0,"timestamp":"2026-01-01T00:00:01Z","latency":5,"error":"refused"}\n'
+    )
+    found = reading(line + line.replace("refused", ""))
+    assert {row.reason for row in found.rows if row.status == "failed"} == {"refused"}
+
+
 def test_vegeta_csv_has_no_header():
     line = "1700000000000000000,{},2000000,0,3,Oops,,a,0,GET,http://h/,\n"
     found = reading(line.format(500) + line.format(200).replace("Oops", ""))

@@ -15,9 +15,9 @@ import polars as pl
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
-from trialwise.readers.json_columns import frames
+from trialwise.readers.json_columns import frames, moments
 from trialwise.readers.lines import number
-from trialwise.readers.parts import Part, moment
+from trialwise.readers.parts import Part
 from trialwise.readers.records import Better, Inside
 from trialwise.readers.trial import Trial, add_quantiles, mean, sum_of
 
@@ -175,16 +175,8 @@ def _gather(metrics: dict[str, _Points], lines: pl.DataFrame) -> None:
             str(name or ""), _Points(first.get("type") or "", first.get("contains") == "time")
         )
         points = own.filter(~is_metric)
-        kept.times.extend(_moments(points["time"]))
+        kept.times.extend(moments(points["time"]))
         kept.values.extend(points["value"])
-
-
-def _moments(told: pl.Series) -> list[float | None]:
-    """Return Unix seconds."""
-    found = told.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-    if found.null_count():
-        return [moment(text or "") for text in told]
-    return (found.to_physical().to_numpy() / 1e6).tolist()
 
 
 def _is_table(content: Content) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import polars as pl
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
+from trialwise.readers.json_columns import frames, moments
 from trialwise.readers.lines import number
 from trialwise.readers.parts import Part
 from trialwise.readers.trial import Trial, add_requests, unanswered
@@ -18,20 +21,16 @@ _PERCENTS = {"50th": 50, "90th": 90, "95th": 95, "99th": 99}
 _CSV = re.compile(r"\A\d{18,19},\d{1,4},\d{1,18},\d{1,18},\d{1,18},")
 _CSV_FIELDS = 9
 _GOB = 64
-_SUCCESSES = range(200, 400)
+_SUCCESSES = [float(code) for code in range(200, 400)]
 _NO_ANSWER = 0
 """The code of a request that was not answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One request: Unix seconds when it was sent, its latency in seconds, whether it failed, and why there was no answer."""
-
-    attack: str
-    sent: float
-    latency: float
-    failed: bool
-    unanswered: str
+_TEXT, _NUMBER = pl.String(), pl.Float64()
+_SCHEMA = {"attack": _TEXT, "code": _NUMBER, "timestamp": _TEXT, "latency": _NUMBER, "error": _TEXT}
+"""Of a request; nanoseconds."""
+_REQUEST = {"attack": _TEXT, "sent": _NUMBER, "latency": _NUMBER, "code": _NUMBER, "error": _TEXT}
+"""Unix seconds and nanoseconds."""
 
 
 def _is_report(content: Content) -> bool:
@@ -64,16 +63,20 @@ def _is_lines(content: Content) -> bool:
 
 
 def _read_lines(content: Content, found: Found) -> None:
+    requests = [
+        frame.with_columns(pl.Series("sent", moments(frame["timestamp"]), dtype=_NUMBER)).select(
+            list(_REQUEST)
+        )
+        for frame in frames(content.documents.whole, _SCHEMA, _members)
+    ]
     if content.documents.rest:
         found.note("partial", what="the last line has no end")
-    _add_all(found, _from_json(content))
+    _add_all(found, pl.concat(requests))
 
 
-def _from_json(content: Content) -> Iterator[_Request]:
-    for line in map(Part, content.documents.whole):
-        sent, latency = line["timestamp"].moment, line["latency"].number
-        if sent is not None and latency is not None:
-            yield _request(line["attack"].text, sent, latency, line["code"].number, line["error"].text)
+def _members(document: object) -> dict[str, object]:
+    line = Part(document)
+    return {name: line[name].text if kind == _TEXT else line[name].number for name, kind in _SCHEMA.items()}
 
 
 def _is_csv(content: Content) -> bool:
@@ -81,10 +84,10 @@ def _is_csv(content: Content) -> bool:
 
 
 def _read_csv(content: Content, found: Found) -> None:
-    _add_all(found, _from_csv(content, found))
+    _add_all(found, pl.DataFrame(list(_from_csv(content, found)), schema=_REQUEST, orient="row"))
 
 
-def _from_csv(content: Content, found: Found) -> Iterator[_Request]:
+def _from_csv(content: Content, found: Found) -> Iterator[tuple[str, float, float, float | None, str]]:
     """Read the lines without header: Unix ns, code, latency in ns, bytes out and in, error, body, attack and more."""
     rows = csv.reader(content.lines)
     for line in range(1, len(content.lines) + 1):
@@ -99,32 +102,35 @@ def _from_csv(content: Content, found: Found) -> Iterator[_Request]:
         if sent is None or latency is None:
             found.note("partial", what=f"line {line} has too few columns")
             continue
-        yield _request(row[7], sent / 1e9, latency, code, row[5])
+        yield row[7], sent / 1e9, latency, code, row[5]
 
 
-def _request(attack: str, sent: float, latency: float, code: float | None, error: str) -> _Request:
-    """Return a request, whose latency is told in nanoseconds."""
-    why = (error or "no answer") if code == _NO_ANSWER else ""
-    return _Request(attack, sent, latency / 1e9, not _succeeded(code) or bool(error), why)
-
-
-def _add_all(found: Found, requests: Iterable[_Request]) -> None:
+def _add_all(found: Found, requests: pl.DataFrame) -> None:
     """Add each attack; lines are in order of completion, so samples are put in the order of sending."""
-    attacks: dict[str, list[_Request]] = {}
-    for request in requests:
-        attacks.setdefault(request.attack, []).append(request)
-    for attack, sent in attacks.items():
-        sent.sort(key=lambda request: request.sent)
-        first, last = sent[0].sent, max(request.sent + request.latency for request in sent)
-        trial = Trial(found=found, treatment={"attack": attack} if attack else {}, start=first, end=last)
-        answered = sum(not request.unanswered for request in sent)
-        reason = unanswered(answered, (request.unanswered for request in sent))
-        latencies, times = [request.latency for request in sent], [request.sent for request in sent]
-        add_requests(trial, "latency", latencies, times, reason)
-        failed = sum(request.failed for request in sent)
-        if last > first:
-            trial.add("throughput", (len(sent) - failed) / (last - first), "1/s", "higher", reason=reason)
-        trial.add_errors(failed, len(sent))
+    error = pl.col("error").fill_null("")
+    known = requests.drop_nulls(("sent", "latency")).with_columns(
+        pl.col("attack").fill_null(""),
+        failed=~pl.col("code").is_in(_SUCCESSES).fill_null(value=False) | (error != ""),
+        unanswered=pl.when(pl.col("code").eq_missing(_NO_ANSWER))
+        .then(pl.when(error == "").then(pl.lit("no answer")).otherwise(error))
+        .otherwise(pl.lit("")),
+    )
+    for own in known.partition_by("attack", maintain_order=True):
+        _add_attack(found, own["attack"][0], own.sort("sent", maintain_order=True))
+
+
+def _add_attack(found: Found, attack: str, sent: pl.DataFrame) -> None:
+    # NumPy divides; polars multiplies by the inverse, which is another number.
+    seconds, began = sent["latency"].to_numpy() / 1e9, sent["sent"].to_numpy()
+    first, last = float(began[0]), float((began + seconds).max())
+    trial = Trial(found=found, treatment={"attack": attack} if attack else {}, start=first, end=last)
+    why = sent["unanswered"].filter(sent["unanswered"] != "")
+    reason = unanswered(len(sent) - len(why), why.head(1))
+    add_requests(trial, "latency", seconds.tolist(), began.tolist(), reason)
+    failed = int(sent["failed"].sum())
+    if last > first:
+        trial.add("throughput", (len(sent) - failed) / (last - first), "1/s", "higher", reason=reason)
+    trial.add_errors(failed, len(sent))
 
 
 def _is_gob(content: Content) -> bool:
