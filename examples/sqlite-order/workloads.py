@@ -1,6 +1,7 @@
 """A database of SQLite that is grown, thinned out, changed, read and tidied: one workload, measured and printed as JSON.
 
-Usage: workloads.py lookup|scan|load|update|delete|vacuum SEED, or workloads.py make
+Usage: workloads.py lookup|scan|load|update|delete|vacuum SEED, or workloads.py make, or workloads.py serve, or workloads.py ask
+lookup|… SEED
 
 make    writes a database of 20,000 rows of 100 to 300 bytes, with an index on their random names
 lookup  reads 5,000 of these by their names, drawn at random
@@ -9,6 +10,8 @@ load    inserts 5,000 more rows, with random names
 update  makes 2,000 rows, drawn at random, twice as long
 delete  deletes 5,000 of the rows that are there, drawn at random
 vacuum  VACUUM: writes the database anew, without gaps
+serve   keeps the database open, writes it first if it is not there, and executes what it is asked for on the socket work/socket
+ask     has the server execute a workload
 
 Each prints the milliseconds of CPU that it took, the thousands of SQLite's own instructions (a count that no other program on the
 machine changes), and the megabytes of the file that it found.
@@ -16,8 +19,10 @@ machine changes), and the megabytes of the file that it found.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import socket
 import sqlite3
 import sys
 import time
@@ -26,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path("work/data.sqlite")
+SOCKET = Path("work/socket")
 ROWS = 20_000
 STEP = 100
 """SQLite's instructions between two counts."""
@@ -67,10 +73,9 @@ def workload(database: sqlite3.Connection, name: str, rng: random.Random) -> Wor
     return {"scan": "SELECT sum(length(body)) FROM item", "vacuum": "VACUUM"}[name], [()]
 
 
-def measure(name: str, seed: int) -> dict[str, float]:
+def measure(database: sqlite3.Connection, name: str, seed: int) -> dict[str, float]:
     """What the workload cost, with its transaction."""
     size = FILE.stat().st_size
-    database = sqlite3.connect(FILE)
     statement, parameters = workload(database, name, random.Random(seed))  # noqa: S311
     steps = 0
 
@@ -84,18 +89,56 @@ def measure(name: str, seed: int) -> dict[str, float]:
         for values in parameters:
             database.execute(statement, values).fetchall()
     seconds = time.process_time() - start
-    database.close()
     return {"cpu": 1e3 * seconds, "steps": steps * STEP / 1e3, "size": size / 1e6}
+
+
+def make_file() -> None:
+    """Write the database anew."""
+    FILE.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(FILE)) as database, database:
+        make(database)
+
+
+def serve() -> None:
+    """Execute workloads in one process, whose connection keeps its cache, until it is ended."""
+    FILE.parent.mkdir(exist_ok=True)
+    if not FILE.exists():
+        make_file()
+    SOCKET.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(FILE)) as database, socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(SOCKET))
+        door.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = door.accept()
+            with connection:
+                name, seed = connection.recv(100).decode().split()
+                connection.sendall(json.dumps(measure(database, name, int(seed))).encode())
+
+
+def ask(name: str, seed: str) -> str:
+    """Have the server execute a workload; what it says."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(SOCKET))
+        connection.sendall(f"{name} {seed}".encode())
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(10_000).decode()
 
 
 def main() -> None:
     """Do what the first argument says."""
-    if sys.argv[1] == "make":
-        FILE.unlink(missing_ok=True)
-        with sqlite3.connect(FILE) as database:
-            make(database)
-    else:
-        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
+    match sys.argv[1:]:
+        case ["make"]:
+            make_file()
+        case ["serve"]:
+            serve()
+        case ["ask", name, seed]:
+            print(ask(name, seed))
+        case [name, seed]:
+            with contextlib.closing(sqlite3.connect(FILE)) as database:
+                print(json.dumps(measure(database, name, int(seed))))
+        case _:
+            sys.exit(__doc__)
 
 
 if __name__ == "__main__":

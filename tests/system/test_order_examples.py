@@ -104,3 +104,18 @@ def test_without_memcached_it_is_said_before_anything_runs(example: Path, tmp_pa
     assert alone.returncode == 2
     assert "service.memcached.start: no program 'memcached' in PATH" in alone.stderr
     assert not (example / "results").exists()
+
+
+@pytest.mark.parametrize("example", ["sqlite-order"], indirect=True)
+def test_a_server_of_sqlite_is_measured_from_outside_as_it_measures_itself(example: Path):
+    change(example / "served.toml", "rounds = 48", "rounds = 1")
+    ran = done(example, *TRIALWISE, "run", "served.toml", "--directory", "results")
+    assert ran.returncode == 0, ran.stderr
+    with sqlite3.connect(example / "results/ledger.sqlite") as ledger:
+        rows = ledger.execute("SELECT number, source, value FROM value").fetchall()
+    found = {(number, source): value for number, source, value in rows}
+    numbers = {number for number, _ in found}
+    assert len(numbers) == 6
+    for number in numbers:
+        own = found[number, "stdout|json:/cpu"] / 1e3
+        assert own <= found[number, "service:database.cpu"] <= own + 0.2

@@ -73,6 +73,11 @@ class Interruption:
         ):
             os.close(descriptor)
 
+    @property
+    def wish(self) -> int:
+        """A descriptor that is readable once a stop was requested, whether or not the current trial is abandoned."""
+        return self._woken
+
     def request(self) -> None:
         """Ask to stop after the current trials, as one Ctrl-C does, without notifying anyone."""
         self.requested = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -189,10 +190,11 @@ class Runner:
         try:
             return self._run(interruption)
         finally:
-            if isinstance(self._kind, KeepsProcesses):
-                self._kind.close()
-            self._services.close()
-            self._host.close()
+            with contextlib.ExitStack() as stack:  # each is closed, whatever goes wrong with another
+                stack.callback(self._host.close)
+                stack.callback(self._services.close)
+                if isinstance(self._kind, KeepsProcesses):
+                    stack.callback(self._kind.close)
 
     def _run(self, interruption: Interruption) -> Ending:
         place: tuple[int, int, bool] | None = None
@@ -250,8 +252,8 @@ class Runner:
     def _serve(self, row: TrialRow, interruption: Interruption, reset: Reset | None = None) -> Ending | None:
         """Have the services run that the trial needs, except one that a `reset` is to start; return the ending if they do not."""
         without = [] if reset is None or reset.service is None else [reset.service]
-        problem = self._services.prepare(row, interruption.descriptor, without)
-        if interruption.at_once:
+        problem = self._services.prepare(row, interruption.wish, without)
+        if interruption.requested:
             return self._interrupted(interruption)
         return None if problem is None else Ending("service failed", problem)
 

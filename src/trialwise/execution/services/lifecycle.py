@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import Counter
@@ -247,11 +248,15 @@ class Services:
     def _stop(self, names: Collection[str]) -> None:
         """End services and those that need them, the last that was started first."""
         meant = self._with_dependents(names)
-        for service in reversed(self._services):
-            if service.name in meant and (running := self._running.get(service.name)) is not None:
-                running.handle.stop()
-                del self._running[service.name]
-                self._keep(service.name, running.row, running.handle)
+        ended = [
+            self._running.pop(service.name)
+            for service in reversed(self._services)
+            if service.name in meant and service.name in self._running
+        ]
+        for each in ended:
+            each.handle.stop()
+        for each in ended:
+            self._keep(each.service.name, each.row, each.handle)
 
     def _with_dependents(self, names: Collection[str]) -> set[str]:
         """Return services with all those that need them; services stand in the order of their needs."""
@@ -265,8 +270,9 @@ class Services:
         """Keep what a service has printed beside the logs of trials."""
         if printed := handle.printed():
             file = f"logs/service-{name}-{row.number:06d}-{row.attempt}"
-            again = len(list(self._directory.path.glob(f"{file}*.txt")))
-            self._directory.write_durably(f"{file}{f'-{again + 1}' if again else ''}.txt", printed)
+            names = itertools.chain([f"{file}.txt"], (f"{file}-{again}.txt" for again in itertools.count(2)))
+            free = next(each for each in names if not (self._directory.path / each).exists())
+            self._directory.write_durably(free, printed)
 
     def _note(self, kind: str, text: str) -> None:
         self._ledger.add_event(Event(self._now(), kind, text))

@@ -35,6 +35,10 @@ class Kept:
         if len(self.tail) > 2 * KEPT:
             del self.tail[:-KEPT]
 
+    def skip(self, number: int) -> None:
+        """Count a part that nobody has read; at least `KEPT` bytes are to follow."""
+        self.total += number
+
     def text(self) -> bytes:
         """Return what is kept, with a note of what is not."""
         tail = bytes(self.tail[-KEPT:])
@@ -82,13 +86,16 @@ class LogFile:
         self.kept = Kept()
         self._position = self._size() or 0
 
-    def read(self) -> None:
-        """Take in what has been written since; a file that became shorter is read from its beginning."""
+    def read(self, *, to_its_end: bool = False) -> None:
+        """Take in what has been written since, a part or `to_its_end`; a file that became shorter is read from its beginning."""
         size = self._size()
         if size is None or self._path is None:
             return
         if size < self._position:
             self._position = 0
+        if to_its_end and size - self._position > _MAX_READ and len(self.kept.head) == KEPT:
+            self.kept.skip(size - KEPT - self._position)
+            self._position = size - KEPT
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._position)
@@ -98,6 +105,8 @@ class LogFile:
         self._position += len(part)
         self.kept.add(part)
         self._search.add(part)
+        if to_its_end and self._position < size:
+            self.read(to_its_end=True)
 
     def _size(self) -> int | None:
         """Return its size; None if it is no file."""

@@ -170,13 +170,13 @@ class ServiceProcess:
             program.end()
         program.wait(None)
         self._end_orphans(program)
-        self._log.read()
+        self._log.read(to_its_end=True)
         program.close()
         self._program = None
 
     def printed(self) -> bytes:
         """Return what it printed and wrote to its log, as far as that is kept."""
-        self._log.read()
+        self._log.read(to_its_end=True)
         log = self._log.kept.text()
         return self._printed.both.text() + (b"\n--- log\n" + log if log else b"")
 
