@@ -66,6 +66,10 @@ SUMMARIES = {
         "diff": "Say how two experiments, or an experiment and this machine, differ.",
         "effects": "Say which factors of an experiment matter, alone and together, and by how much.",
     },
+    "Publish": {
+        "pack": "Pack experiments and the claims on them into an archive that a stranger can verify.",
+        "verify": "Verify an artifact: whether it was changed, and what its data say of its claims.",
+    },
     "Calibrate": {
         "doctor": "Name what will disturb a measurement on this machine.",
         "aa": "Calibrate the bench: every treatment against itself.",

@@ -11,7 +11,18 @@ from typing import Annotated, Any, Literal
 from trialwise.experiment.file.checking import checked_as
 from trialwise.experiment.file.positions import Key, key_lines
 from trialwise.experiment.file.sections import Limits, Section, Written, for_editors, key
-from trialwise.experiment.file.values import Level, MeasureValue, Percent, Text, Width, several
+from trialwise.experiment.file.values import (
+    PERCENTAGE,
+    Count,
+    Extent,
+    Level,
+    MeasureValue,
+    Percent,
+    Text,
+    Width,
+    extent_of,
+    several,
+)
 from trialwise.experiment.problems import Problems, either
 from trialwise.experiment.quantities import Better
 from trialwise.experiment.reading import toml_table
@@ -55,6 +66,8 @@ AmountValue = Annotated[
     Limits({"anyOf": [{"type": "number"}, {"type": "string"}], "title": _WORDS}),
 ]
 Share = Annotated[float, Limits(gt=0.5, lt=1)]
+PositiveNumber = Annotated[float, Limits(gt=0, le=1e6)]
+Digest = Annotated[str, Limits({"title": "64 hexadecimal digits"}, pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +176,47 @@ KINDS = ("kpi", "value", "difference", "ratio", "equivalent", "best", "ranking",
 """Keys of a claim of which it has exactly one."""
 
 
+def _relative(value: object) -> Extent:
+    found = extent_of(value)
+    if not found.relative:
+        raise ValueError('must be a percentage as "3%"')
+    return found
+
+
+RelativeWidth = Annotated[
+    Extent,
+    Written(Any, _relative, lambda extent: extent.text),
+    Limits({"type": "string", "pattern": PERCENTAGE, "title": 'a percentage as "3%"'}),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallRun(Section):
+    """The smallest run that says anything of a claim."""
+
+    where: dict[Text, list[Level]] = key(
+        ...,
+        "Levels of factors, of which it takes no other.",
+        {"threads": [1, 4]},
+        factory=dict[str, list[Level]],
+    )
+    rounds: Count | None = key(None, "Rounds.", 5)
+    minutes: PositiveNumber | None = key(None, "About how long it takes.", 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedNeeds(Section):
+    """What a machine needs to measure the claims again."""
+
+    cores: Count | None = key(None, "Cores.", 16)
+    memory: Text | None = key(None, "Memory.", "64GiB")
+    disk: Text | None = key(None, "Free disk space.", "40GiB")
+    root: bool = key(False, "Whether it needs the rights of root.", True)
+    other: Annotated[tuple[str, ...], several(Text)] = key(
+        (), "What else it needs or does, such as rebooting or writing to devices.", ["reboot"]
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedClaim(Section):
     """One claim."""
@@ -177,6 +231,19 @@ class StatedClaim(Section):
     tolerance: Width | None = key(
         None, "How far a repetition may be off and still agree; `about` is judged by it, too.", "15%"
     )
+    host_spread: RelativeWidth | None = key(
+        None, "Standard deviation of its number from host to host, as your own hosts show it.", "3%"
+    )
+    machine: Literal["same-kind"] | None = key(
+        None,
+        "It is about machines of one kind: elsewhere, agreement of its numbers is not judged.",
+        "same-kind",
+    )
+    expected: Literal["undecided"] | None = key(
+        None, "The data are known not to decide it: `pack` takes it nevertheless.", "undecided"
+    )
+    rerun: bool = key(True, "Whether it can be measured again by others; else it is recomputed only.", False)
+    small: SmallRun | None = key(None, "The smallest run that says anything of it.")
     figure: Text | None = key(None, "The figure that shows it.", "figures/plane.svg")
     kpi: StatedKpi | None = key(None, "A percentile of the trials is bounded.")
     value: StatedValue | None = key(
@@ -214,6 +281,8 @@ class ClaimData(Section):
         (), "Files of other tools, with * and ?.", ["results/*.json"]
     )
     factor: Text | None = key(None, "How names of files give factors.", "{cc}_{rep}.json")
+    head: Digest | None = key(None, "The last hash of the ledger's chain; `pack` writes it.")
+    sha256: Digest | None = key(None, "The hash over the files; `pack` writes it.")
 
 
 def _tuple(one: ClaimData | list[ClaimData]) -> tuple[ClaimData, ...]:
@@ -235,6 +304,7 @@ class ClaimsFile(Section):
     data: Annotated[tuple[ClaimData, ...], Written(ClaimData | list[ClaimData], _tuple, list)] = key(
         (), "What the claims are checked on; default the folder of this file."
     )
+    needs: StatedNeeds = key(..., factory=StatedNeeds)
     defaults: ClaimDefaults = key(..., factory=ClaimDefaults)
     claims: Annotated[tuple[StatedClaim, ...], several(StatedClaim, min_length=1)] = key(
         ..., "The claims.", name="claim", missing="add [[claim]] with id, text, metric and what is claimed"

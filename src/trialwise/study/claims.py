@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trialwise.analysis.claims.judging import judge_claim
@@ -11,7 +13,7 @@ from trialwise.analysis.recorded import Recorded
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.result_files import of_one_tool
-from trialwise.experiment.claims import NAME, ClaimData, read_claims
+from trialwise.experiment.claims import NAME, ClaimData, ClaimsFile, StatedClaim, read_claims
 from trialwise.readers.gathering import gather
 from trialwise.study import looking, reading
 from trialwise.study.sources import Directory, is_ours, source
@@ -19,8 +21,26 @@ from trialwise.study.sources import Directory, is_ours, source
 _MOST_FILES = 100_000
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedClaims:
+    """A file of claims, the trials of each of its data by name, and what they say."""
+
+    stated: ClaimsFile
+    trials: Mapping[str | None, TrialSet]
+    check: ClaimsCheck
+
+    def trials_of(self, claim: StatedClaim) -> TrialSet:
+        """Return the trials that a claim is about."""
+        return self.trials[claim.data if claim.data is not None else next(iter(self.trials))]
+
+
 def check_claims(path: Path, told: Progress | None = None) -> ClaimsCheck:
-    """Check the claims of a file, or of `claims.toml` in a folder.
+    """Check the claims of a file, or of `claims.toml` in a folder, as `judged_claims` does."""
+    return judged_claims(path, told).check
+
+
+def judged_claims(path: Path, told: Progress | None = None) -> JudgedClaims:
+    """Judge the claims of a file, or of `claims.toml` in a folder.
 
     Parameters
     ----------
@@ -39,16 +59,15 @@ def check_claims(path: Path, told: Progress | None = None) -> ClaimsCheck:
     sets = {
         data.name: _trials(file.parent, data, told) for data in stated.data or (ClaimData(directory="."),)
     }
-    only = next(iter(sets))
+    found = JudgedClaims(stated, sets, ClaimsCheck(str(file), (), ()))
     results: list[ClaimResult] = []
     for claim in stated.claims:
-        trials = sets[claim.data if claim.data is not None else only]
         try:
-            results.append(judge_claim(trials, claim, claim.level or stated.defaults.level))
+            results.append(judge_claim(found.trials_of(claim), claim, claim.level or stated.defaults.level))
         except AnalysisError as error:
             raise AnalysisError(f"{file}: claim {claim.id}: {error.message}", hint=error.hint) from error
     notes = tuple(dict.fromkeys(note for trials in sets.values() for note in trials.notes))
-    return ClaimsCheck(str(file), tuple(results), notes)
+    return replace(found, check=ClaimsCheck(str(file), tuple(results), notes))
 
 
 def claims_file(path: Path) -> Path:
@@ -79,12 +98,23 @@ def _trials(folder: Path, data: ClaimData, told: Progress | None) -> TrialSet:
                 hint="name one in [data] directory, or result files in files",
             )
         return trials_of([place], None, told)
+    return trials_of(data_files(folder, data), data.factor, told)
+
+
+def data_files(folder: Path, data: ClaimData) -> list[Path]:
+    """Return the files of other tools that data of claims in a folder name.
+
+    Raises
+    ------
+    AnalysisError
+        There is none, or there are very many.
+    """
     paths = list(dict.fromkeys(each for pattern in data.files for each in _matching(folder, pattern)))
     if not paths:
         raise AnalysisError(
             f"{folder}: no file matches {', '.join(data.files)}", hint="correct files in [data]"
         )
-    return trials_of(paths, data.factor, told)
+    return paths
 
 
 def _matching(folder: Path, pattern: str) -> list[Path]:

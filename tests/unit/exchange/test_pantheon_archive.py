@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from trialwise.errors import AnalysisError
-from trialwise.exchange import pantheon_archive
+from trialwise.exchange import pantheon_archive, unpacking
 from trialwise.exchange.pantheon_archive import with_unpacked
 from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
 from trialwise.exchange.result_files import read_trials
@@ -185,9 +185,9 @@ def endless(path, name, size, kind="w:xz", headers=()):
 @pytest.mark.parametrize("kind", ["xz", "gz", "bz2"])
 @pytest.mark.parametrize("name", ["x/cubic_datalink_run1.log", "x/pantheon_perf.json", "x/anything"])
 def test_a_small_archive_of_very_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, kind, name):
-    monkeypatch.setattr(pantheon_archive, "_FREE", 1 << 20)
+    monkeypatch.setattr(unpacking, "_FREE", 1 << 20)
     path = endless(tmp_path / f"x.tar.{kind}", name, 1 << 23, f"w:{kind}")
-    with pytest.raises(AnalysisError, match=f"up to {name}, as no logs of packets do"):
+    with pytest.raises(AnalysisError, match=f"up to {name}, as no measurements do"):
         read_trials(path)
 
 
@@ -202,7 +202,7 @@ def test_every_file_of_results_has_its_own_bound(tmp_path, monkeypatch):
 
 
 def test_an_archive_of_very_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(pantheon_archive, "MAX_MEMBERS", 5)
+    monkeypatch.setattr(unpacking, "MAX_MEMBERS", 5)
     path = packed(tmp_path / "x.tar.gz", *(member(f"x/{k}") for k in range(6)))
     with pytest.raises(AnalysisError, match="more than 5 files"):
         read_trials(path)
@@ -262,11 +262,11 @@ def test_headers_that_are_wrong_are_refused_at_once(tmp_path, blocks, said, firs
 
 
 def test_very_many_headers_count_as_content(tmp_path, monkeypatch):
-    monkeypatch.setattr(pantheon_archive, "_FREE", 1 << 20)
+    monkeypatch.setattr(unpacking, "_FREE", 1 << 20)
     one = header(tarfile.XGLTYPE, b"%d comment=%s\n" % (1 << 19, b" " * ((1 << 19) - 16))) + header(b"0", b"")
     path = tmp_path / "x.tar.xz"
     path.write_bytes(lzma.compress(one * 20, preset=0))
-    with pytest.raises(AnalysisError, match="as no logs of packets do"):
+    with pytest.raises(AnalysisError, match="as no measurements do"):
         read_trials(path)
 
 

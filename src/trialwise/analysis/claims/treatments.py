@@ -13,7 +13,15 @@ from trialwise.analysis.trial_set import PRINTED, MetricFacts, TrialSet
 from trialwise.analysis.trial_set import Level as Unit
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
-from trialwise.experiment.claims import Amount
+from trialwise.experiment.claims import (
+    Amount,
+    StatedBest,
+    StatedClaim,
+    StatedDifference,
+    StatedEquivalence,
+    StatedEvery,
+    StatedRanking,
+)
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import nearest
@@ -78,6 +86,24 @@ def treatments_of(trials: TrialSet, levels: Mapping[str, Level]) -> list[str]:
             hint=f"there are: {_some(list(trials.treatments))}",
         )
     return found
+
+
+def claimed_treatments(trials: TrialSet, claim: StatedClaim) -> list[str]:
+    """Return the treatments whose trials a claim rests on.
+
+    Raises
+    ------
+    AnalysisError
+        One does not exist.
+    """
+    said = claim.said
+    if isinstance(said, StatedDifference | StatedEquivalence):
+        return [treatment_of(trials, said.of), treatment_of(trials, said.to)]
+    if isinstance(said, StatedRanking):
+        return [treatment_of(trials, {**said.where, said.over: level}) for level in said.order]
+    if isinstance(said, StatedBest | StatedEvery):
+        return treatments_of(trials, said.where)
+    return [treatment_of(trials, said.treatment)]
 
 
 def side_of(trials: TrialSet, metric: str, treatment: str) -> pl.DataFrame:

@@ -94,7 +94,11 @@ class Extent:
 _EXTENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
 
 
-def _extent(value: object) -> Extent:
+PERCENTAGE = r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"
+
+
+def extent_of(value: object) -> Extent:
+    """Read a percentage, or a number above 0; raise ValueError for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0:
         return Extent(float(value), relative=False)
     if isinstance(value, str) and (found := _EXTENT.fullmatch(value.strip())) and float(found[1]) > 0:
@@ -104,12 +108,12 @@ def _extent(value: object) -> Extent:
 
 Width = Annotated[
     Extent,
-    Written(Any, _extent, lambda extent: extent.text),
+    Written(Any, extent_of, lambda extent: extent.text),
     Limits(
         {
             "anyOf": [
                 {"type": "number", "exclusiveMinimum": 0},
-                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
+                {"type": "string", "pattern": PERCENTAGE},
             ],
             "title": 'a percentage as "3%", or a number above 0 in the unit of the metric',
         }

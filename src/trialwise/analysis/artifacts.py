@@ -1,0 +1,135 @@
+"""Records of artifacts: what was packed, and what an artifact says when it is verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trialwise.analysis.claims.results import ClaimResult, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A program that the trials ran and that is not packed: its name, the first digits of its SHA-256, and why."""
+
+    name: str
+    sha256: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackedExperiment:
+    """One experiment: where it is in the artifact, what ran, and when; times in Unix seconds."""
+
+    name: str
+    folder: str
+    about: str
+    command: str
+    treatments: int
+    trials: int
+    begun: float
+    ended: float
+    version: str
+    programs: tuple[str, ...]
+    outside: tuple[Outside, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedClaim:
+    """A claim with its result on the packed data, and what the trials that it rests on cost.
+
+    `seconds` is the sum of their times with resets, `size` the bytes that they left. `expected`: it is known to be undecided.
+    `rerun`: others can measure it again.
+    """
+
+    result: ClaimResult
+    folder: str
+    trials: int
+    seconds: float
+    size: int
+    expected: bool
+    rerun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A name of a host or a user, what stands for it, and how often; `stays` counts files of measured data that still hold it."""
+
+    name: str
+    stand_in: str
+    times: int
+    stays: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What was packed, and what its authors have to know before they publish it; sizes in bytes.
+
+    `removed` names variables that look like secrets, `left_out` files that are no regular files.
+    """
+
+    path: str
+    identity: str
+    files: int
+    size: int
+    experiments: tuple[PackedExperiment, ...]
+    claims: tuple[PackedClaim, ...]
+    replaced: tuple[Replaced, ...]
+    removed: tuple[str, ...]
+    left_out: tuple[str, ...]
+    authors: int
+    doi: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """The `identity` of an artifact, the number of its `files`, and those that are not what the manifest says."""
+
+    identity: str
+    files: int
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the files are those of the manifest, no more and no less."""
+        return not (self.changed or self.missing or self.added)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedClaim:
+    """A claim as the data of an artifact give it now, and whether that is what its authors packed (None: they packed no result).
+
+    `expected`: the authors say that the data do not decide it.
+    """
+
+    result: ClaimResult
+    same: bool | None
+    authors: Verdict | None
+    expected: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is supported, or undecided as its authors say, with the result that they packed."""
+        fine = self.result.verdict == "supported" or (self.expected and self.result.verdict == "undecided")
+        return fine and self.same is not False
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An artifact: whether its files are whole, its claims as recomputed, and notes on the data; no claims if it is not whole."""
+
+    path: str
+    integrity: Integrity
+    claims: tuple[VerifiedClaim, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """5 if files are not those of the manifest, 1 if a claim does not hold as packed, 3 if one is undecided, else 0."""
+        if not self.integrity.is_whole:
+            return 5
+        failing = [claim for claim in self.claims if not claim.holds]
+        if any(claim.result.verdict == "contradicted" or claim.same is False for claim in failing):
+            return 1
+        return 3 if failing else 0

@@ -1,0 +1,114 @@
+"""The README of an artifact: half an hour for an evaluator, then the details; all of it from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.analysis.artifacts import PackedClaim, PackedExperiment
+from trialwise.exchange.artifact.description import Description, Needs
+from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import counted, interval, with_bounds
+from trialwise.visible import visible
+
+NAME = "README.md"
+_ACTIVE = "- Nothing is run by `trialwise verify`, and nothing is written outside of a temporary folder. It uses no network.\n"
+
+
+def readme_text(description: Description) -> bytes:
+    """Return README.md, in Markdown."""
+    return ("\n".join(_lines(description)) + "\n").encode()
+
+
+def _lines(description: Description) -> Iterator[str]:
+    yield f"# {_plain(description.title)}"
+    yield ""
+    yield _plain(description.about)
+    yield ""
+    yield "## Part 1: the first 30 minutes"
+    yield ""
+    yield "```"
+    yield "pip install trialwise"
+    yield "trialwise verify .            # this folder, or the archive: under a minute"
+    yield "trialwise diff . here         # how your machine differs"
+    yield "```"
+    yield ""
+    yield "`trialwise verify` compares every file with `MANIFEST.sha256` (`sha256sum -c MANIFEST.sha256` does the same without"
+    yield "Trialwise), and computes each claim again from the recorded trials."
+    yield _ACTIVE
+    yield from _claims(description.claims)
+    yield "## Part 2: details"
+    yield ""
+    for experiment in description.experiments:
+        yield from _experiment(experiment)
+    yield from _needs(description.needs)
+    yield "### What a hash cannot show"
+    yield ""
+    yield "That nothing was changed since it was packed, and not that it was measured as it says: trials that were never recorded,"
+    yield "programs that report false numbers, and a manifest that somebody wrote anew are beyond it."
+
+
+def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
+    yield "### Claims"
+    yield ""
+    if not claims:
+        yield "None are stated."
+        yield ""
+        return
+    yield "| claim | sentence | the authors' result | n | trials | time that they took |"
+    yield "|---|---|---|---|---|---|"
+    for claim in claims:
+        result = claim.result
+        value, low, high = with_bounds(result.estimate, result.low, result.high)
+        estimate = f"{value} ({interval(low, high)})"
+        unit = f" {result.unit}" if result.unit else ""
+        cells = (
+            result.id,
+            result.text,
+            f"{result.verdict}: {estimate}{unit}",
+            " + ".join(map(str, result.n)),
+            str(claim.trials),
+            duration_text(claim.seconds),
+        )
+        yield f"| {' | '.join(map(_cell, cells))} |"
+    yield ""
+    yield "Times are from the first to the last moment of the trials that a claim rests on, resets included, on the authors' machine."
+    yield ""
+
+
+def _experiment(experiment: PackedExperiment) -> Iterator[str]:
+    yield f"### {_plain(experiment.name)} (`{experiment.folder}/`)"
+    yield ""
+    yield f"{counted(experiment.trials, 'trial')} of {counted(experiment.treatments, 'treatment')}. Each runs:"
+    yield ""
+    yield "```"
+    yield visible(experiment.command).replace("```", "'''")
+    yield "```"
+    yield ""
+    yield f"- `{experiment.folder}/experiment.toml` is the plan, `{experiment.folder}/ledger.sqlite` has a row for every trial."
+    if experiment.programs:
+        yield f"- {counted(len(experiment.programs), 'program or input', 'programs and inputs')} in `programs/{experiment.folder}/`."
+    for outside in experiment.outside:
+        yield f"- Not packed: `{_plain(outside.name)}` (SHA-256 {outside.sha256}…): {outside.why}."
+    yield ""
+
+
+def _needs(needs: Needs) -> Iterator[str]:
+    stated = [
+        f"{needs.cores} cores" if needs.cores else "",
+        f"{needs.memory} of memory" if needs.memory else "",
+        f"{needs.disk} of free disk space" if needs.disk else "",
+        "the rights of root" if needs.root else "no rights of root",
+        *needs.other,
+    ]
+    yield "### What a machine needs"
+    yield ""
+    yield f"{_plain(', '.join(filter(None, stated)))}."
+    yield ""
+
+
+def _plain(text: str) -> str:
+    return visible(text).replace("<", "&lt;").replace("`", "'")
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")

@@ -1,0 +1,121 @@
+"""What `trialwise verify` says: whether the files are those that were packed, then each claim as recomputed from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from trialwise.analysis.artifacts import Integrity, Verified, VerifiedClaim
+from trialwise.report import document as doc
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Items,
+    Name,
+    Note,
+    Outcome,
+    Table,
+)
+from trialwise.report.numbers import counted, estimate
+from trialwise.report.units import scale
+
+_MOST = 20
+_CANNOT = (
+    "A hash shows that nothing was changed since the manifest was written. It cannot show that the trials were measured as they say, "
+    "that others were not left out, or who wrote the manifest: compare the identity with the one that its authors published."
+)
+
+
+def document(found: Verified) -> Document:
+    """Return whether the artifact is whole and its claims hold, and the evidence."""
+    return Document("verify", _answer(found), tuple(_evidence(found)), (Note((_CANNOT,)),))
+
+
+def _answer(found: Verified) -> doc.Verdict:
+    integrity = found.integrity
+    if not integrity.is_whole:
+        number = len(integrity.changed) + len(integrity.missing) + len(integrity.added)
+        return doc.Verdict(
+            "bad", (_named(found), f": {counted(number, 'file')} not as the manifest says. Do not use it.")
+        )
+    whole = f": unchanged since it was packed ({counted(integrity.files, 'file')})"
+    if not found.claims:
+        return doc.Verdict("open", (_named(found), f"{whole}; it states no claims."))
+    failing = sum(not claim.holds for claim in found.claims)
+    outcome: Outcome = {0: "good", 3: "open"}.get(found.exit_code, "bad")  # type: ignore[assignment]
+    said = (
+        f"{counted(len(found.claims), 'claim')} as the authors say"
+        if not failing
+        else f"{failing} of {counted(len(found.claims), 'claim')} not as the authors say"
+    )
+    return doc.Verdict(outcome, (_named(found), f"{whole}; {said}."))
+
+
+def _named(found: Verified) -> Name:
+    """Return the artifact without its folder, which may name a user."""
+    return Name(PurePath(found.path).name or found.path)
+
+
+def _evidence(found: Verified) -> Iterator[Block]:
+    yield Note((f"identity sha256:{found.integrity.identity}",), is_aside=True)
+    yield from _broken(found.integrity)
+    if not found.claims:
+        return
+    columns = (
+        Column("claim"),
+        Column("by the data"),
+        Column("estimate", is_numeric=True),
+        Column("n", is_numeric=True),
+        Column("recomputed"),
+        Column("what", is_remark=True),
+    )
+    rows = tuple(_row(claim, f"/claims/{at}/result") for at, claim in enumerate(found.claims))
+    yield Table("claims", ("Claims, recomputed from the packed data",), columns, rows, most=None)
+    yield Heading(("The sentences",))
+    yield Items(tuple((Name(claim.result.id), ": ", Name(claim.result.text)) for claim in found.claims))
+    if found.notes:
+        yield Heading(("Notes on the data",))
+        yield Items(tuple((Name(note),) for note in found.notes), most=6)
+
+
+def _broken(integrity: Integrity) -> Iterator[Block]:
+    for title, names in (
+        ("Changed", integrity.changed),
+        ("Missing", integrity.missing),
+        ("Not in the manifest", integrity.added),
+    ):
+        if names:
+            yield Heading((title,))
+            yield Items(tuple((Name(name),) for name in names), most=_MOST)
+
+
+def _row(claim: VerifiedClaim, at: str) -> tuple[Cell, ...]:
+    result = claim.result
+    size = scale((result.estimate, result.low, result.high), result.unit)
+    outcome: Outcome = "good" if claim.holds else "bad" if result.verdict == "contradicted" else "open"
+    return (
+        Name(result.id),
+        doc.Verdict(outcome, (result.verdict + (", as stated" if claim.expected else ""),)),
+        estimate(
+            result.estimate,
+            result.low,
+            result.high,
+            size.unit,
+            power=size.power,
+            pointers=(f"{at}/estimate", f"{at}/low", f"{at}/high"),
+        ),
+        " + ".join(map(str, result.n)),
+        _recomputed(claim),
+        (Name(result.metric), ": ", Name(result.subject)),
+    )
+
+
+def _recomputed(claim: VerifiedClaim) -> Cell:
+    if claim.same is None:
+        return doc.Verdict("open", ("no result was packed",))
+    if claim.same:
+        return doc.Verdict("good", ("the same",))
+    return doc.Verdict("bad", (f"not the same: packed as {claim.authors}",))

@@ -1,0 +1,208 @@
+"""The files of one experiment directory for an artifact, with what describes it and without names of hosts and users."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from trialwise.analysis.artifacts import Outside, PackedExperiment
+from trialwise.analysis.context import session_facts
+from trialwise.errors import StoreError
+from trialwise.exchange.artifact.archive import Entry
+from trialwise.exchange.artifact.privacy import Names, users_in
+from trialwise.experiment.claims import NAME as CLAIMS
+from trialwise.experiment.model import Experiment
+from trialwise.measurement.file_identity import digest_of
+from trialwise.measurement.identity import FileIdentity, Identity
+from trialwise.store.directory import LEDGER, LOCK, ExperimentDirectory, is_locked
+from trialwise.store.ledger import Ledger
+from trialwise.store.ledger_copy import copy_for_others
+from trialwise.store.records import TrialRow
+from trialwise.study.load import frozen_text, opened
+
+_ENVIRONMENTS, _LOGS, _SCRATCH = "environments", "logs", "scratch"
+_DIGITS = 12
+_COPIED = ("program", "script", "input")
+"""Roles of files that are copied where they lie below the folder of the experiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An experiment directory that is to be packed: its rows, the environments of its sessions, and what its programs are."""
+
+    path: Path
+    folder: str
+    experiment: Experiment
+    rows: Sequence[TrialRow]
+    environments: Mapping[str, Mapping[str, object]]
+    version: str
+    home: str
+
+
+@dataclass(slots=True)
+class Contents:
+    """The files of one directory in the artifact, its description, and what was left out."""
+
+    entries: list[Entry]
+    experiment: PackedExperiment
+    left_out: list[str] = field(default_factory=list[str])
+
+
+def open_for_packing(path: Path, folder: str) -> Opened:
+    """Read what describes a directory.
+
+    Raises
+    ------
+    StoreError
+        It is being written, or no trial has ended.
+    """
+    with opened(path) as (experiment, directory, ledger):
+        if is_locked(directory):
+            raise StoreError(f"{path}: a runner is at work here", hint="pack it when the trials have ended")
+        rows = ledger.trials("finished", "failed", "invalid", "abandoned")
+        if not rows:
+            raise StoreError(f"{path}: no trial has ended", hint="run the experiment first")
+        return Opened(
+            path=directory.path,
+            folder=folder,
+            experiment=experiment,
+            rows=rows,
+            environments=_environments(directory, ledger),
+            version=ledger.meta().get("version", "unknown"),
+            home=ledger.fact("folder"),
+        )
+
+
+def _environments(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:
+    return {
+        facts.record.environment: facts.environment
+        for facts in session_facts(directory, ledger)
+        if facts.environment
+    }
+
+
+def names_in(each: Opened) -> tuple[set[str], set[str]]:
+    """Return the names of hosts and of users that a directory's records state."""
+    hosts: set[str] = set()
+    texts = [each.home]
+    for record in each.environments.values():
+        machine = record.get("machine")
+        if isinstance(machine, Mapping):
+            hosts.add(str(cast("Mapping[str, object]", machine).get("hostname") or ""))
+        texts.append(json.dumps(record))
+    return hosts, set[str]().union(*map(users_in, texts))
+
+
+def stated_variables(each: Opened) -> dict[str, str]:
+    """Return the variables that the experiment file gives to trials."""
+    document: dict[str, Any] = tomllib.loads(frozen_text(ExperimentDirectory(each.path)))
+    table: dict[str, object] = document["trial"].get("environment") or {}
+    return {name: str(value) for name, value in table.items()}
+
+
+def contents_of(each: Opened, names: Names, workshop: Path) -> Contents:
+    """Return the files of a directory for an artifact; what has to be written anew is written below `workshop`.
+
+    Raises
+    ------
+    StoreError
+        The ledger cannot be copied.
+    """
+    copy = workshop / f"{each.folder}.sqlite"
+    copy_for_others(each.path / LEDGER, copy, names.text)
+    entries = [Entry(f"{each.folder}/{LEDGER}", copy)]
+    left_out: list[str] = []
+    for relative in _files(each.path, left_out):
+        file = each.path / relative
+        if relative in each.environments:
+            record = names.environment(each.environments[relative])
+            content = (json.dumps(record, indent=1) + "\n").encode()
+        elif relative.startswith(f"{_LOGS}/"):
+            content = names.text(file.read_text(errors="replace")).encode()
+        else:
+            content = file
+        entries.append(Entry(f"{each.folder}/{relative}", content))
+    programs, outside = _programs(each)
+    entries += programs
+    return Contents(entries, _described(each, programs, outside), left_out)
+
+
+def _files(folder: Path, left_out: list[str]) -> Iterator[str]:
+    """Yield the names of the regular files of a directory; not those of a runner at work, and not the ledger's."""
+    for place, folders, files in os.walk(folder):
+        top = Path(place) == folder
+        folders[:] = sorted(name for name in folders if not (top and name == _SCRATCH))
+        for name in sorted(files):
+            file = Path(place) / name
+            relative = file.relative_to(folder).as_posix()
+            if (top and (name.startswith((LEDGER, LOCK)) or name == CLAIMS)) or name.endswith(".tmp"):
+                continue
+            if file.is_symlink() or not file.is_file():
+                left_out.append(f"{folder.name}/{relative} is a link or no regular file")
+                continue
+            yield relative
+
+
+def _programs(each: Opened) -> tuple[list[Entry], list[Outside]]:
+    """Return the programs below the experiment's folder that are still what ran, and all others by name."""
+    entries: dict[str, Entry] = {}
+    outside: dict[str, Outside] = {}
+    for file in _measured_files(each):
+        if file.role not in _COPIED:
+            continue
+        short = file.sha256[:_DIGITS]
+        if file.name.startswith("/") or ".." in file.name.split("/"):
+            if not file.treatments:
+                outside[file.name] = Outside(file.name, short, "outside of the folder of the experiment")
+            continue
+        why = _why_not(file)
+        if why is not None:
+            outside[file.name] = Outside(file.name, short, why)
+            continue
+        name = f"programs/{each.folder}/{file.name}"
+        entries[name] = Entry(name, Path(file.path), executable=os.access(file.path, os.X_OK))
+    return list(entries.values()), list(outside.values())
+
+
+def _measured_files(each: Opened) -> Iterator[FileIdentity]:
+    """Yield what trials ran and read, of the latest session in which each file was seen."""
+    found: dict[str, FileIdentity] = {}
+    for record in each.environments.values():
+        try:
+            files = Identity.from_json(record).files
+        except ValueError:
+            continue
+        found |= {file.name: file for file in files}
+    yield from found.values()
+
+
+def _why_not(file: FileIdentity) -> str | None:
+    try:
+        same = digest_of(file.path) == file.sha256
+    except OSError:
+        return "no longer there"
+    return None if same else "another since the trials"
+
+
+def _described(each: Opened, programs: Sequence[Entry], outside: Sequence[Outside]) -> PackedExperiment:
+    experiment = each.experiment
+    begun = [row.claimed for row in each.rows if row.claimed is not None]
+    ended = [row.finished for row in each.rows if row.finished is not None]
+    return PackedExperiment(
+        name=experiment.name,
+        folder=each.folder,
+        about=experiment.description or f"{len(each.rows)} trials of {experiment.name}",
+        command=experiment.trial.summary,
+        treatments=len({row.treatment for row in each.rows}),
+        trials=len({row.number for row in each.rows}),
+        begun=min(begun, default=0.0),
+        ended=max(ended, default=0.0),
+        version=each.version,
+        programs=tuple(entry.name for entry in programs),
+        outside=tuple(outside),
+    )

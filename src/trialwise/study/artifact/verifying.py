@@ -1,0 +1,87 @@
+"""What an artifact says by itself: its files against the manifest, and its claims against its data. Nothing is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isclose
+from pathlib import Path
+from typing import Any, cast
+
+from trialwise.analysis.artifacts import Integrity, Verified, VerifiedClaim
+from trialwise.analysis.claims.results import ClaimResult
+from trialwise.analysis.progress import Progress
+from trialwise.errors import StoreError
+from trialwise.exchange.artifact.integrity import integrity_of
+from trialwise.exchange.artifact.reading import Artifact, opened_artifact
+from trialwise.experiment.claims import NAME as CLAIMS
+from trialwise.foreign_files import read_foreign
+from trialwise.study.claims import judged_claims
+
+RESULTS = "claims.json"
+"""The claims as the authors' data gave them when they were packed (`trialwise.claims/1`)."""
+_MAX_RESULTS = 64 << 20
+_CLOSE = 1e-9
+"""Relative difference up to which numbers of another processor or library are the same."""
+
+
+def verify(path: Path, told: Progress | None = None) -> Verified:
+    """Verify an artifact: an archive or a folder.
+
+    Raises
+    ------
+    StoreError
+        It is no artifact, or holds what none may hold.
+    AnalysisError
+        It is absent or too large, or its data cannot be read.
+    """
+    with opened_artifact(path) as artifact:
+        integrity = integrity_of(artifact)
+        if not integrity.is_whole or CLAIMS not in artifact.names:
+            return Verified(str(path), integrity, (), ())
+        return _with_claims(artifact, integrity, told)
+
+
+def _with_claims(artifact: Artifact, integrity: Integrity, told: Progress | None) -> Verified:
+    judged = judged_claims(artifact.folder, told)
+    packed = _packed(artifact)
+    expected = {claim.id for claim in judged.stated.claims if claim.expected is not None}
+    claims = tuple(
+        VerifiedClaim(
+            result=result,
+            same=_same(result, packed[result.id]) if result.id in packed else None,
+            authors=packed.get(result.id, {}).get("verdict"),
+            expected=result.id in expected,
+        )
+        for result in judged.check.claims
+    )
+    where = f"{artifact.folder}/"
+    return Verified(
+        str(artifact.path), integrity, claims, tuple(note.replace(where, "") for note in judged.check.notes)
+    )
+
+
+def _packed(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
+    """Return the results that the authors packed, by claim."""
+    if RESULTS not in artifact.names:
+        return {}
+    content = read_foreign(artifact.folder / RESULTS, _MAX_RESULTS, within=artifact.folder, error=StoreError)
+    try:
+        document = cast("dict[str, Any]", json.loads(content))
+        return {str(claim["id"]): cast("Mapping[str, Any]", claim) for claim in document["claims"]}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(f"{artifact.path}: {RESULTS} holds no checked claims") from error
+
+
+def _same(found: ClaimResult, packed: Mapping[str, Any]) -> bool:
+    numbers = all(
+        _equal(getattr(found, name), packed.get(name))
+        for name in ("estimate", "low", "high", "at_least", "at_most")
+    )
+    return numbers and found.verdict == packed.get("verdict") and found.text == packed.get("text")
+
+
+def _equal(one: float | None, other: object) -> bool:
+    if one is None or not isinstance(other, int | float):
+        return one is other
+    return isclose(one, other, rel_tol=_CLOSE)

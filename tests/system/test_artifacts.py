@@ -1,0 +1,292 @@
+"""Artifacts of an experiment that really ran: packed, verified, falsified, and written where there is no room."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import artifacts
+import full_disk
+from in_process import trialwise
+
+LICENCE = ("--licence", "CC-BY-4.0")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    folder = artifacts.measured(tmp_path_factory.mktemp("bench") / "work")
+    done = trialwise("pack", "sums.results", *LICENCE, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "packed.json").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture
+def copy(bench, tmp_path):
+    return artifacts.unpacked(bench / "artifact.zip", tmp_path / "artifact")
+
+
+def verified(place):
+    done = trialwise("verify", place, "--json", cwd=Path(place).parent)
+    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def test_a_packed_experiment_verifies_as_archive_and_as_folder_with_sha256sum_and_moved(bench, copy):
+    code, found = verified(bench / "artifact.zip")
+    packed = json.loads((bench / "packed.json").read_text())
+    assert (code, found["integrity"]["identity"]) == (0, packed["identity"])
+    assert [(claim["result"]["verdict"], claim["same"]) for claim in found["claims"]] == [("supported", True)]
+    subprocess.run(["sha256sum", "--quiet", "-c", "MANIFEST.sha256"], cwd=copy, check=True)
+    tar = copy.parent / "a.tar.gz"
+    subprocess.run(["tar", "-czf", tar, "-C", copy.parent, "artifact"], check=True)
+    assert {verified(copy)[1]["integrity"]["identity"], verified(tar)[1]["integrity"]["identity"]} == {
+        packed["identity"]
+    }
+
+
+def test_what_is_packed_is_what_a_stranger_needs(bench, copy):
+    names = {each.relative_to(copy).as_posix() for each in copy.rglob("*") if each.is_file()}
+    needed = "README.md claims.toml claims.json CITATION.cff .zenodo.json LICENSE ro-crate-metadata.json MANIFEST.sha256"
+    assert {
+        *needed.split(),
+        "sums.results/ledger.sqlite",
+        "sums.results/experiment.toml",
+        "programs/sums.results/work",
+    } <= names
+    assert not [name for name in names if name.endswith(("-wal", "-shm", ".lock", ".tmp"))]
+    assert os.access(copy / "programs/sums.results/work", os.R_OK)
+    assert "# our data" in (copy / "claims.toml").read_text()
+    (claim,) = json.loads((bench / "packed.json").read_text())["claims"]
+    with sqlite3.connect(copy / "sums.results/ledger.sqlite") as ledger:
+        (trials,) = ledger.execute(
+            "SELECT count(*) FROM trial WHERE status = 'finished' AND NOT warmup"
+        ).fetchone()
+    assert (claim["trials"], claim["size"]) == (
+        trials,
+        sum(each.stat().st_size for each in (copy / "sums.results/outputs").iterdir()),
+    )
+
+
+def test_the_same_directory_gives_the_same_bytes(bench):
+    again = bench / "again.zip"
+    time.sleep(1.1)
+    assert trialwise("pack", "sums.results", *LICENCE, "-o", again, cwd=bench).returncode == 0
+    assert again.read_bytes() == (bench / "artifact.zip").read_bytes()
+
+
+def ledger_changed(folder, *statements):
+    with sqlite3.connect(folder / "sums.results/ledger.sqlite") as ledger:
+        for statement in statements:
+            ledger.execute(statement)
+
+
+def swap(one, other):
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+FALSIFIED = {
+    "an edited value": (
+        lambda folder: ledger_changed(folder, "UPDATE value SET value = 1 WHERE number = 1"),
+        "sums.results/ledger.sqlite",
+    ),
+    "deleted trials": (
+        lambda folder: ledger_changed(
+            folder, "DELETE FROM value WHERE number = 2", "DELETE FROM trial WHERE number = 2"
+        ),
+        "sums.results/ledger.sqlite",
+    ),
+    "re-ordered rounds": (
+        lambda folder: ledger_changed(folder, "UPDATE trial SET round = 6 - round"),
+        "sums.results/ledger.sqlite",
+    ),
+    "swapped outputs": (
+        lambda folder: swap(*sorted((folder / "sums.results/outputs").iterdir())[:2]),
+        "sums.results/outputs/000001-1.stdout.gz",
+    ),
+    "changed claims": (
+        lambda folder: (folder / "claims.toml").write_text(
+            artifacts.CLAIMS.replace("at_least = 2", "at_least = 2.5")
+        ),
+        "claims.toml",
+    ),
+    "other results": (lambda folder: (folder / "claims.json").write_text("{}"), "claims.json"),
+    "another program": (
+        lambda folder: (folder / "programs/sums.results/work").write_text("#!/bin/sh\n"),
+        "programs/sums.results/work",
+    ),
+    "another plan": (
+        lambda folder: (folder / "sums.results/experiment.toml").write_text(
+            artifacts.TEXT.replace("seed = 5", "seed = 6")
+        ),
+        "sums.results/experiment.toml",
+    ),
+    "a file less": (lambda folder: (folder / "README.md").unlink(), "README.md"),
+    "a file more": (lambda folder: (folder / "more.txt").write_text("x"), "more.txt"),
+}
+
+
+@pytest.mark.parametrize("what", FALSIFIED)
+def test_what_was_falsified_is_named(copy, what):
+    change, name = FALSIFIED[what]
+    change(copy)
+    code, found = verified(copy)
+    assert code == 5
+    assert name in [
+        *found["integrity"]["changed"],
+        *found["integrity"]["missing"],
+        *found["integrity"]["added"],
+    ]
+    assert found["claims"] == []
+    assert name in trialwise("verify", copy, cwd=copy.parent).stdout
+
+
+def test_with_a_forged_manifest_the_identity_is_another_and_results_that_do_not_follow_are_named(bench, copy):
+    ledger_changed(
+        copy, "UPDATE value SET value = 50 WHERE number IN (SELECT number FROM trial WHERE treatment = 'n=1')"
+    )
+    artifacts.sign_again(copy)
+    code, found = verified(copy)
+    assert code != 0
+    if isinstance(found, dict):
+        assert found["integrity"]["identity"] != json.loads((bench / "packed.json").read_text())["identity"]
+
+
+def test_names_of_hosts_and_users_are_replaced_and_told_and_data_are_not_changed(tmp_path):
+    folder = artifacts.measured(tmp_path / "home" / "x")
+    file = next((folder / "sums.results/environments").iterdir())
+    record = json.loads(file.read_text())
+    record["machine"]["hostname"] = "secretlab7"
+    record["fingerprint"]["environment"] |= {
+        "API_KEY": "hidden 123",
+        "DATA": "/home/adalove/data",
+        "NODE": "on secretlab7",
+    }
+    file.write_text(json.dumps(record))
+    before = {each: each.read_bytes() for each in (folder / "sums.results/outputs").iterdir()}
+    found = json.loads(trialwise("pack", "sums.results", *LICENCE, "--json", cwd=folder).stdout)
+    copy = artifacts.unpacked(folder / "artifact.zip", tmp_path / "copy")
+    text = next((copy / "sums.results/environments").iterdir()).read_text()
+    assert "secretlab7" not in text
+    assert "adalove" not in text
+    assert "API_KEY" not in text
+    assert "hidden" not in text
+    assert {each["name"] for each in found["replaced"] if each["times"]} >= {"secretlab7", "adalove"}
+    assert found["removed"] == ["API_KEY"]
+    assert all(
+        (copy / "sums.results/outputs" / each.name).read_bytes() == content
+        for each, content in before.items()
+    )
+    assert {each: each.read_bytes() for each in before} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "said"),
+    [
+        (("at_least = 2", "at_least = 5"), (), "claim C1 is contradicted"),
+        (("at_least = 2", "at_least = 2.93"), (), "claim C1 is undecided"),
+        (("sums.results", "other.results"), (), "other.results"),
+        (("", ""), ("--licence", ""), "no licence"),
+        (("", ""), ("--author", "<x>", *LICENCE), "is no author"),
+    ],
+)
+def test_what_cannot_stand_in_an_artifact_is_refused_and_nothing_is_written(
+    bench, tmp_path, change, words, said
+):
+    (tmp_path / "sums.results").symlink_to(bench / "sums.results")
+    (tmp_path / "claims.toml").write_text(
+        artifacts.CLAIMS.replace(*change) if change[0] else artifacts.CLAIMS
+    )
+    done = trialwise("pack", "sums.results", *(words or LICENCE), cwd=tmp_path)
+    assert done.returncode in (2, 7)
+    assert said in done.stderr
+    assert not list(tmp_path.glob("*.zip"))
+
+
+def test_a_variable_that_looks_like_a_secret_is_refused_until_it_is_said_to_be_none(tmp_path):
+    text = artifacts.TEXT.replace("[metrics", 'environment = { API_TOKEN = "abc" }\n[metrics', 1)
+    folder = artifacts.measured(tmp_path, text)
+    done = trialwise("pack", "sums.results", *LICENCE, cwd=folder)
+    assert (done.returncode, "API_TOKEN" in done.stderr, "abc" in done.stderr) == (2, True, False)
+    assert (
+        trialwise("pack", "sums.results", *LICENCE, "--not-secret", "API_TOKEN", cwd=folder).returncode == 0
+    )
+
+
+def test_where_there_is_no_room_nothing_is_left(bench, tmp_path):
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    before = sorted(tmp_path.iterdir())
+    done = full_disk.trialwise("pack", "sums.results", *LICENCE, cwd=tmp_path)
+    assert done.returncode == 5, done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_pack_that_is_interrupted_leaves_no_archive(bench, tmp_path):
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    words = [sys.executable, "-c", artifacts.RUN, "pack", "sums.results", *LICENCE]
+    for wait in (0.3, 0.9):
+        process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(60)
+        archive = tmp_path / "artifact.zip"
+        assert archive.exists() == (code == 0)
+        archive.unlink(missing_ok=True)
+        assert [each.name for each in tmp_path.iterdir()] == ["sums.results"]
+
+
+def test_the_crate_and_the_citation_pass_their_validators(copy):
+    """roc-validator has RO-Crate 1.3; its profiles of runs are those of 0.5, which know RO-Crate 1.1 alone."""
+    python = os.environ.get("TRIALWISE_CRATE_PYTHON")
+    if not python:
+        pytest.skip("TRIALWISE_CRATE_PYTHON names no Python with roc-validator, rocrate and cffconvert")
+    script = Path(__file__).with_name("validate_crate.py")
+    done = subprocess.run([python, script, copy], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "ro-crate-1.3": [],
+        "process-run-crate-0.5": ["ro-crate-1.1_5.3"],
+    }
+    cff = Path(python).with_name("cffconvert")
+    subprocess.run(
+        [cff, "--validate", "-i", copy / "CITATION.cff"], check=True, capture_output=True, timeout=60
+    )
+
+
+def test_the_report_of_an_evaluator_names_neither_host_nor_user(bench, tmp_path):
+    report = tmp_path / "ae.md"
+    assert trialwise("verify", bench / "artifact.zip", "--report", report, cwd=bench).returncode == 0
+    text = report.read_text()
+    assert "C1" in text
+    assert str(bench) not in text
+    assert trialwise("verify", "artifact.zip", "--report", report, cwd=bench).returncode == 2
+
+
+def test_files_of_other_tools_are_packed_where_claims_name_them(bench, tmp_path):
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    (tmp_path / "out").mkdir()
+    rows = "".join(f"{scheme},{base + at}\n" for scheme, base in (("a", 10), ("b", 50)) for at in range(6))
+    (tmp_path / "out/t.csv").write_text(f"scheme,delay\n{rows}")
+    claims = artifacts.CLAIMS.replace("[data]", '[[data]]\nname = "own"').replace(
+        'id = "C1"', 'id = "C1"\ndata = "own"'
+    )
+    more = (
+        '[[data]]\nname = "field"\nfiles = ["out/*.csv"]\n[[claim]]\nid = "C2"\ntext = "b is slower"\ndata = "field"\n'
+        'metric = "delay"\ndifference = { of = { scheme = "b" }, to = { scheme = "a" }, at_least = 20 }\n'
+    )
+    (tmp_path / "claims.toml").write_text(claims + more)
+    done = trialwise("pack", "sums.results", *LICENCE, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "out/t.csv" in zipfile.ZipFile(tmp_path / "artifact.zip").namelist()
+    code, found = verified(tmp_path / "artifact.zip")
+    assert (code, [claim["result"]["id"] for claim in found["claims"]]) == (0, ["C1", "C2"])
