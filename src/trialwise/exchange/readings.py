@@ -108,6 +108,12 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
     for first in np.sort(np.unique(treatment, return_index=True)[1]):
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own
+    if block.samples is not None:
+        for place in chosen.tolist():
+            own = treatment_name(levels[int(block.treatment[place])])
+            row = block[place]
+            _add_trials(cells, row, metric, own, _place(cells, reading, row.levels))
+        return
     places = [_place(cells, reading, each) for each in block.units]
     within = None if block.within is None else block.within[chosen]
     numbers = block.numbers[chosen]

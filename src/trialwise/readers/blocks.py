@@ -14,10 +14,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trialwise.readers.records import Better, Row
+from trialwise.readers.records import Better, Inside, Row
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Samples inside the trials of a block, in which the metric was measured again; those of a row lie between two of the `bounds`."""
+
+    name: str
+    values: Floats
+    bounds: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(name: str, samples: Sequence[Sequence[float]]) -> Ragged:
+        """Join the samples of rows."""
+        bounds = np.cumsum([0, *map(len, samples)])
+        return Ragged(name, np.fromiter(chain.from_iterable(samples), np.float64, bounds[-1]), bounds)
+
+    def __getitem__(self, place: int) -> Inside:
+        begin, end = self.bounds[place : place + 2]
+        return Inside(self.name, self.values[begin:end].tolist(), repeated=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +61,10 @@ class Block(Sequence[Row]):
         The different levels above, and which of them each row has; `within` is None if there is one alone.
     reasons
         Why a row failed, by its index.
-    orders, starts, seconds
+    orders, starts, ends, seconds
         As in a row, NaN where unknown; None if unknown for all.
+    samples
+        As in a row; None if there are none.
     """
 
     metric: str
@@ -63,6 +84,8 @@ class Block(Sequence[Row]):
     seconds: Floats | None = None
     repetitions: tuple[str, ...] | None = None
     places: npt.NDArray[np.int64] | None = None
+    ends: Floats | None = None
+    samples: Ragged | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -92,6 +115,8 @@ class Block(Sequence[Row]):
             reason=reason,
             order=None if order is None else int(order),
             start=_known(self.starts, place),
+            end=_known(self.ends, place),
+            samples=None if self.samples is None else self.samples[place],
             seconds=_known(self.seconds, place),
             where=f"{self.where[0]}{where}{self.where[1]}",
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
-from trialwise.readers.blocks import Block, Indices, Rows, failed, kinds
+from trialwise.readers.blocks import Block, Indices, Ragged, Rows, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
 from trialwise.readers.records import ERRORS, Better, Inside, Level, Note, Reading, Row, Status, Summary
@@ -121,13 +121,18 @@ class Found:
         reasons: Mapping[int, str] | None = None,
         orders: Sequence[float | None] | pl.Series | None = None,
         starts: Sequence[float | None] | pl.Series | None = None,
+        ends: Sequence[float | None] | None = None,
+        samples: Ragged | None = None,
         units: Sequence[Mapping[str, str]] = ({},),
         within: Indices | None = None,
         lasts: bool = False,
         repetitions: Sequence[str] | None = None,
         places: Sequence[int] | None = None,
     ) -> None:
-        """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took."""
+        """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took.
+
+        The samples are in the unit that is kept already.
+        """
         reasons = reasons or {}
         missing = values.null_count() if isinstance(values, pl.Series) else values.count(None)
         missing += sum(values[row] is not None for row in reasons)
@@ -157,6 +162,8 @@ class Found:
                 reasons=reasons,
                 orders=None if orders is None else _doubles(orders),
                 starts=None if starts is None else _doubles(starts),
+                ends=None if ends is None else _doubles(ends),
+                samples=samples,
                 seconds=found if lasts else None,
                 repetitions=None if repetitions is None else tuple(repetitions),
                 places=None if places is None else np.array(places),

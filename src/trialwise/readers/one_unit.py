@@ -57,7 +57,8 @@ def _converted(reading: Reading, mixed: Mapping[str, Sequence[str]]) -> Reading:
 
 def _block(block: Block) -> Block:
     factor, unit = NORMAL[block.unit]
-    return replace(block, values=block.values * factor, unit=unit)
+    samples = block.samples and replace(block.samples, values=block.samples.values * factor)
+    return replace(block, values=block.values * factor, unit=unit, samples=samples)
 
 
 def _row(row: Row) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from trialwise.exchange.readings import trial_set
 from trialwise.readers.blocks import parts
 from trialwise.readers.content import Content
 from trialwise.readers.formats import google_benchmark
-from trialwise.readers.records import Reading
+from trialwise.readers.records import Reading, Row
 from trialwise.readers.register import recognised
 
 
@@ -90,3 +91,66 @@ def test_what_is_no_column_is_read_row_by_row(changed: dict[str, Any]):
             else None,
             4e-6,
         ]
+
+
+def runs_of_pyperf(**changed: Any) -> dict[str, Any]:
+    """Two benchmarks with runs on two hosts, one of which was for calibration."""
+    runs: list[dict[str, Any]] = [
+        {
+            "metadata": {
+                "date": f"2026-01-01 00:00:0{run}",
+                "duration": 0.5 * run,
+                "hostname": f"h{run % 2}",
+            },
+            "values": [1.5 + run, 2.5, 3.0][: run % 3 + 1],
+        }
+        for run in range(5)
+    ]
+    runs[1] |= changed
+    calibration = {"metadata": {"boot_time": "2026-01-01 00:00:00"}, "warmups": [[1, 0.1]]}
+    benchmarks = [
+        {"metadata": {"name": "a", "boot_time": "2025-12-31 00:00:00"}, "runs": [calibration, *runs]},
+        {"metadata": {"unit": "byte"}, "runs": runs[2:]},
+    ]
+    return {"version": "1.0", "metadata": {"perf_version": "2.8"}, "benchmarks": benchmarks}
+
+
+def test_runs_of_pyperf_are_the_same_in_columns():
+    found, single = read(runs_of_pyperf()), read(runs_of_pyperf(metadata={"name": "a", **RUN}))
+    assert (len(parts(found.rows)[0]), len(parts(single.rows)[0])) == (0, 5)
+    assert sorted(map(said, found.rows)) == sorted(map(said, single.rows))
+    assert (found.notes, found.facts, found.version) == (single.notes, single.facts, single.version)
+    a, b = (trial_set([each], "x") for each in (found, single))
+    order = ["metric", "treatment", "trial"]
+    assert a.table.sort(order).drop("process", "trial").equals(b.table.sort(order).drop("process", "trial"))
+    assert a.table["process"].n_unique() == b.table["process"].n_unique() == 8
+    assert a.table["trial"].n_unique() == a.table.height == 15
+
+
+RUN = {"date": "2026-01-01 00:00:01", "duration": 0.5, "hostname": "h1"}
+
+
+def said(row: Row) -> str:
+    return repr(replace(row, levels=dict(sorted(row.levels.items()))))
+
+
+@pytest.mark.parametrize("values", [[1, 2.5], ["1.0", 2.5]], ids=["whole", "text"])
+def test_values_of_pyperf_that_are_no_doubles_are_made_doubles(values: list[Any]):
+    (row,) = [
+        row
+        for row in read(runs_of_pyperf(values=values)).rows
+        if "2.5" in str(row.samples) and row.where.endswith("0/runs/2")
+    ]
+    assert row.samples is not None
+    assert row.samples.values == [1.0, 2.5]
+    assert row.value == 1.75
+
+
+def test_values_of_pyperf_without_a_mean_are_missing():
+    document = json.dumps(runs_of_pyperf(values=[0, 1])).replace("[0, 1]", "[1e999, -1e999]")
+    content = Content(Path("x.json"), document.encode())
+    reader = recognised(content)
+    assert reader is not None
+    found = reader.reading(content)
+    assert [row.value for row in found.rows][1] is None
+    assert "not_finite" in {note.code for note in found.notes}
