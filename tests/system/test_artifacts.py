@@ -150,15 +150,69 @@ def test_what_was_falsified_is_named(copy, what):
     assert name in trialwise("verify", copy, cwd=copy.parent).stdout
 
 
-def test_with_a_forged_manifest_the_identity_is_another_and_results_that_do_not_follow_are_named(bench, copy):
-    ledger_changed(
-        copy, "UPDATE value SET value = 50 WHERE number IN (SELECT number FROM trial WHERE treatment = 'n=1')"
-    )
+FORGED = {
+    "an edited value": ("UPDATE value SET value = 50 WHERE number = 3", "trial 3.1 (", "was changed after"),
+    "a deleted trial": (
+        "DELETE FROM value WHERE number = 4; DELETE FROM trial WHERE number = 4",
+        "is missing",
+        "trial 4 has no row",
+    ),
+    "re-ordered rounds": (
+        "UPDATE trial SET round = 6 - round WHERE number IN (1, 10)",
+        "trial ",
+        "was changed after",
+    ),
+    "a tail cut off": (
+        (
+            "DELETE FROM value WHERE number = 10; DELETE FROM trial WHERE number = 10;"
+            "UPDATE meta SET value = (SELECT link || ' ' || chain FROM trial ORDER BY link DESC LIMIT 1) WHERE key = 'chain head'"
+        ),
+        "claims.toml names another head",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_with_a_manifest_written_anew_the_chain_names_the_row(bench, copy, what):
+    statements, *words = FORGED[what]
+    ledger_changed(copy, *statements.split(";"))
     artifacts.sign_again(copy)
     code, found = verified(copy)
-    assert code != 0
-    if isinstance(found, dict):
-        assert found["integrity"]["identity"] != json.loads((bench / "packed.json").read_text())["identity"]
+    (ledger,) = found["ledgers"]
+    assert (code, found["claims"]) == (5, [])
+    assert all(word in " ".join(ledger["broken"]) for word in words), ledger
+    assert found["integrity"]["identity"] != json.loads((bench / "packed.json").read_text())["identity"]
+
+
+def test_another_program_is_named_although_the_manifest_fits(copy):
+    (copy / "programs/sums.results/work").write_text("#!/bin/sh\n")
+    artifacts.sign_again(copy)
+    code, found = verified(copy)
+    said = ["programs/sums.results/work is another program than the one that ran"]
+    assert (code, found["ledgers"][0]["broken"]) == (5, said)
+
+
+def test_results_that_do_not_follow_from_the_data_are_named_although_the_manifest_fits(copy):
+    results = json.loads((copy / "claims.json").read_text())
+    results["claims"][0]["estimate"] *= 1.01
+    (copy / "claims.json").write_text(json.dumps(results))
+    artifacts.sign_again(copy)
+    code, found = verified(copy)
+    assert (code, [claim["same"] for claim in found["claims"]]) == (1, [False])
+
+
+def test_an_excluded_trial_is_packed_with_its_reason_and_left_out_again(bench, tmp_path):
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    (tmp_path / "claims.toml").write_text(artifacts.CLAIMS)
+    done = trialwise("exclude", "sums.results", "2", "--because", "cable pulled", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    packed = json.loads(trialwise("pack", "sums.results", *LICENCE, "--json", cwd=tmp_path).stdout)
+    assert packed["experiments"][0]["excluded"] == ["trial 2: cable pulled"]
+    assert packed["claims"][0]["trials"] == 9
+    code, found = verified(tmp_path / "artifact.zip")
+    assert (code, sum(found["claims"][0]["result"]["n"])) == (0, 9)
+    copy = artifacts.unpacked(tmp_path / "artifact.zip", tmp_path / "x")
+    assert "cable pulled" in (copy / "README.md").read_text()
 
 
 def test_names_of_hosts_and_users_are_replaced_and_told_and_data_are_not_changed(tmp_path):

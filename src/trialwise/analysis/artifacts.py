@@ -18,7 +18,11 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class PackedExperiment:
-    """One experiment: where it is in the artifact, what ran, and when; times in Unix seconds."""
+    """One experiment: where it is in the artifact, what ran, and when; times in Unix seconds.
+
+    `head` is that of the ledger's hash chain over `rows` rows, None if it has none. `excluded` names trials
+    that somebody left out, with the reasons.
+    """
 
     name: str
     folder: str
@@ -31,6 +35,9 @@ class PackedExperiment:
     version: str
     programs: tuple[str, ...]
     outside: tuple[Outside, ...]
+    head: str | None
+    rows: int
+    excluded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,20 @@ class Integrity:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedLedger:
+    """The ledger of a folder of an artifact: the `head` of its hash chain, None if its format has none, and the `rows` of that.
+
+    Of `later` rows it is known only that they did not change since the ledger was upgraded. `broken` says what is not as recorded.
+    """
+
+    folder: str
+    head: str | None
+    rows: int
+    later: int
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VerifiedClaim:
     """A claim as the data of an artifact give it now, and whether that is what its authors packed (None: they packed no result).
 
@@ -117,17 +138,26 @@ class VerifiedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """An artifact: whether its files are whole, its claims as recomputed, and notes on the data; no claims if it is not whole."""
+    """An artifact: whether its files and ledgers are whole, its claims as recomputed, and notes on the data.
+
+    Ledgers are read only if the files are whole, and claims only if the ledgers are.
+    """
 
     path: str
     integrity: Integrity
+    ledgers: tuple[PackedLedger, ...]
     claims: tuple[VerifiedClaim, ...]
     notes: tuple[str, ...]
 
     @property
+    def is_whole(self) -> bool:
+        """Whether files and ledgers are as they were packed and recorded."""
+        return self.integrity.is_whole and not any(ledger.broken for ledger in self.ledgers)
+
+    @property
     def exit_code(self) -> int:
-        """5 if files are not those of the manifest, 1 if a claim does not hold as packed, 3 if one is undecided, else 0."""
-        if not self.integrity.is_whole:
+        """5 if it is not whole, 1 if a claim does not hold as packed, 3 if one is undecided, else 0."""
+        if not self.is_whole:
             return 5
         failing = [claim for claim in self.claims if not claim.holds]
         if any(claim.result.verdict == "contradicted" or claim.same is False for claim in failing):

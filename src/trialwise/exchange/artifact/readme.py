@@ -87,6 +87,10 @@ def _experiment(experiment: PackedExperiment) -> Iterator[str]:
     yield f"- `{experiment.folder}/experiment.toml` is the plan, `{experiment.folder}/ledger.sqlite` has a row for every trial."
     if experiment.programs:
         yield f"- {counted(len(experiment.programs), 'program or input', 'programs and inputs')} in `programs/{experiment.folder}/`."
+    if experiment.head is not None:
+        yield f"- The hash chain of the ledger has {counted(experiment.rows, 'row')} and ends with `{experiment.head}`."
+    for excluded in experiment.excluded:
+        yield f"- Left out of the analysis: {_plain(excluded)}."
     for outside in experiment.outside:
         yield f"- Not packed: `{_plain(outside.name)}` (SHA-256 {outside.sha256}…): {outside.why}."
     yield ""

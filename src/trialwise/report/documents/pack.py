@@ -31,11 +31,23 @@ def document(found: Packed) -> Document:
         f": {counted(found.files, 'file')}, identity sha256:{found.identity}",
     )
     evidence = (*_claims(found), *_listed("Programs", _programs(found)), *_listed("Private", _private(found)))
+    ledgers = (
+        (Name(each.name), f": head {each.head}, {counted(each.rows, 'row')}")
+        for each in found.experiments
+        if each.head is not None
+    )
+    excluded = ((Name(each.name), ": ", Name(text)) for each in found.experiments for text in each.excluded)
     left_out = ((Name(each),) for each in found.left_out)
     return Document(
         "pack",
         Verdict("good", answer),
-        (*evidence, *_listed("Left out", left_out), *_listed("Badges", _badges(found))),
+        (
+            *evidence,
+            *_listed("Ledgers", ledgers),
+            *_listed("Excluded trials", excluded),
+            *_listed("Left out", left_out),
+            *_listed("Badges", _badges(found)),
+        ),
     )
 
 

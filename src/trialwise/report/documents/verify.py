@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from trialwise.analysis.artifacts import Integrity, Verified, VerifiedClaim
+from trialwise.analysis.artifacts import Integrity, PackedLedger, Verified, VerifiedClaim
 from trialwise.report import document as doc
 from trialwise.report.document import (
     Block,
@@ -18,6 +18,7 @@ from trialwise.report.document import (
     Note,
     Outcome,
     Table,
+    Text,
 )
 from trialwise.report.numbers import counted, estimate
 from trialwise.report.units import scale
@@ -36,6 +37,11 @@ def document(found: Verified) -> Document:
 
 def _answer(found: Verified) -> doc.Verdict:
     integrity = found.integrity
+    if integrity.is_whole and not found.is_whole:
+        return doc.Verdict(
+            "bad",
+            (_named(found), ": the manifest fits, but the ledger is not as it was recorded. Do not use it."),
+        )
     if not integrity.is_whole:
         number = len(integrity.changed) + len(integrity.missing) + len(integrity.added)
         return doc.Verdict(
@@ -62,6 +68,7 @@ def _named(found: Verified) -> Name:
 def _evidence(found: Verified) -> Iterator[Block]:
     yield Note((f"identity sha256:{found.integrity.identity}",), is_aside=True)
     yield from _broken(found.integrity)
+    yield from _ledgers(found)
     if not found.claims:
         return
     columns = (
@@ -90,6 +97,24 @@ def _broken(integrity: Integrity) -> Iterator[Block]:
         if names:
             yield Heading((title,))
             yield Items(tuple((Name(name),) for name in names), most=_MOST)
+
+
+def _ledgers(found: Verified) -> Iterator[Block]:
+    if found.ledgers:
+        yield Heading(("Ledgers",))
+        yield Items(tuple(text for ledger in found.ledgers for text in _ledger(ledger)), most=_MOST)
+
+
+def _ledger(ledger: PackedLedger) -> Iterator[Text]:
+    name = Name(ledger.folder)
+    yield from ((name, ": ", Name(text)) for text in ledger.broken)
+    if ledger.broken:
+        return
+    if ledger.head is None:
+        yield (name, ": of a format without a hash chain: the manifest alone speaks for it")
+        return
+    upgraded = f"; {counted(ledger.later, 'row')} since an upgrade only" if ledger.later else ""
+    yield (name, f": chain whole, {counted(ledger.rows, 'row')}, head {ledger.head}{upgraded}")
 
 
 def _row(claim: VerifiedClaim, at: str) -> tuple[Cell, ...]:

@@ -22,7 +22,8 @@ from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.store.directory import LEDGER, LOCK, ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_copy import copy_for_others
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Head, TrialRow
+from trialwise.study.artifact.chains import PROGRAMS
 from trialwise.study.load import frozen_text, opened
 
 _ENVIRONMENTS, _LOGS, _SCRATCH = "environments", "logs", "scratch"
@@ -42,6 +43,8 @@ class Opened:
     environments: Mapping[str, Mapping[str, object]]
     version: str
     home: str
+    head: Head | None
+    excluded: Sequence[str]
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ def open_for_packing(path: Path, folder: str) -> Opened:
     with opened(path) as (experiment, directory, ledger):
         if is_locked(directory):
             raise StoreError(f"{path}: a runner is at work here", hint="pack it when the trials have ended")
-        rows = ledger.trials("finished", "failed", "invalid", "abandoned")
+        rows = ledger.trials("finished", "failed", "invalid", "abandoned", "excluded")
         if not rows:
             raise StoreError(f"{path}: no trial has ended", hint="run the experiment first")
         return Opened(
@@ -75,6 +78,10 @@ def open_for_packing(path: Path, folder: str) -> Opened:
             environments=_environments(directory, ledger),
             version=ledger.meta().get("version", "unknown"),
             home=ledger.fact("folder"),
+            head=ledger.head(),
+            excluded=[
+                f"trial {number}: {why.because}" for (number, _), why in sorted(ledger.exclusions().items())
+            ],
         )
 
 
@@ -164,7 +171,7 @@ def _programs(each: Opened) -> tuple[list[Entry], list[Outside]]:
         if why is not None:
             outside[file.name] = Outside(file.name, short, why)
             continue
-        name = f"programs/{each.folder}/{file.name}"
+        name = f"{PROGRAMS}/{each.folder}/{file.name}"
         entries[name] = Entry(name, Path(file.path), executable=os.access(file.path, os.X_OK))
     return list(entries.values()), list(outside.values())
 
@@ -205,4 +212,7 @@ def _described(each: Opened, programs: Sequence[Entry], outside: Sequence[Outsid
         version=each.version,
         programs=tuple(entry.name for entry in programs),
         outside=tuple(outside),
+        head=each.head and each.head.hash,
+        rows=each.head.rows if each.head else 0,
+        excluded=tuple(each.excluded),
     )

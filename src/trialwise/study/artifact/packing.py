@@ -40,6 +40,7 @@ from trialwise.experiment.claims import ClaimData, ClaimsFile, StatedClaim
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.inherited import hidden
 from trialwise.store.directory import latest
+from trialwise.study.artifact.chains import PROGRAMS
 from trialwise.study.artifact.contents import (
     Contents,
     Opened,
@@ -141,7 +142,7 @@ def _opened(directories: Sequence[Path]) -> list[Opened]:
         raise PlanError(
             f"two directories are called {twice}", hint="rename one: each is a folder of the artifact"
         )
-    taken = next((name for name in names if name in (*_OUR_TEXTS, "programs")), None)
+    taken = next((name for name in names if name in (*_OUR_TEXTS, PROGRAMS)), None)
     if taken is not None:
         raise PlanError(f"{taken}: is the name of a part of an artifact", hint="rename the directory")
     return [open_for_packing(path, latest(path).resolve().name) for path in directories]
@@ -200,14 +201,17 @@ def _names(opened: Sequence[Opened]) -> Names:
 def _claims(judged: JudgedClaims, folder: Path, opened: Sequence[Opened]) -> Iterator[Entry]:
     """Yield the file of claims with the places of its data in the artifact, its results, and the files of other tools."""
     document = tomlkit.parse((folder / Path(judged.check.file).name).read_text(encoding="utf-8"))
-    places = {each.path.resolve(): each.folder for each in opened}
+    places = {each.path.resolve(): each for each in opened}
     if "data" not in document:
         document["data"] = tomlkit.table()
     stated: Any = document["data"]
     tables = cast("list[Any]", stated if isinstance(stated, list) else [stated])
     for data, table in zip(judged.stated.data or (ClaimData(directory="."),), tables, strict=True):
         if data.directory is not None:
-            table["directory"] = _place_of(folder / data.directory, places)
+            place = _place_of(folder / data.directory, places)
+            table["directory"] = place.folder
+            if place.head is not None:
+                table["head"] = place.head.hash
         for file in data_files(folder, data) if data.files else ():
             yield Entry(file.relative_to(folder).as_posix(), file)
     yield Entry(CLAIMS, tomlkit.dumps(document).encode())
@@ -215,7 +219,7 @@ def _claims(judged: JudgedClaims, folder: Path, opened: Sequence[Opened]) -> Ite
     yield Entry(RESULTS, _json(check))
 
 
-def _place_of(directory: Path, places: Mapping[Path, str]) -> str:
+def _place_of(directory: Path, places: Mapping[Path, Opened]) -> Opened:
     found = places.get(latest(directory).resolve())
     if found is None:
         raise PlanError(
@@ -329,9 +333,11 @@ def _check_again(archive: Path, identity: str) -> None:
     """Verify the archive as a stranger does, before it gets its name."""
     found = verify(archive)
     if found.integrity.identity != identity or found.exit_code != 0:
-        bad = [claim.result.id for claim in found.claims if not claim.holds] or [*found.integrity.changed]
+        bad = [claim.result.id for claim in found.claims if not claim.holds]
+        bad += [*found.integrity.changed, *(text for ledger in found.ledgers for text in ledger.broken)]
         raise StoreError(
-            f"the archive does not verify: {', '.join(bad)}", hint="report this as a fault of Trialwise"
+            f"the archive does not verify: {', '.join(bad)}",
+            hint="what a ledger holds was changed after it was recorded, or this is a fault of Trialwise",
         )
 
 

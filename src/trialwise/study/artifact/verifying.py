@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from typing import Any, cast
 
-from trialwise.analysis.artifacts import Integrity, Verified, VerifiedClaim
+from trialwise.analysis.artifacts import Verified, VerifiedClaim
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.progress import Progress
 from trialwise.errors import StoreError
@@ -16,6 +17,7 @@ from trialwise.exchange.artifact.integrity import integrity_of
 from trialwise.exchange.artifact.reading import Artifact, opened_artifact
 from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.foreign_files import read_foreign
+from trialwise.study.artifact.chains import ledgers_of
 from trialwise.study.claims import judged_claims
 
 RESULTS = "claims.json"
@@ -37,12 +39,13 @@ def verify(path: Path, told: Progress | None = None) -> Verified:
     """
     with opened_artifact(path) as artifact:
         integrity = integrity_of(artifact)
-        if not integrity.is_whole or CLAIMS not in artifact.names:
-            return Verified(str(path), integrity, (), ())
-        return _with_claims(artifact, integrity, told)
+        found = Verified(
+            str(path), integrity, ledgers_of(artifact) if integrity.is_whole else (), claims=(), notes=()
+        )
+        return _with_claims(artifact, found, told) if found.is_whole and CLAIMS in artifact.names else found
 
 
-def _with_claims(artifact: Artifact, integrity: Integrity, told: Progress | None) -> Verified:
+def _with_claims(artifact: Artifact, found: Verified, told: Progress | None) -> Verified:
     judged = judged_claims(artifact.folder, told)
     packed = _packed(artifact)
     expected = {claim.id for claim in judged.stated.claims if claim.expected is not None}
@@ -56,9 +59,7 @@ def _with_claims(artifact: Artifact, integrity: Integrity, told: Progress | None
         for result in judged.check.claims
     )
     where = f"{artifact.folder}/"
-    return Verified(
-        str(artifact.path), integrity, claims, tuple(note.replace(where, "") for note in judged.check.notes)
-    )
+    return replace(found, claims=claims, notes=tuple(note.replace(where, "") for note in judged.check.notes))
 
 
 def _packed(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
