@@ -102,8 +102,8 @@ def test_an_oml_program_finds_the_collector_too(bench: Bench):
             "Point('transfer', size=str).inject('large')",
             "prog_transfer.size is 'large', which is not a number",
         ),
-        ("Point('transfer', size=float).inject(float('nan'))", "has 1 rows and no number in them"),
-        ("Point('transfer', size=float).inject(float('inf'))", "is inf in one of 1 rows"),
+        ("Point('transfer', size=float).inject(float('nan'))", "has 1 row and no number in them"),
+        ("Point('transfer', size=float).inject(float('inf'))", "is inf in one of 1 row"),
         (
             "c = Client(buffer_bytes=1 << 16); c.point('transfer', size=int).inject_batch([1] * 100_000, wait=0)\nc.close(30)",
             "senders lost samples",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from trialwise.experiment.model import Metric
 from trialwise.experiment.sources import ResultSource
 from trialwise.experiment.traits import sources_of
+from trialwise.numbers import counted
 from trialwise.store.records import TrialRow
 
 _NAMED = 5
@@ -41,5 +42,5 @@ def missing_cells(
     }
     if lacking:
         named = [f"{name} in {lack} of {finished}" for name, lack in list(lacking.items())[:_NAMED]]
-        more = f", and {len(lacking) - _NAMED} more metrics" if len(lacking) > _NAMED else ""
+        more = f", and {counted(len(lacking) - _NAMED, 'more metric')}" if len(lacking) > _NAMED else ""
         yield f"finished trials without a value: {', '.join(named)}{more}; the harness did not print it there"

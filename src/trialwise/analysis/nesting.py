@@ -16,6 +16,7 @@ from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, summary_of
 from trialwise.arrays import Array
+from trialwise.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
 
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
-    what = f"one {level} that both sides share" if paired else f"{a} and {b} {plural(level)}"
+    what = f"one {level} that both sides share" if paired else f"{a} and {units_text(b, level)}"
     return f"no inference from {what}: each side takes at least two{repeating(level)}"
 
 
@@ -149,4 +150,9 @@ def repeating(level: Level) -> str:
 
 def plural(level: str) -> str:
     """Return the plural of a level's name."""
-    return {"process": "processes"}.get(level, f"{level}s")
+    return {"process": "processes", "series": "series"}.get(level, f"{level}s")
+
+
+def units_text(count: int, level: str, before: str = "") -> str:
+    """Write a number of units of a level: "1 trial", "2 processes", with `before` "3 more trials"."""
+    return counted(count, before + level, before + plural(level))

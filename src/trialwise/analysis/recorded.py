@@ -13,6 +13,7 @@ from trialwise.analysis.order.trials import OrderTrials, recorded_trials
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
+from trialwise.numbers import counted
 
 _ORDER = {
     "line": pl.Int64,
@@ -140,7 +141,7 @@ class Recorded:
             .with_columns(pl.col("process").alias("trial"))
             .select(table.columns)
         )
-        note = f"{table.height} values come from {means.height} processes, and the mean of each is one value"
+        note = f"{table.height} values come from {counted(means.height, 'process', 'processes')}, and the mean of each is one value"
         return self.trials.replaced(means, note)
 
     def order(self, wanted: Sequence[str] = ()) -> OrderTrials:

@@ -22,6 +22,7 @@ from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Met
 from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.measurement.path_moves import moves_in
+from trialwise.numbers import counted
 from trialwise.range import OTHER_UNIT, beyond_range
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -335,4 +336,4 @@ def _lost(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
 
 
 def _trials(number: int) -> str:
-    return "1 trial" if number == 1 else f"{number} trials"
+    return counted(number, "trial")

@@ -11,6 +11,7 @@ from trialwise.cli.files import check_out
 from trialwise.cli.output import stderr_console
 from trialwise.cli.stream_options import Quiet, duration, until_stopped
 from trialwise.errors import PlanError
+from trialwise.numbers import counted
 
 
 def capture(
@@ -69,8 +70,8 @@ def capture(
         )  # fmt: skip
     if not quiet:
         say(
-            f"trialwise capture: {counts.written} packets in {counts.packets} frames; "
-            f"{counts.kernel_dropped} frames dropped by the kernel, {counts.others} others",
+            f"trialwise capture: {counted(counts.written, 'packet')} in {counted(counts.packets, 'frame')}; "
+            f"{counted(counts.kernel_dropped, 'frame')} dropped by the kernel, {counted(counts.others, 'other')}",
             markup=False,
         )
     return 0

@@ -21,6 +21,7 @@ from trialwise.cli.auth_tokens import tokens, without_password
 from trialwise.cli.collector_status import ask, of_a_forwarder, show
 from trialwise.cli.text import echo, rewrite_line, size, whole_words
 from trialwise.errors import DISK_IS_FULL, MAKE_ROOM, StoreError, TrialwiseError
+from trialwise.numbers import counted
 
 _STOP = 2.0
 """Seconds during which a stop still loads; with the time for the spool, a TERM is answered within five."""
@@ -295,7 +296,7 @@ class _Voice:
         rate = (counters.rows - self._last[1]) / (now - self._last[0])
         self._last = (now, counters.rows)
         self._event("progress", rows_per_second=round(rate, 1), **_document(counters))
-        text = f"{counters.rows} rows, {round(rate)} rows/s, {counters.open} connections{_troubles(counters)}"
+        text = f"{counted(counters.rows, 'row')}, {round(rate)} rows/s, {counted(counters.open, 'connection')}{_troubles(counters)}"
         if self._terminal and not self._json and not self._quiet:
             rewrite_line(_fitting(text))
         elif text != self._said[1] and now - self._said[0] >= 10:
@@ -306,7 +307,7 @@ class _Voice:
         self._event("stopped", failure=failure, **_document(counters))
         if self._terminal and not self._json:
             echo(to=sys.stderr)
-        self._line(f"stopped: {counters.rows} rows {self._done}{_troubles(counters)}")
+        self._line(f"stopped: {counted(counters.rows, 'row')} {self._done}{_troubles(counters)}")
         if counters.backlog:
             self._line("what waits is in the spool: the next start with the same options goes on with it")
         if failure:

@@ -13,6 +13,7 @@ from typing import Any
 
 from trialwise.cli.text import clear_screen, echo, say_document, size
 from trialwise.errors import TrialwiseError, WorkerError
+from trialwise.numbers import counted
 from trialwise.report.document import Block, Cell, Document, Items, Name, Note, Table, Verdict, table_of
 from trialwise.report.numbers import decimals
 
@@ -81,7 +82,7 @@ def document(status: dict[str, Any]) -> Document:
     done = "brought there" if status["forward"] else "stored"
     since = datetime.fromtimestamp(status["started"], UTC).astimezone()
     answer = (
-        f"since {since:%Y-%m-%d %H:%M:%S}: {counters['rows']} rows {done}, {size(counters['bytes'])} received, "
+        f"since {since:%Y-%m-%d %H:%M:%S}: {counted(counters['rows'], 'row')} {done}, {size(counters['bytes'])} received, "
         f"{counters['open']} of {counters['connections']} connections open"
     )
     troubles = tuple(_troubles(status))
@@ -113,7 +114,7 @@ def _troubles(status: dict[str, Any]) -> Iterator[str]:
     for domain, reason in status["troubles"].items():
         yield f"domain {domain} cannot be stored now, its rows wait in the spool: {reason}"
     if error := status["store_error"]:
-        yield f"the store could not be written {counters['suspensions']} times, last {_ago(status, error)}"
+        yield f"the store could not be written {counted(counters['suspensions'], 'time')}, last {_ago(status, error)}"
     if status["failure"]:
         yield f"failed: {status['failure']}; nothing is taken any more"
 

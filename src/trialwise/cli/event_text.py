@@ -24,7 +24,7 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 from trialwise.report.numbers import write
 
 LONG_SECONDS = 10.0
@@ -90,7 +90,7 @@ def width_text(width: Width) -> str:
     """Write a width as "throughput p50 ±3.1 %", or how many trials are missing."""
     name = f"{width.metric} p{as_given(width.percentile)}"
     if width.relative is None:
-        return f"{name}: {width.missing} more rounds for an interval at {as_given(width.confidence)} %"
+        return f"{name}: {counted(width.missing, 'more round')} for an interval at {as_given(width.confidence)} %"
     if math.isinf(width.relative):
         return f"{name}: the interval at {as_given(width.confidence)} % is still open at one end"
     return f"{name} ±{write(width.relative * 100, digits=2)} % at {as_given(width.confidence)} %"

@@ -12,6 +12,7 @@ from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
+from trialwise.numbers import counted
 
 
 def history(
@@ -71,7 +72,7 @@ def history(
             metric=metric,
             factor=factor,
             repository=repository,
-            told=lambda number: patience.say(f"read {number} files"),
+            told=lambda number: patience.say(f"read {counted(number, 'file')}"),
         )
     if json:
         from trialwise.exchange.history_json import history_document

@@ -14,6 +14,7 @@ from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import echo
 from trialwise.errors import TrialwiseError
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.exchange.imported import ImportRecord
@@ -66,7 +67,7 @@ def import_results(
     from trialwise.study.importing import gain
 
     with StatusLine(f"reading {named_all(data)}") as patience:
-        found = gain(data, factor, lambda number: patience.say(f"read {number} files"))
+        found = gain(data, factor, lambda number: patience.say(f"read {counted(number, 'file')}"))
         written = write_long_tables(found.group.readings, csv, parquet) if csv or parquet else []
         record = _kept(found, out) if out is not None else None
     for path in written:
@@ -88,9 +89,10 @@ def _kept(found: Gained, out: Path) -> ImportRecord:
 def _say(record: ImportRecord, found: Gained, out: Path) -> None:
     from trialwise.exchange.imported import said_of
 
-    files = "1 file" if len(record.files) == 1 else f"{len(record.files)} files"
     rows = sum(len(reading.rows) for reading in found.group.readings)
-    echo(f"{out}: {rows} rows from {files} of {record.tool}, imported {record.imported}")
+    echo(
+        f"{out}: {counted(rows, 'row')} from {counted(len(record.files), 'file')} of {record.tool}, imported {record.imported}"
+    )
     for note in said_of(record):
         echo(f"  {note}")
     echo(f"next: trialwise analyze {shlex.quote(str(out))}")

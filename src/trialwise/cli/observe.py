@@ -19,6 +19,7 @@ from trialwise.cli.text import echo, say_document
 from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
 from trialwise.foreign_files import named
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.analysis.observing.observing import ObserveOptions
@@ -226,7 +227,7 @@ def _made(
     parse_experiment(text, file)
     _write(file, text)
     stderr_console().print(
-        f"{file}: {rounds.number} rounds in {rounds.order} order, {rounds.why}", markup=False
+        f"{file}: {counted(rounds.number, 'round')} in {rounds.order} order, {rounds.why}", markup=False
     )
     return file
 

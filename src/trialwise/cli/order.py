@@ -19,7 +19,7 @@ from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.ab_experiment import margin_of
 from trialwise.experiment.model import Better, Method
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,7 +154,7 @@ def order(
         trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions(), factor)
         from trialwise.analysis.order.analysing import analyse_order
 
-        patience.say(f"comparing orders over {trials.table.height} trials")
+        patience.say(f"comparing orders over {counted(trials.table.height, 'trial')}")
         found = analyse_order(trials, options)
     _show(found, json=json)
     _write(found, trials, csv, latex, svg, out)

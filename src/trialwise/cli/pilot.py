@@ -13,6 +13,7 @@ from trialwise.design.timing import TrialTimes
 from trialwise.errors import TrialError
 from trialwise.experiment.aa_design import without_stops
 from trialwise.experiment.model import Experiment, Workers
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.study import State
@@ -60,7 +61,7 @@ def _forecasts(state: State, most: int) -> Iterator[ForecastSummary]:
             wanted_high=None if known else claim.wanted_high,
             level=claim.level,
             beyond=guessed and (claim.wanted is None or claim.wanted > most),
-            note="" if known or guessed else f"no forecast from {claim.n[0]} trials: {claim.note}",
+            note="" if known or guessed else f"no forecast from {counted(claim.n[0], 'trial')}: {claim.note}",
         )
 
 

@@ -16,6 +16,7 @@ from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Method
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.analysis.conditions.profile import Profile
@@ -90,7 +91,7 @@ def profile(
     from trialwise.analysis.conditions.profile import profile_of
 
     table = _conditions(data, time, value, reading or ReadingOptions(), factor)
-    with StatusLine(f"searching {table.values.size} values for periods"):
+    with StatusLine(f"searching {counted(table.values.size, 'value')} for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
         from trialwise.exchange.condition_json import condition_document

@@ -13,6 +13,7 @@ from trialwise.cli.output import stderr_console
 from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
 from trialwise.cli.stream_sampling import counters, process, sockets
 from trialwise.errors import PlanError
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.measurement.adapters.lines import Reader
@@ -183,8 +184,8 @@ def packets(
     dropped = client.close().counters.dropped
     if not quiet:
         say(
-            f"trialwise stream: {counts.samples} of {counts.packets} packets are samples; "
-            f"{counts.kernel_dropped} dropped by the kernel, {dropped} samples lost on their way",
+            f"trialwise stream: {counts.samples} of {counted(counts.packets, 'packet')} taken as samples; "
+            f"{counts.kernel_dropped} dropped by the kernel, {counted(dropped, 'sample')} lost on their way",
             markup=False,
         )
     return 0
@@ -245,7 +246,7 @@ def _say(point: str, counts: LineCounts, dropped: int) -> None:
     say = stderr_console().print
     if counts.misfits:
         say(
-            f"trialwise stream: {counts.misfits} of {counts.lines} lines did not fit {point}; {counts.first_misfit}",
+            f"trialwise stream: {counts.misfits} of {counted(counts.lines, 'line')} did not fit {point}; {counts.first_misfit}",
             markup=False,
         )
     if counts.left_out:
@@ -254,4 +255,7 @@ def _say(point: str, counts: LineCounts, dropped: int) -> None:
     if not counts.samples:
         say(f"trialwise stream: none of {counts.lines} lines was a sample of {point}", markup=False)
     if dropped:
-        say(f"trialwise stream: {dropped} samples or rows were lost on their way", markup=False)
+        say(
+            f"trialwise stream: {counted(dropped, 'sample or row was', 'samples or rows were')} lost on their way",
+            markup=False,
+        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trialwise.cli.output import stderr_console
 from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
 from trialwise.errors import PlanError
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.measurement.adapters.counters import Counting
@@ -65,11 +66,11 @@ def process(
     _check_one_process(pid, command)
     step, length = _step_and_length(interval, seconds)
     with _target(command, pid, name, oml) as (client, found, stopped, end):
-        counted = sample_process(
+        taken = sample_process(
             client, found, interval=step, seconds=length, children=children, stopped=stopped
         )
         code = end()
-    _say_sampled(client, counted, quiet=quiet)
+    _say_sampled(client, taken, quiet=quiet)
     return code
 
 
@@ -125,11 +126,11 @@ def sockets(
         raise PlanError("which sockets?", hint="give --pid PID, --port PORT, or a command behind --")
     step, length = _step_and_length(interval, seconds)
     with _target(command, pid, name, oml) as (client, found, stopped, end):
-        counted = sample_sockets(
+        taken = sample_sockets(
             client, pid=found or None, port=port, interval=step, seconds=length, stopped=stopped
         )
         code = end()
-    _say_sampled(client, counted, quiet=quiet)
+    _say_sampled(client, taken, quiet=quiet)
     return code
 
 
@@ -189,9 +190,9 @@ def counters(
     if not quiet:
         _say_left_out(counting)
     with _target(command, pid, name, oml) as (client, found, stopped, end):
-        counted = sample_counters(client, found, counting, interval=step, seconds=length, stopped=stopped)
+        taken = sample_counters(client, found, counting, interval=step, seconds=length, stopped=stopped)
         code = end()
-    _say_sampled(client, counted, quiet=quiet)
+    _say_sampled(client, taken, quiet=quiet)
     if not quiet and (names := counting.estimates()):
         stderr_console().print(
             f"trialwise stream: {', '.join(names)} took turns on the processor's counters, so they are estimates: ask for fewer",
@@ -239,11 +240,12 @@ def _say_left_out(counting: Counting) -> None:
         stderr_console().print(f"trialwise stream: not counted and left out: {names}: {why}", markup=False)
 
 
-def _say_sampled(client: Client, counted: tuple[int, int], *, quiet: bool) -> None:
-    samples, missed = counted
+def _say_sampled(client: Client, taken: tuple[int, int], *, quiet: bool) -> None:
+    samples, missed = taken
     dropped = client.close().counters.dropped
     if not quiet and (missed or dropped or not samples):
         stderr_console().print(
-            f"trialwise stream: {samples} samples; {missed} deadlines missed, {dropped} samples lost on their way",
+            f"trialwise stream: {counted(samples, 'sample')}; {counted(missed, 'deadline')} missed, "
+            f"{counted(dropped, 'sample')} lost on their way",
             markup=False,
         )

@@ -16,7 +16,7 @@ from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.cli.trace_import import import_
 from trialwise.errors import AnalysisError, TrialwiseError
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 from trialwise.report.numbers import write
 
 if TYPE_CHECKING:
@@ -569,7 +569,7 @@ def _write(trace: Trace, out: Path) -> int:
 
     write_trace(out, trace)
     mean = _core.trace_mean_rate(trace, mahimahi=False) / 1e6
-    text = f"wrote {out}: {trace.size} opportunities in {int(trace[-1])} ms, {write(mean)} Mbit/s"
+    text = f"wrote {out}: {counted(trace.size, 'opportunity', 'opportunities')} in {int(trace[-1])} ms, {write(mean)} Mbit/s"
     stderr_console().print(text, markup=False)
     return 0
 

@@ -16,6 +16,7 @@ from trialwise.exchange.packet_identity import OF_OTHERS, TCP, Hashes, Numbers, 
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import DELIVERED, Packets
 from trialwise.measurement.sightings import CAME, MERGED, RECORD, SENT, Sightings
+from trialwise.numbers import counted
 
 _SEED = 1
 """Of the resamples that give the intervals of clocks."""
@@ -118,8 +119,8 @@ def read_two_points(
     if most < 0:
         cut = captures[kept.index(most)].parts.kept < 0
         raise AnalysisError(
-            f"{(first, second)[kept.index(most)]}: {int(cut.sum())} packets are cut off within their headers, "
-            "so that they cannot be known again at the other end",
+            f"{(first, second)[kept.index(most)]}: {counted(int(cut.sum()), 'packet is', 'packets are')} "
+            "cut off within their headers, and cannot be known again at the other end",
             hint="capture 192 bytes of each: `tcpdump -s 192`",
         )
     if most < OF_OTHERS:
@@ -138,7 +139,9 @@ def read_two_points(
             hint="name the capture of the sender's end first",
         )
     start = min(int(each.records["time"][0]) for each in both if len(each))
-    left_out = [f"{early} packets before the first that both captures have are left out"] if early else []
+    which = "before the first that both captures have"
+    before = counted(early, f"packet {which} is", f"packets {which} are")
+    left_out = [f"{before} left out"] if early else []
     notes = (*one.notes(), *_of_capture(second, captures[1]), *left_out)
     return Points(found.packets, start, notes, found)
 
@@ -199,7 +202,11 @@ class _End:
 
     def notes(self) -> Iterator[str]:
         others = self.capture.time.size - int((self.sent | self.came).sum())
-        left = f"; {others} packets between others are left out" if others else ""
+        left = (
+            f"; {counted(others, 'packet between others is', 'packets between others are')} left out"
+            if others
+            else ""
+        )
         yield f"the uplink is what {_written(self.address)} sends{left}"
         yield from _of_capture(self.path, self.capture)
 

@@ -226,7 +226,11 @@ def irish(texts: Sequence[Source], options: Options) -> Found:
     times, repeated = _spread(np.array(stamps))
     found = of_rates(text, times, np.array(rates), replace(options, direction="downlink"))
     notes = ["rates are those of a program that downloads: the path may carry more"]
-    notes += [f"{repeated} stamps repeat: their lines are spread over the second"] if repeated else []
+    notes += (
+        [f"{counted(repeated, 'stamp repeats', 'stamps repeat')}: their lines are spread over the second"]
+        if repeated
+        else []
+    )
     notes += [f"{counted(missing, 'line')} without a rate left out"] if missing else []
     return replace(found, notes=(*notes, *found.notes))
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from trialwise.errors import AnalysisError
 from trialwise.measurement.packets import Direction
 from trialwise.measurement.recordings import RATE, Recording, Steps, Way, silences
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 
 Series = TypeVar("Series")
 MOST_ROWS = 5_000_000
@@ -135,7 +135,9 @@ def far_apart(times: npt.NDArray[np.float64]) -> list[str]:
     if not gaps.size:
         return []
     at = times[gaps[0]] / 1000
-    return [f"{gaps.size} gaps of more than {GAP} median steps ({step:g} ms), the first at {at:.4g} s"]
+    return [
+        f"{counted(int(gaps.size), 'gap')} of more than {GAP} median steps ({step:g} ms), the first at {at:.4g} s"
+    ]
 
 
 def regular(count: int, step: float) -> npt.NDArray[np.float64]:

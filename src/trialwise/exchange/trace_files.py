@@ -15,6 +15,7 @@ from trialwise import _core
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.measurement.opportunities import Trace
+from trialwise.numbers import counted
 from trialwise.whole_files import whole_file
 
 LARGEST = 640 * MEBIBYTE
@@ -158,7 +159,7 @@ def trace_from_departures(
             times[1:].astype(np.uint64), sizes[order][1:].astype(np.uint64), mahimahi=False
         )
     except ValueError as error:
-        problem = f"{nanoseconds.size} packets departed, too few for a trace"
+        problem = f"{counted(int(nanoseconds.size), 'packet')} departed, too few for a trace"
         raise AnalysisError(
             f"{name}: {problem}", hint="choose other packets, or record for longer"
         ) from error

@@ -18,6 +18,7 @@ from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.printed_table import is_printed, printed_trials
 from trialwise.experiment.model import Measure
+from trialwise.numbers import counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.table import Table, read_table
@@ -110,8 +111,9 @@ def _without_repeats(table: pl.DataFrame, columns: TrialColumns, notes: list[str
         return table
     kept = table.unique(table.columns[1:], keep="first", maintain_order=True)
     if lost := table.height - kept.height:
-        rows = "1 row repeats" if lost == 1 else f"{lost} rows repeat"
-        notes.append(f"{rows} another in every column, {telling[0]} included: left out")
+        notes.append(
+            f"{counted(lost, 'row repeats', 'rows repeat')} another in every column, {telling[0]} included: left out"
+        )
     return kept
 
 

@@ -29,6 +29,7 @@ from trialwise.measurement.keeping import read_kept
 from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
+from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.outputs import read_files, read_output
@@ -123,7 +124,7 @@ def event_of(change: Changes, found: Found, finished: int, further: str = "") ->
     if change.is_of_claims:
         told += f" (chosen when {finished} trial{'' if finished == 1 else 's'} had finished)"
     if found:
-        told += f" (read again from what was kept of {len(found) // len(change.metrics)} finished trials)"
+        told += f" (read again from what was kept of {counted(len(found) // len(change.metrics), 'finished trial')})"
     if further:
         told += f"; {further}"
     return Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told)

@@ -26,6 +26,7 @@ from trialwise.execution.worker_plan import (
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.results import claimed
 from trialwise.experiment.stopping import goals_of
+from trialwise.numbers import counted
 from trialwise.store.directory import EXPERIMENT
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import CLOSED
@@ -94,7 +95,7 @@ def difference_of(before: str, after: str, name: str = EXPERIMENT) -> str:
         )
     )
     more = len(lines) - _MAX_DIFFERENCE
-    return "\n".join(lines[:_MAX_DIFFERENCE] + ([f"… {more} more lines"] if more > 0 else []))
+    return "\n".join(lines[:_MAX_DIFFERENCE] + ([f"… {counted(more, 'more line')}"] if more > 0 else []))
 
 
 def _reclaim(began: Began, ledger: Ledger) -> None:

@@ -19,6 +19,7 @@ from typing import Self
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError, not_written
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.condition_rows import COLUMNS, Condition
+from trialwise.numbers import counted
 
 MAGIC = "# trialwise.conditions/1 "
 UNNAMED = "path"
@@ -107,7 +108,7 @@ def _row(path: Path, at: int, line: str) -> Condition:
 
 def _parsed(cells: list[str]) -> Condition:
     if len(cells) != len(COLUMNS):
-        raise ValueError(f"{len(cells)} values instead of {len(COLUMNS)}")
+        raise ValueError(f"{counted(len(cells), 'value')} instead of {len(COLUMNS)}")
     time = datetime.fromisoformat(cells[0]).replace(tzinfo=UTC).timestamp()
     values = {name: _value(name, cell) for name, cell in zip(COLUMNS[1:], cells[1:], strict=True) if cell}
     return Condition(time=time, **values)  # pyright: ignore[reportArgumentType]

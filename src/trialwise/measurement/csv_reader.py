@@ -12,6 +12,7 @@ import numpy as np
 from trialwise.errors import TrialError
 from trialwise.measurement.numbers import HINT, NUMBER, nearest, quote
 from trialwise.measurement.samples import Samples
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,6 +151,7 @@ def _numbers(reported: Reported, texts: pl.Series, column: str) -> NDArray[np.fl
     found = "nothing" if texts[row] is None else quote(texts[row])
     raise TrialError(
         f"{reported.where}, row {row + 1} after the header, column {column!r} holds {found},"
-        " which is not a finite number" + (f"; so do {len(wrong) - 1} more rows" if len(wrong) > 1 else ""),
+        " which is not a finite number"
+        + (f"; so do {counted(len(wrong) - 1, 'more row')}" if len(wrong) > 1 else ""),
         hint=HINT,
     )

@@ -12,6 +12,7 @@ import numpy as np
 from trialwise.errors import PlanError, TrialError
 from trialwise.measurement.numbers import finite, nearest, quote
 from trialwise.measurement.samples import Samples
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.measurement.reported import Reported
@@ -77,7 +78,7 @@ def read_json(reported: Reported, pointer: str, *, time: str | None = None) -> S
     times = read(documents, time_names)
     if len(times) != len(values):
         raise TrialError(
-            f"{reported.where} has {len(values)} values at {pointer!r} and {len(times)} times at {time!r}",
+            f"{reported.where} has {counted(len(values), 'value')} at {pointer!r} and {counted(len(times), 'time')} at {time!r}",
             hint="point to arrays of one length",
         )
     return Samples(np.array(values), np.array(times))

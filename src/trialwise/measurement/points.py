@@ -25,6 +25,7 @@ from trialwise._linux import PacketCapture, StreamClient, StreamPoint
 from trialwise.measurement.client_counts import CloseReport, Counters, counters_of
 from trialwise.measurement.field_types import FieldTypes, field_array, type_name
 from trialwise.measurement.stream_options import said_by_the_user, says_where, script_name, stream_variables
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -141,7 +142,11 @@ class Client:
             _LOG.warning(changed)
         dropped, errors = report.counters.dropped, report.counters.errors
         if dropped or errors:
-            lost = f"{dropped} samples or rows were lost" if dropped else "what was on its way may be lost"
+            lost = (
+                f"{counted(dropped, 'sample or row was', 'samples or rows were')} lost"
+                if dropped
+                else "what was on its way may be lost"
+            )
             _LOG.warning("; ".join([lost, *errors]))
         return report
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from trialwise.errors import TrialError
 from trialwise.measurement.samples import Samples
+from trialwise.numbers import counted
 
 LOSSES = "_client_losses"
 """The stream in which our clients report their losses."""
@@ -110,9 +111,11 @@ def _numbers(name: str, rows: list[tuple[float, object]]) -> StreamRows:
             raise TrialError(f"{name} is {value!r:.60}, which is not a number")
     values = np.array([value for _, value in numbers], dtype=np.float64)
     if not len(values):
-        raise TrialError(f"{name} has {len(rows)} rows and no number in them")
+        raise TrialError(f"{name} has {counted(len(rows), 'row')} and no number in them")
     if not np.isfinite(values).all():
-        raise TrialError(f"{name} is {values[~np.isfinite(values)][0]} in one of {len(values)} rows")
+        raise TrialError(
+            f"{name} is {values[~np.isfinite(values)][0]} in one of {counted(len(values), 'row')}"
+        )
     times = np.array([time for time, _ in numbers], dtype=np.float64)
     return StreamRows(Samples(values, times), len(rows) - len(numbers))
 

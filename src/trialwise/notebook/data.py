@@ -11,6 +11,7 @@ from trialwise.experiment.model import Better, Bound, Extent, Method
 from trialwise.notebook.plots import Plot, Plots
 from trialwise.notebook.results import Page, Result
 from trialwise.notebook.sources import Claims, Source
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -387,7 +388,7 @@ class Data:
         return Plotter(self)
 
     def __repr__(self) -> str:
-        return f"<data: {self.name}: {len(self.treatments)} treatments, {len(self.metrics)} metrics>"
+        return f"<data: {self.name}: {counted(len(self.treatments), 'treatment')}, {counted(len(self.metrics), 'metric')}>"
 
 
 class Plotter:

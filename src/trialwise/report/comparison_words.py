@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.influences import FIRST
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.nesting import plural, units_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
 from trialwise.report.units import Scale, scale
@@ -99,7 +99,7 @@ def geometric_method_of(means: Sequence[GeometricMean]) -> str:
 
 def _sides_of(one: GeometricMean, ratio: st.Ratio) -> str:
     a, b = ratio.n
-    return f"{a} shared {plural(one.level)}" if one.paired else f"{a} and {b} {plural(one.level)}"
+    return f"{units_text(a, one.level, 'shared ')}" if one.paired else f"{a} and {units_text(b, one.level)}"
 
 
 def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
@@ -154,8 +154,8 @@ def n_of(row: ComparisonRow) -> str:
     """Write the number of units on each side, and their level."""
     a, b = row.units.n
     if row.units.paired:
-        return f"{a} shared {plural(row.units.level) if a != 1 else row.units.level}"
-    return f"{a}, {b} {plural(row.units.level)}"
+        return units_text(a, row.units.level, "shared ")
+    return f"{a}, {units_text(b, row.units.level)}"
 
 
 def floor_of(row: ComparisonRow, shown: Scale) -> str:

@@ -12,6 +12,7 @@ from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import FORMAT, StatedClaim, StatedRatio
 from trialwise.experiment.toml_writing import Value, toml_value
+from trialwise.numbers import counted
 from trialwise.study.sources import is_ours
 
 _MOST_METRICS, _MOST_OTHERS = 6, 5
@@ -38,7 +39,8 @@ def draft(trials: TrialSet, data: Mapping[str, Value]) -> str:
             hint="write claims with value, kpi or every by hand: docs/how-to/state-claims.md",
         )
     lines = [
-        f"# A draft from {len(trials.treatments)} treatments: what these data support at {100 * _LEVEL:g} %. Write the sentences as",
+        f"# A draft from {counted(len(trials.treatments), 'treatment')}: what these data support at {100 * _LEVEL:g} %. ",
+        "# Write the sentences as",
         "# your paper has them, and delete what it does not claim. Claims that are chosen because the data support them are supported",
         "# more often by chance.",
         f"format = {toml_value(FORMAT)}",
@@ -53,7 +55,10 @@ def draft(trials: TrialSet, data: Mapping[str, Value]) -> str:
             lines += ["", *_claim(trials, facts, base, other, f"C{number}")]
     left = len(trials.metrics) - _MOST_METRICS, len(others) - _MOST_OTHERS
     if max(left) > 0:
-        lines += ["", f"# Not drafted: {max(left[0], 0)} more metrics, {max(left[1], 0)} more treatments."]
+        lines += [
+            "",
+            f"# Not drafted: {counted(max(left[0], 0), 'more metric')}, {counted(max(left[1], 0), 'more treatment')}.",
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.joining import Crossing
+from trialwise.numbers import counted
 from trialwise.trials.path_plan import FlowPlan, describe
 
 MOST_CHANGED = 0.01
@@ -46,7 +47,7 @@ def _what_became(crossing: Crossing) -> str | None:
             f"{arrived + changed} packets with it arrived, of which {crossing.ect1_cleared} had lost it "
             f"and {crossing.ect1_as_ect0} had ECT(0)"
         )
-    return None if arrived else f"none of {sent} packets with it arrived"
+    return None if arrived else f"none of {counted(sent, 'packet')} with it arrived"
 
 
 def _needy(plans: Iterable[FlowPlan]) -> Iterator[FlowPlan]:

@@ -20,7 +20,7 @@ from trialwise.analysis.order.results import (
 )
 from trialwise.analysis.order.verdict import questions
 from trialwise.experiment.model import Method
-from trialwise.numbers import as_given, p_equals, useful
+from trialwise.numbers import as_given, counted, p_equals, useful
 
 _MOST = 5
 
@@ -59,7 +59,7 @@ def treatment(one: TreatmentOrder, method: Method) -> str:
         return f"{begin}: no difference found: {shift} ({p_text}, case {one.case})"
     rest = "; too few values for an interval" if one.shift_percent_low is None else ""
     if one.further_rounds and one.further_rounds < FAR:
-        rest = f"; about {one.further_rounds} further rounds of each order would settle it"
+        rest = f"; about {counted(one.further_rounds, 'further round')} of each order would settle it"
     return f"{begin}: open: {shift} ({p_text}, case {one.case}){rest}"
 
 
@@ -151,8 +151,8 @@ def sentence(found: OrderAnalysis) -> str:
     pairs = {(group.group, pair.treatment, pair.predecessor) for group in carried for pair in group.pairs}
     number = len(changed)
     verb = "changes" if number == 1 else "change"
-    parts = [f"{number} of {len(treatments)} treatments {verb} with the order"] if changed else []
-    parts += [f"{len(pairs)} {'pair shows' if len(pairs) == 1 else 'pairs show'} carry-over"] if pairs else []
+    parts = [f"{number} of {counted(len(treatments), 'treatment')} {verb} with the order"] if changed else []
+    parts += [f"{counted(len(pairs), 'pair shows', 'pairs show')} carry-over"] if pairs else []
     lasting = {(group.group, one.treatment, one.earlier) for group in carried for one in group.lasting}
     parts += (
         [
@@ -298,7 +298,7 @@ def _of_open(some: int, needed: int) -> str:
 
 
 def _rounds(further: int) -> str:
-    return f"about {further} further ones" if further < FAR else f"more than {FAR} further ones"
+    return f"about {counted(further, 'further one')}" if further < FAR else f"more than {FAR} further ones"
 
 
 def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Iterator[str]:
@@ -316,7 +316,7 @@ def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Itera
         )
     else:
         yield (
-            f"{reach}: {further} further rounds would show that none exceeds {as_given(margin)} %, or widen --margin."
+            f"{reach}: {counted(further, 'further round')} would show that none exceeds {as_given(margin)} %, or widen --margin."
         )
     yield "Add rounds in fixed order to see what a fixed order would have done."
 

@@ -82,7 +82,7 @@ def test_irish_rates_are_those_of_downloads_with_repeated_stamps_spread():
     assert read.recording.uplink.columns == ()
     assert read.notes[0].startswith("rates are those of a program")
     assert read.notes[1:3] == (
-        "1 stamps repeat: their lines are spread over the second",
+        "1 stamp repeats: their lines are spread over the second",
         "1 line without a rate left out",
     )
     assert "does not name the columns" in refusal("irish", "a,b\n1,2\n")
@@ -130,7 +130,7 @@ def test_gaps_and_silences_are_reported():
     rows = [*range(10), 30, 31]
     text = "".join(f"{time} {0 if time in (3, 4) else 2}\n" for time in rows)
     assert found("pensieve", text).notes == (
-        "1 gaps of more than 5 median steps (1000 ms), the first at 9 s",
+        "1 gap of more than 5 median steps (1000 ms), the first at 9 s",
         "downlink: nothing leaves for more than 1 s at 1 times, the longest 2 s from 3 s on: senders time out there",
     )
 

@@ -122,7 +122,7 @@ class TestJson:
         samples = read_json(reported(self.DOCUMENT), "/a~1b/m~0n", time="t")
         assert samples.times is not None
         assert samples.times.tolist() == [0.1, 0.2, 0.3]
-        with pytest.raises(TrialError, match=r"1 values .* 3 times"):
+        with pytest.raises(TrialError, match=r"1 value .* 3 times"):
             read_json(reported(self.DOCUMENT), "/rate", time="/t")
 
     def test_reads_lines(self):

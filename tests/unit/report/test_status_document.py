@@ -140,7 +140,7 @@ def test_what_happened_beside_the_trials_is_said() -> None:
         "clock: it leapt",
         "node n1: gone, 7 trials computed in the last run",
         "node n2: 1 core, 8 trials computed in the last run",
-        "worker ssh://b: 1 trials done, 1 left (round 2)",
+        "worker ssh://b: 1 trial done, 1 left (round 2)",
         "--workers ssh://a,ssh://OTHER",
     ):
         assert text in said

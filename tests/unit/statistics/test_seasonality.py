@@ -149,7 +149,7 @@ def test_missing_and_repeated_values_are_counted():
     result = seasonality(np.append(t, t[100]), np.append(y, y[100]))
     assert (result.n, result.missing) == (t.size - 25, 25)
     assert "25 values are missing" in result.note
-    assert "1 values share their time" in result.note
+    assert "1 value shares its time" in result.note
     assert [period.name for period in result.periods] == ["day"]
 
 

@@ -18,6 +18,7 @@ from trialwise.analysis.equal_trials import equal_notes, repeating, tail_notes
 from trialwise.analysis.nesting import Units, units, units_with_summaries
 from trialwise.analysis.trial_set import PRINTED, Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
+from trialwise.numbers import counted
 
 PAPER_MARGIN = Extent(10.0, relative=True)
 """The margin within which an experiment replicates another, if none is given: 10 % of its mean."""
@@ -132,7 +133,7 @@ def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
         and np.array_equal(np.sort(pair.units.a), np.sort(pair.units.b))
     ]
     if same:
-        yield f"{len(same)} of {len(pairs)} rows have the very values of {a.name}: the same data twice?"
+        yield f"{len(same)} of {counted(len(pairs), 'row has', 'rows have')} the very values of {a.name}: the same data twice?"
 
 
 def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[Pair]:

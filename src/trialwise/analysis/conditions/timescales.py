@@ -18,6 +18,7 @@ from trialwise.analysis.traces import trial_traces
 from trialwise.analysis.treatment_means import treatment_mean
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
+from trialwise.numbers import counted
 
 
 def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
@@ -180,7 +181,7 @@ def _series_kpi(
     notes = [result.note] if result.note else []
     unsteady = sum(trial.converged is False for trial in members)
     if unsteady:
-        notes.append(f"{unsteady} of {n} trials did not converge: run longer or cut the start-up")
+        notes.append(f"{unsteady} of {counted(n, 'trial')} did not converge: run longer or cut the start-up")
     descriptive = result.independent is False or unsteady > 0
     return SeriesKpi(kpi, treatment, series, n, result, descriptive, "; ".join(notes) or None)
 

@@ -14,7 +14,7 @@ from trialwise.analysis.observations import Observation
 from trialwise.arrays import Array
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SOBOL_BLOCK
-from trialwise.numbers import about
+from trialwise.numbers import about, counted
 from trialwise.store.records import TrialRow
 
 
@@ -66,7 +66,9 @@ def estimate_of_blocks(
     values = st.pooled_influence(each, metric.percentile) if pooled else trial_values(metric, each)
     left = trials - len(each)
     note = gain_text(len(blocks), st.block_gain(values, SOBOL_BLOCK)) + (
-        f"; {left} trials of blocks that are not whole are left out" if left else ""
+        f"; {counted(left, 'trial of an incomplete block is', 'trials of incomplete blocks are')} left out"
+        if left
+        else ""
     )
     return dataclasses.replace(
         found, trials=len(each), samples=sum(map(len, each)), design_effect=None, note=note

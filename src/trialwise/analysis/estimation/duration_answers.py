@@ -11,7 +11,7 @@ from trialwise.analysis.estimation.results import DurationStep, Estimate
 from trialwise.analysis.estimation.transients import Edges, Transient, change_text, flows_lacking
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import about, as_given, decimals, write
+from trialwise.numbers import about, as_given, counted, decimals, write
 
 _MIN_TRIALS = 10
 """Minimum number of trials: with fewer, an interval depends on their deviation from normality, however narrow it is."""
@@ -97,8 +97,8 @@ def _found(needed: float, trials: int, whole: DurationStep, what: str, tolerance
     these = f"these {whole.trials} of {duration_text(whole.duration)}"
     enough = f", so that {these} are long enough" if needed <= whole.duration else ""
     return (
-        f"from {duration_text(needed)} on, {what} change it by at most {as_given(tolerance)} %{enough}; {trials} such trials "
-        f"({duration_text(trials * needed)} simulated) are about as precise as {these} "
+        f"from {duration_text(needed)} on, {what} change it by at most {as_given(tolerance)} %{enough}; "
+        f"{counted(trials, 'such trial')} ({duration_text(trials * needed)} simulated) are about as precise as {these} "
         f"({duration_text(whole.trials * whole.duration)})"
     )
 

@@ -11,7 +11,7 @@ from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
-from trialwise.numbers import about
+from trialwise.numbers import about, counted
 
 
 def is_estimated(metric: Metric) -> bool:
@@ -123,7 +123,7 @@ def _notes(found: st.PerTrialMean, missing: int, *, repeats: bool) -> Iterator[s
         each = found.samples / found.trials
         yield f"forced: a trial has {about(each)} samples, too few for this quantile; it is biased whatever the number of trials"
     if missing:
-        yield f"{missing} of {found.trials + missing} trials have no sample and are left out"
+        yield f"{missing} of {counted(found.trials + missing, 'trial has', 'trials have')} no sample: left out"
     if found.trials > 1 and found.low == found.high:
         yield equal_words(found.trials, repeats=repeats)
     if found.note:

@@ -14,6 +14,7 @@ from trialwise.analysis.likeness.distances import Values, Yardstick, collected
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.analysis.likeness.values import METRICS
 from trialwise.analysis.trial_set import LEVELS, PRINTED, SCHEMA, MetricFacts, TrialSet
+from trialwise.numbers import counted
 
 TrialValues = Mapping[str, float]
 """The metrics of one trial."""
@@ -133,7 +134,7 @@ def _judged(
     rows = confirmed([_row(row, names) for row in found.rows], found.rows, 1 - options.confidence / 100)
     tested = sum(row.p_beyond is not None for row in rows)
     spread = (
-        f"; a fifth of the error goes to {tested} counts of real values beyond the emulated ones"
+        f"; a fifth of the error goes to {counted(tested, 'count')} of real values beyond the emulated ones"
         if tested
         else ""
     )

@@ -15,6 +15,7 @@ from trialwise.analysis.order.results import Problem
 from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials, recorded_trials
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Metric
+from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -146,7 +147,7 @@ def _without(
 
 def _notes(experiment: Experiment, waiting: int) -> Iterator[str]:
     if waiting:
-        yield f"{waiting} trials of the plan have not run yet"
+        yield f"{counted(waiting, 'trial of the plan has', 'trials of the plan have')} not run yet"
     if _resets_trials(experiment):
         yield "everything was reset before every trial: nothing is known to carry over from one to the next"
 

@@ -13,7 +13,7 @@ import polars as pl
 from trialwise.analysis.order.results import Problem
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.numbers import parsed
@@ -317,7 +317,7 @@ def _disorder(table: pl.DataFrame, where: str) -> Iterator[Problem]:
         )
     more = found.height - _MAX_ALIKE
     if more > 0:
-        text = f"{more} more rows come after later ones of their round; used in their places"
+        text = f"{counted(more, 'more row comes', 'more rows come')} after later ones of their round; used in their places"
         yield Problem(found["line"][_MAX_ALIKE], "out of order", text)
 
 

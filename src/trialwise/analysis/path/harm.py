@@ -14,6 +14,7 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, level_text, names_in
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.trials import NO_FLOW, PathTrial
+from trialwise.numbers import counted
 
 CONFIDENCE = 95.0
 """Of each interval, and of all verdicts together, in percent."""
@@ -166,7 +167,7 @@ def _difference(pair: _Pair) -> tuple[st.Difference | None, str]:
         return None, "its flow did not run alone"
     fewest = min(len(pair.alone), len(pair.beside))
     if fewest < 2:
-        counts = f"{len(pair.alone)} trials alone and {len(pair.beside)} beside"
+        counts = f"{counted(len(pair.alone), 'trial')} alone and {len(pair.beside)} beside"
         return None, f"no inference from {counts}: it takes two of each"
     return _judged(pair, *pair.sides), ""
 

@@ -14,7 +14,7 @@ from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import PathTrial
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, counted
 
 THROUGHPUTS = ("throughput", "pantheon_throughput")
 DELAYS = ("delay", "pantheon_delay", "queueing_delay")
@@ -201,7 +201,11 @@ def _doubt(found: MetricAnalysis, treatment: str, series: str) -> str:
             return f"{found.metric.name}: {test.result.reason}"
     members = [trial for trial in found.trials if (trial.treatment, trial.series) == (treatment, series)]
     unsteady = sum(trial.converged is False for trial in members)
-    return f"{found.metric.name}: {unsteady} of {len(members)} trials did not converge" if unsteady else ""
+    return (
+        f"{found.metric.name}: {unsteady} of {counted(len(members), 'trial')} did not converge"
+        if unsteady
+        else ""
+    )
 
 
 def _region(

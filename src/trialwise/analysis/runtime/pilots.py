@@ -11,6 +11,7 @@ import numpy as np
 from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
+from trialwise.numbers import counted
 
 if TYPE_CHECKING:
     from trialwise.analysis.conditions.table import ConditionTable
@@ -79,7 +80,9 @@ def doubts_of_table(table: ConditionTable) -> list[str]:
     back = int((np.diff(table.times) < 0).sum())
     if not back:
         return []
-    return [f"times go back {back} times: if these are several trials, name their column with --trial"]
+    return [
+        f"times go back {counted(back, 'time')}: if these are several trials, name their column with --trial"
+    ]
 
 
 def pilots_of_directory(

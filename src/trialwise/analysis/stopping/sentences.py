@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialwise.analysis.nesting import units_text
 from trialwise.analysis.stopping.intervals import FAR
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import about, significant, write
+from trialwise.numbers import about, counted, significant, write
 from trialwise.rules import RULES
 from trialwise.statistics.sequential.sampling import MOST
 
@@ -43,7 +44,7 @@ def reason_text(
 
 
 def _claims(number: int) -> str:
-    return "1 claim" if number == 1 else f"{number} claims"
+    return counted(number, "claim")
 
 
 def remedy(state: StoppingState) -> str | None:
@@ -75,7 +76,7 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         number = min(claim.n)
         if claim.wanted is None:
             return f"{name}: {claim.note or 'no forecast'}; runs to the end of the plan"
-        return f"{name}: {min(number, claim.wanted)} of {claim.wanted} fresh {_plural(claim.level)}"
+        return f"{name}: {min(number, claim.wanted)} of {units_text(claim.wanted, claim.level, 'fresh ')}"
     if claim.width is None:
         return f"{name}: open, no bounds yet"
     relative = claim.estimate and claim.kind != "difference" and claim.asked.endswith("%")
@@ -136,7 +137,3 @@ def wanted_text(wanted: int | None, low: int | None, high: int | None, level: st
 
 def _wanted(claim: ClaimState) -> str:
     return wanted_text(claim.wanted, claim.wanted_low, claim.wanted_high, claim.level)
-
-
-def _plural(level: str) -> str:
-    return level if level == "series" else f"{level}s"

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from trialwise.execution.events import NodesAwaited, RunEvent, WorkerNotice
 from trialwise.execution.tasks.executor import Node
+from trialwise.numbers import counted
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, NodeDocument
 
@@ -67,4 +68,4 @@ def nodes_of(ledger: Ledger) -> tuple[NodeDocument, ...]:
 
 
 def _cores_text(cores: int) -> str:
-    return "1 core" if cores == 1 else f"{cores} cores"
+    return counted(cores, "core")

@@ -20,6 +20,7 @@ from trialwise.execution.tasks.digests import FileDigests, differing, in_words
 from trialwise.execution.tasks.executor import Delivery, ExecutorLostError, Node
 from trialwise.execution.tasks.worker_process import Batch, Computed, compute
 from trialwise.measurement.identity import Change, Identity
+from trialwise.numbers import counted
 
 LOOK_SECONDS = 1.0
 """Interval at which the scheduler is asked for its nodes, in seconds."""
@@ -122,7 +123,7 @@ class DaskExecutor:
                 Delivery(
                     batch_id,
                     None,
-                    f"{times} processes of nodes ended while they computed it, at last on {last}",
+                    f"{counted(times, 'process', 'processes')} of nodes ended while they computed it, at last on {last}",
                 )
             )
         except BaseException as error:  # reported by collect

@@ -25,6 +25,7 @@ from trialwise.execution.workers.services import RemoteServices
 from trialwise.execution.workers.ssh import folder_name
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment, Level
+from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
@@ -185,7 +186,7 @@ class Member:
         back, again = collect(remote, tasks, kind, runner, common.ledger, self._lane, common.interruption)
         remote.ask("end", {"marker": f"{self._marker}:"})
         if back or again:
-            self._tell(f"{back} trials of an earlier run collected, {again} to run again")
+            self._tell(f"{counted(back, 'trial')} of an earlier run collected, {again} to run again")
 
     def _session(self, runner: Runner, keeper: SessionKeeper) -> Ending:
         common = self._common

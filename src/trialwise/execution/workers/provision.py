@@ -16,6 +16,7 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.remote_kind import RemoteKind, task_key
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Experiment, Level
+from trialwise.numbers import counted
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
@@ -58,7 +59,7 @@ class Preparation:
             files = manifest(self._experiment.folder, settings)
             content = digest_of(files)
             if sent := send(self._remote, self._experiment.folder, files):
-                self._tell(f"{sent} files sent")
+                self._tell(f"{counted(sent, 'file')} sent")
         else:
             content = settings.git.commit
             words = ["sh", "-c", _CLONE, "sh", settings.git.url, settings.git.commit]

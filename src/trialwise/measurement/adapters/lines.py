@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from trialwise.errors import PlanError
 from trialwise.measurement.adapters.fields import Cells, MisfitError, convert, field_names
+from trialwise.numbers import counted
 
 # Skip a word that names no value as a whole: retrying from each of its letters took hours on a line of such words.
 _PAIR = re.compile(
@@ -73,7 +74,7 @@ class CsvReader:
         if cells == self._heading:
             return ()
         if len(cells) != len(self._names):
-            raise MisfitError(f"{len(cells)} cells instead of {len(self._names)}")
+            raise MisfitError(f"{counted(len(cells), 'cell')} instead of {len(self._names)}")
         return (Row(dict(zip(self._names, cells, strict=True))),)
 
     def _names_columns(self, cells: list[str]) -> bool:

@@ -11,6 +11,7 @@ from trialwise._linux import PacketCapture
 from trialwise.errors import TrialError
 from trialwise.measurement.capturing import STEP, capture_refusals
 from trialwise.measurement.points import Client
+from trialwise.numbers import counted
 
 Protocol: TypeAlias = Literal["any", "ip", "tcp", "udp"]
 
@@ -60,7 +61,9 @@ def capture(
         failure = error
     counts = PacketCounts(*packets.finish())
     if failure is not None:
-        raise TrialError(f"capturing at {interface} ended after {counts.samples} packets: {failure}")
+        raise TrialError(
+            f"capturing at {interface} ended after {counted(counts.samples, 'packet')}: {failure}"
+        )
     return counts
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from xml.etree import ElementTree as ET
 
+from trialwise.numbers import counted
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 
@@ -30,7 +31,9 @@ def _read(_: Content, found: Found) -> None:
     if decimals and max(decimals) <= _COARSE:
         found.note("coarse_clock", what="1 ms" if max(decimals) == _COARSE else "1 s or less finely")
     if retried:
-        found.remark(f"{retried} tests ran again after a failure; their time is the one that the file gives")
+        found.remark(
+            f"{counted(retried, 'test')} ran again after a failure; the time is the one that the file gives"
+        )
 
 
 def _cases(root: ET.Element) -> Iterator[tuple[ET.Element, ET.Element]]:

@@ -14,6 +14,7 @@ import polars as pl
 
 from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
+from trialwise.numbers import counted
 from trialwise.readers.tables import words
 from trialwise.readers.tables.dialect import Dialect
 
@@ -344,7 +345,7 @@ def _check_widths(path: Path, data: bytes, layout: Layout) -> None:
             if not passed and any(cell.strip() for cell in record[width:]):
                 known = _NAMES.get(layout.delimiter, repr(layout.delimiter))
                 raise AnalysisError(
-                    f"{path}: line {line} has {len(record)} fields between {known}, and the header {width}",
+                    f"{path}: line {line} has {counted(len(record), 'field')} between {known}, and the header {width}",
                     hint="is it a table? if so, quote fields that hold the delimiter, or name it with --delimiter",
                 )
     except csv.Error as error:

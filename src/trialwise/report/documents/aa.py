@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Calibration, CalibrationRow, Finding, LevelSpread, Spread
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.nesting import plural, units_text
 from trialwise.report.document import (
     Block,
     Cell,
@@ -75,7 +75,7 @@ def _real(found: Comparison) -> Table:
 
 def _side(row: ComparisonRow, at: str) -> tuple[Cell, ...]:
     change = row.difference.percent if row.difference else None
-    n = f"{row.units.a.size} + {row.units.b.size} {plural(row.units.level)}"
+    n = f"{row.units.a.size} + {units_text(row.units.b.size, row.units.level)}"
     return (
         Name(row.metric.name),
         Name(row.treatment),
@@ -136,7 +136,7 @@ def _floor(row: CalibrationRow, at: str) -> tuple[Cell, ...]:
         Name(row.metric.name),
         Name(row.treatment),
         Number(row.mean, f"{at}/mean", unit),
-        f"{min(row.n)} {plural(row.level)}",
+        units_text(min(row.n), row.level),
         _share_or_value(share, value, unit, f"{at}/floor", "value"),
         ABSENT if row.false_alarms is None else _rate(row.false_alarms, f"{at}/false_alarms"),
     )

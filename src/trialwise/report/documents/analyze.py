@@ -126,7 +126,7 @@ def _overview(analysis: Analysis, *, is_explained: bool) -> Iterator[Block]:
         return
     is_marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
     why = reasons(analysis)
-    more = [f"and {len(why) - MANY_METRICS} more reasons"] if len(why) > MANY_METRICS else []
+    more = [f"and {counted(len(why) - MANY_METRICS, 'more reason')}"] if len(why) > MANY_METRICS else []
     yield from _notes([*([_TILDE] if is_marked else []), *why[:MANY_METRICS], *more])
 
 

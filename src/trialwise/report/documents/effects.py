@@ -144,7 +144,7 @@ def _size(one: MetricEffects) -> str:
     trials = f"{counted(one.n_trials, 'trial')} of {counted(len(one.cells), 'treatment')}"
     if one.level == "trial":
         return trials
-    return f"{trials}; values are the {one.n} means over {plural(one.level)}, the level of inference"
+    return f"{trials}; values are {counted(one.n, 'mean')} over {plural(one.level)}, the level of inference"
 
 
 # Terms
@@ -245,7 +245,7 @@ def _comparison(row: LevelComparison, one: MetricEffects, at: str) -> tuple[Cell
     percents = (f"{at}/percent", f"{at}/percent_low", f"{at}/percent_high")
     differences = (f"{at}/difference", f"{at}/low", f"{at}/high")
     has_inference = row.verdict != "no inference"
-    n = f"{row.n[0]} pairs" if row.paired else f"{row.n[0]} and {row.n[1]}"
+    n = counted(row.n[0], "pair") if row.paired else f"{row.n[0]} and {row.n[1]}"
     return (
         Name(f"{row.factor}={row.level}"),
         Name(row.base),

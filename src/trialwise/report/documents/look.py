@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.looking import Answer, Measured, MetricSeen, Seen
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.nesting import units_text
 from trialwise.readers.gathering import Unread
 from trialwise.readers.records import ERRORS
 from trialwise.report.document import (
@@ -94,9 +94,7 @@ def _answer(metric: MetricSeen, answer: Answer, at: str) -> Text:
     if answer.decided:
         return (*about, *best, f", n = {n}")
     bill = (
-        f"; {counted(answer.more, f'more {answer.level}', f'more {plural(answer.level)}')} of each would decide 5 %"
-        if answer.more
-        else ""
+        f"; {units_text(answer.more, answer.level, 'more ')} of each would decide 5 %" if answer.more else ""
     )
     return (*about, "undecided: ", *best, f", n = {n}{bill}")
 

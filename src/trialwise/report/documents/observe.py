@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.nesting import units_text
 from trialwise.analysis.observing.results import Observation, ObservedRow
 from trialwise.analysis.observing.results import Outcome as Finding
 from trialwise.experiment.placeholders import level_text
@@ -158,6 +158,6 @@ def _bill(row: ObservedRow) -> Iterator[Piece]:
         yield "and no number of trials up to 10,000 is likely to decide"
         return
     unit = row.unit_of_inference
-    yield f"{counted(row.more, f'more {unit}', f'more {plural(unit)}')} each"
+    yield f"{units_text(row.more, unit, 'more ')} each"
     if row.more_seconds is not None:
         yield from (", ", Number(row.more_seconds, kind="duration"))

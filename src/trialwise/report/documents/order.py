@@ -67,7 +67,7 @@ _MAX_PROBLEMS = 20
 
 def document(found: OrderAnalysis) -> Document:
     """Return the verdict, treatments, conclusions, carry-over, workers, what to do next, what is wrong in the data."""
-    rounds = f"{found.rounds_fixed} fixed and {found.rounds_random} random rounds"
+    rounds = f"{found.rounds_fixed} fixed and {counted(found.rounds_random, 'random round')}"
     groups = _one_group(found) if len(found.carry_over) == 1 else _groups(found)
     evidence = (
         *_treatments(found),
@@ -81,7 +81,7 @@ def document(found: OrderAnalysis) -> Document:
         Verdict(_FINDINGS[found.verdict], (wording.sentence(found),)),
         (*(Note((note,), is_aside=True) for note in found.notes), *evidence, *problems(found)),
         (
-            Note((Name(found.source), f": {found.n_trials} values, {rounds}")),
+            Note((Name(found.source), f": {counted(found.n_trials, 'value')}, {rounds}")),
             Note((how_compared(found),)),
             *(Note((f"carry-over: n = {group.n_pairs}: {group.method}",)) for group in found.carry_over[:1]),
         ),

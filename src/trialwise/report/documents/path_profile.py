@@ -186,7 +186,7 @@ def _method(profile: PathProfile) -> Text:
     place = next((at for at, one in enumerate(profile.quantities) if one.name == profile.decided_by), None)
     needed = None if place is None else profile.quantities[place].rounds
     if needed is None:
-        return (f"n = {profile.n} rows",)
+        return (f"n = {counted(profile.n, 'row')}",)
     seconds = length_words(profile.round_seconds)
     return (
         f"n = {needed.n:,} differences worth ", Number(needed.freedom, f"/quantities/{place}/rounds/freedom", kind="count"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.experiment.traits import assumed
+from trialwise.numbers import counted
 from trialwise.report.beside import Words
 from trialwise.report.document import Block, Chapter, Figures, Note, Table
 from trialwise.report.figures.path_harm import harm_figures
@@ -49,7 +50,7 @@ class PathWords(Words):
         path = self._path
         planes = tuple(plane_figures(self._board))
         left_out = sum(bool(plane.trials) for plane in path.planes) - MAX_PLANES
-        more = f"{left_out} further planes are not drawn; their numbers stand in the tables"
+        more = f"{counted(left_out, 'further plane is', 'further planes are')} not drawn; the numbers stand in the tables"
         notes = (*path.notes, *([more] if left_out > 0 else []))
         blocks: tuple[Block, ...] = (
             Note((path_lead(path),)),

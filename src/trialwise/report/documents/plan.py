@@ -138,7 +138,10 @@ def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[Table]
         for at, each in enumerate(summary.treatments)
     )
     drawn = tuple(
-        (Name(each.name), f": drawn for each round from {len(each.values)} values of {each.origin}")
+        (
+            Name(each.name),
+            f": drawn for each round from {counted(len(each.values), 'value')} of {each.origin}",
+        )
         if each.values
         else (Name(each.name), f": drawn for each round from {each.origin}")
         for each in experiment.drawn_factors

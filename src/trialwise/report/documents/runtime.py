@@ -28,7 +28,7 @@ from trialwise.report.document import (
     pieces,
 )
 from trialwise.report.figures.estimation_points import made_of, stable_value
-from trialwise.report.numbers import Number, estimate, estimate_of, given
+from trialwise.report.numbers import Number, counted, estimate, estimate_of, given
 from trialwise.report.units import Scale, scale
 
 _PILOTS = (
@@ -152,7 +152,9 @@ def _durations(advice: RuntimeAdvice, *, has_tables: bool) -> Iterator[Block]:
 
 
 def _duration(found: DurationAdvice, at: str, *, has_table: bool) -> Iterator[Block]:
-    trials = f": {found.what}; {found.trials} trials of {duration_text(found.duration)}, tolerance "
+    trials = (
+        f": {found.what}; {counted(found.trials, 'trial')} of {duration_text(found.duration)}, tolerance "
+    )
     title = (*_subject(found), trials, given(found.tolerance))
     yield Heading(title)
     yield Note(("phases: ", *_phases(found)), is_aside=True)

@@ -101,8 +101,8 @@ def _packets(found: SimulateDocument) -> Text:
             f"{totals['data_resent']} data packets sent again, {dropped} dropped, {totals['marks']} marked",
         )
     peak = Number(totals["peak_buffer"] / 1e3, unit="kB")
-    sent = f"{totals['data_sent']} data packets ({totals['data_resent']} sent again)"
-    lost = f"{dropped} dropped, {totals['marks']} marked, {totals['pauses']} pauses"
+    sent = f"{counted(totals['data_sent'], 'data packet')} ({totals['data_resent']} sent again)"
+    lost = f"{dropped} dropped, {totals['marks']} marked, {counted(totals['pauses'], 'pause')}"
     return (f"{sent}, {lost}, at most ", peak, " in a switch")
 
 

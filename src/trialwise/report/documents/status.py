@@ -109,7 +109,7 @@ def worker_notes(workers: Sequence[WorkerDocument], *, is_active: bool) -> Itera
 def _worker(worker: WorkerDocument, *, is_active: bool) -> Text:
     hand = f", trial {worker.running[0]} in hand" if worker.running else ""
     missing = f" ({worker.missing})" if worker.left and not is_active else ""
-    done = f": {worker.done} trials done, {worker.left} left{missing}{hand}"
+    done = f": {counted(worker.done, 'trial')} done, {worker.left} left{missing}{hand}"
     return ("worker ", Name(worker.name), done)
 
 

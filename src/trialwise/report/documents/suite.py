@@ -154,7 +154,11 @@ def _failed(found: SuiteResult) -> Iterator[Block]:
 
 def _method(found: SuiteResult, comparison: Comparison) -> Iterator[Block]:
     pilot, fresh = found.rounds
-    looks = f"{pilot} rounds" if not fresh else f"a pilot of {pilot} rounds, {fresh} fresh rounds"
+    looks = (
+        counted(pilot, "round")
+        if not fresh
+        else f"a pilot of {counted(pilot, 'round')}, {counted(fresh, 'fresh round')}"
+    )
     methods = dict.fromkeys(row.difference.method for row in comparison.rows if row.difference)
     going_on = "" if found.complete else "; the same command goes on"
     level = given(comparison.confidence)

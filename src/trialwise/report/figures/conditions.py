@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 
 from trialwise.arrays import Array
+from trialwise.numbers import counted
 from trialwise.report.document import Document, Figure, Figures
 from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
@@ -199,7 +200,7 @@ def _data_over_time(sheets: dict[str, ColumnData], profile: Profile, times: Arra
     return Figure(
         "data",
         "The data over time",
-        f"{profile.n} values."
+        f"{counted(profile.n, 'value')}."
         + (" Each bar spans neighbouring values from the smallest to the largest." if thinned else ""),
         f"{profile.value} over time.",
         encodings.finished(alt.layer(*layers), 240),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.analysis.results import MetricAnalysis
+from trialwise.numbers import counted
 from trialwise.report import plot_rows
 from trialwise.report.document import Figure
 from trialwise.report.figures import encodings
@@ -89,7 +90,7 @@ def _samples_caption(found: MetricAnalysis) -> str:
         )
     if len(found.traces) < sampled:
         what = "the first of each treatment, then those that did not converge, then the others"
-        parts.append(f"{len(found.traces)} of {sampled} trials are here: {what}.")
+        parts.append(f"{len(found.traces)} of {counted(sampled, 'trial is', 'trials are')} here: {what}.")
     if thinned:
         most, stretches = max(trace.samples for trace in thinned), len(thinned[0].times)
         parts.append(f"Trials of up to {most} samples are drawn as the extremes of {stretches} stretches.")

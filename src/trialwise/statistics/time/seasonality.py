@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import counted
 from trialwise.statistics.comparing.holm import holm
 from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.sizing.common_periods import MANY_CYCLES, advise
@@ -123,10 +124,12 @@ def _check(method: str, confidence: float, surrogates: int | None) -> None:
 def _remarks(series: TimeSeries, grid: TimeGrid) -> list[str]:
     remarks: list[str] = []
     if series.missing:
-        remarks.append(f"{series.missing} values are missing and were left out.")
+        remarks.append(
+            f"{counted(series.missing, 'value is missing and was', 'values are missing and were')} left out."
+        )
     if series.repeated:
         remarks.append(
-            f"{series.repeated} values share their time with another one and were averaged with it."
+            f"{counted(series.repeated, 'value shares its', 'values share their')} time with another one, and they were averaged."
         )
     if grid.index.size < series.values.size:
         remarks.append(
