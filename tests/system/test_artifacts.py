@@ -52,6 +52,16 @@ def test_a_packed_experiment_verifies_as_archive_and_as_folder_with_sha256sum_an
     }
 
 
+def test_an_artifact_is_a_side_of_a_diff(bench):
+    done = trialwise("diff", "artifact.zip", "sums.results", "--json", cwd=bench)
+    found = json.loads(done.stdout)
+    assert [each["name"] for each in found["differences"]] == ["machine.hostname"]
+    assert (done.returncode, found["a"], found["results"]["refusal"]) == (0, "artifact.zip", None)
+    assert trialwise("diff", "artifact.zip", cwd=bench).returncode == 0
+    (bench / "broken.zip").write_bytes((bench / "artifact.zip").read_bytes()[:-100])
+    assert trialwise("diff", "broken.zip", cwd=bench).returncode == 5
+
+
 def test_what_is_packed_is_what_a_stranger_needs(bench, copy):
     names = {each.relative_to(copy).as_posix() for each in copy.rglob("*") if each.is_file()}
     needed = "README.md claims.toml claims.json CITATION.cff .zenodo.json LICENSE ro-crate-metadata.json MANIFEST.sha256"

@@ -23,15 +23,16 @@ def diff(a: str, b: str = "here", /, *, full: Flag = False, json: Flag = False) 
 
     ```text
     trialwise diff monday.results today.results
-    trialwise diff paper.results here --full
+    trialwise diff artifact.zip here --full
     ```
 
-    Exit codes: 0 nothing of ranks 1 to 3 differs; 1 something does; 2 wrong options; 7 a place that is no experiment directory.
+    Exit codes: 0 nothing of ranks 1 to 3 differs; 1 something does; 2 wrong options; 5 a damaged
+    artifact; 7 a place that is neither an experiment directory nor an artifact.
 
     Parameters
     ----------
     a
-        An experiment directory, or `here` for this machine.
+        An experiment directory, an artifact with one experiment, or `here` for this machine.
     b
         The same; default this machine.
     full

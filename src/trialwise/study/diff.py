@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from trialwise.analysis.environments import facts_of, plan_facts
 from trialwise.analysis.influences import Study
 from trialwise.analysis.progress import Progress
 from trialwise.errors import AnalysisError
+from trialwise.exchange.artifact.manifest import NAME as MANIFEST
+from trialwise.exchange.artifact.reading import opened_artifact
 from trialwise.experiment.model import Experiment
 from trialwise.foreign_files import absent
 from trialwise.measurement.environment import capture
 from trialwise.measurement.file_identity import described
 from trialwise.measurement.identity import FileIdentity, Identity
-from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.directory import LEDGER, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.study.load import frozen_text, opened
 from trialwise.study.reading import comparison_set
@@ -29,24 +32,52 @@ from trialwise.study.sources import is_ours
 
 HERE = "here"
 """Stands for this machine."""
+_NAME = f"name a directory made by `trialwise run`, an artifact, or {HERE} for this machine"
 _MOST_FILES = 500
 
 
 def diff_places(a: str, b: str, told: Progress | None = None) -> Diff:
-    """Return how two experiment directories, or a directory and this machine (`HERE`), differ.
+    """Return how two experiment directories or artifacts, or one of them and this machine (`HERE`), differ.
 
     Raises
     ------
     AnalysisError
-        A place is no experiment directory, or both are this machine.
+        A place is neither directory nor artifact, an artifact holds several experiments, or both are this machine.
+    StoreError
+        An artifact is damaged, or holds what none may hold.
     """
     if a == b == HERE:
         raise AnalysisError(
             "this machine does not differ from itself", hint="name an experiment directory on one side"
         )
-    sides = [None if each == HERE else _side(Path(each)) for each in (a, b)]
-    first, second = (_here(next(filter(None, sides))) if side is None else side for side in sides)
-    return diff(first.side, second.side, _results(a, b, told))
+    with contextlib.ExitStack() as stack:
+        places = [None if each == HERE else stack.enter_context(_directory(Path(each))) for each in (a, b)]
+        sides = [
+            None if place is None else _side(place, name) for place, name in zip(places, (a, b), strict=True)
+        ]
+        first, second = (_here(next(filter(None, sides))) if side is None else side for side in sides)
+        return diff(first.side, second.side, _results(places, told))
+
+
+@contextlib.contextmanager
+def _directory(path: Path) -> Generator[Path]:
+    """Yield the experiment directory that a path stands for: itself, or the only one of an artifact."""
+    if not path.exists():
+        raise absent(path, _NAME)
+    if is_ours(path):
+        yield path
+        return
+    if path.is_dir() and not (path / MANIFEST).is_file():
+        raise AnalysisError(f"{path}: is neither an experiment directory nor an artifact", hint=_NAME)
+    with opened_artifact(path) as artifact:
+        folders = [name.removesuffix(f"/{LEDGER}") for name in artifact.names if name.endswith(f"/{LEDGER}")]
+        if len(folders) != 1:
+            held = ", ".join(folders) or "none"
+            raise AnalysisError(
+                f"{path}: holds {len(folders)} experiments: {held}",
+                hint="unpack it, and name one of its folders",
+            )
+        yield artifact.folder / folders[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +89,12 @@ class _Read:
     variables: Sequence[str] = ()
 
 
-def _side(path: Path) -> _Read:
-    if not path.exists():
-        raise absent(path, f"name an experiment directory, or {HERE} for this machine")
-    if not is_ours(path):
-        raise AnalysisError(
-            f"{path}: is no experiment directory",
-            hint=f"name a directory made by `trialwise run`, or {HERE} for this machine",
-        )
+def _side(path: Path, name: str) -> _Read:
     with opened(path) as (experiment, directory, ledger):
         records = list(_records(directory, ledger))
         files = {file.name: file for record in records for file in _files(record)}
         side = Side(
-            name=str(path),
+            name=name,
             environments=tuple(map(facts_of, records)),
             plan=plan_facts(tomllib.loads(frozen_text(directory))),
             study=_study(experiment),
@@ -121,11 +145,12 @@ def _found_here(files: Iterable[FileIdentity]) -> Iterator[FileIdentity]:
             yield FileIdentity(file.name, found[0], found[1], found[2], file.role, file.treatments)
 
 
-def _results(a: str, b: str, told: Progress | None) -> ResultsDiff:
-    if HERE in (a, b):
+def _results(places: Sequence[Path | None], told: Progress | None) -> ResultsDiff:
+    found_there = [place for place in places if place is not None]
+    if len(found_there) < len(places):
         return ResultsDiff({}, f"{HERE} has no results")
     try:
-        first, second = (comparison_set(Path(each), told=told) for each in (a, b))
+        first, second = (comparison_set(place, told=told) for place in found_there)
         found = compare(first, second)
     except AnalysisError as error:
         return ResultsDiff({}, error.message)
