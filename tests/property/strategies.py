@@ -1,6 +1,7 @@
 """Experiments that a file can state, for property tests."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from trialwise.experiment import model, sources, trials
 from trialwise.experiment.defaults import default_bound
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.services import Ready, Service
 from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.trials import LinkTable
 
@@ -256,6 +258,39 @@ resets = st.builds(
         template=st.none() | words,
     ),
 )
+checks = st.one_of(
+    st.fixed_dictionaries({"command": commands}),
+    st.fixed_dictionaries({"port": st.integers(1, 65535)}),
+    st.fixed_dictionaries({"log": words.map(re.escape)}),
+    st.fixed_dictionaries({"http": st.sampled_from(["http://127.0.0.1:80/x?y", "https://a.b"])}),
+)
+
+
+@st.composite
+def services(draw):
+    """Services that need those before them, which live at least as long; in the order in which they start."""
+    found = []
+    for name in draw(st.lists(names, max_size=2, unique=True)):
+        found.append(
+            Service(
+                name=name,
+                start=draw(commands),
+                ready=draw(
+                    st.builds(lambda check, timeout: Ready(**check, timeout=timeout), checks, durations)
+                ),
+                stop=draw(st.none() | commands),
+                lifetime="series" if not found else draw(st.sampled_from(["series", "round", "trial"])),
+                needs=tuple(service.name for service in found),
+                log=draw(st.none() | words),
+                directory=draw(words),
+                environment=draw(environments),
+                version=draw(st.none() | commands),
+                restarts=draw(st.integers(0, 1000)),
+            )
+        )
+    return tuple(found)
+
+
 instrumentations = st.builds(
     model.Instrumentation,
     perf=st.lists(st.sampled_from(["cycles", "task-clock", "instructions:u", "r01c2"]), unique=True).map(
@@ -311,13 +346,19 @@ def experiments(draw, folder=Path("/nowhere")):
         description=draw(texts),
         factors=tuple(draw(factors(name)) for name in factor_names),
         design=draw(designs),
-        reset=draw(st.none() | resets),
+        reset=(reset := draw(st.none() | resets)),
+        services=draw(services()) if may_have_services(trial, reset) else (),
         workers=draw(workers),
         instrumentation=model.Instrumentation() if kind == "path" else draw(instrumentations),
         runtime=runtime,
         warmup=warmup,
     )
     return experiment if ends(experiment) else endless(experiment)
+
+
+def may_have_services(trial, reset):
+    """Whether services go with a trial and a reset."""
+    return trial.kind != "path" and "network" not in trial.isolate and not (reset and reset.reboot)
 
 
 def ends(experiment):

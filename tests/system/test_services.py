@@ -314,3 +314,19 @@ def check_use(bench: Bench, rest: str) -> None:
 
 def test_what_a_service_uses_is_measured_apart(bench: Bench):
     check_use(bench, "")
+
+
+def test_one_control_c_ends_the_wait_for_a_service(bench: Bench):
+    bench.write("true", rest=service(ready='ready = { log = "never", timeout = "1h" }'))
+    runner = subprocess.Popen(
+        [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)], stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not pids(bench):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(60) == 130
+    assert not alive(*pids(bench))
+    assert {row.status for row in bench.rows()} == {"planned"}
+    assert events(bench, "service failed") == []

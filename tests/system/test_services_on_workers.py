@@ -103,12 +103,7 @@ def test_a_lost_connection_leaves_a_service_alone(bench: Bench, one: Machines):
 
 def test_without_its_runner_a_service_ends_after_its_trial(bench: Bench, one: Machines):
     """Nobody comes back: the trial that was begun has its service to its end, and then that ends."""
-    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
-    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect="1s"))
-    runner = started(bench)
-    wait_until(lambda: running(bench))
-    os.kill(runner.pid, signal.SIGKILL)
-    end(runner)
+    kill_runner_in_trial(bench, one, "1s")
     time.sleep(2.5)
     assert len(alive(*pids(bench))) == 1
     (bench.folder / "go").touch()
@@ -119,12 +114,7 @@ def test_without_its_runner_a_service_ends_after_its_trial(bench: Bench, one: Ma
 
 
 def test_a_run_that_goes_on_ends_what_the_one_before_left(bench: Bench, one: Machines):
-    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
-    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect="1h"))
-    runner = started(bench)
-    wait_until(lambda: running(bench))
-    os.kill(runner.pid, signal.SIGKILL)
-    end(runner)
+    kill_runner_in_trial(bench, one, "1h")
     (bench.folder / "go").touch()
     assert bench.run().counts == {"finished": 2}
     assert len(pids(bench)) == 2
@@ -132,12 +122,7 @@ def test_a_run_that_goes_on_ends_what_the_one_before_left(bench: Bench, one: Mac
 
 
 def test_a_service_that_died_while_nobody_was_there_makes_its_trial_invalid(bench: Bench, one: Machines):
-    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
-    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect="1h"))
-    runner = started(bench)
-    wait_until(lambda: running(bench))
-    os.kill(runner.pid, signal.SIGKILL)
-    end(runner)
+    kill_runner_in_trial(bench, one, "1h")
     os.kill(pids(bench)[0], signal.SIGKILL)
     (bench.folder / "go").touch()
     assert bench.run().counts == {"finished": 1, "invalid": 1}
@@ -151,6 +136,15 @@ def started(bench: Bench) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)], stderr=subprocess.DEVNULL
     )
+
+
+def kill_runner_in_trial(bench: Bench, one: Machines, reconnect: str) -> None:
+    """Kill the runner while a trial lasts on the worker, until there is a file `go`."""
+    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
+    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect))
+    runner = started(bench)
+    wait_until(lambda: running(bench))
+    end(runner)
 
 
 def end(runner: subprocess.Popen[bytes]) -> None:

@@ -26,6 +26,7 @@ from trialwise.execution.events import (
     Observer,
     Resetting,
     RunEvent,
+    ServiceStarting,
     SessionEnded,
     SessionStarted,
     StoppingOutlook,
@@ -133,6 +134,9 @@ class Bar:
                 self._draw(at_once=True)
             case Resetting():
                 self._hands[event.row.worker] = "reset"
+                self._draw()
+            case ServiceStarting():
+                self._hands[event.row.worker] = f"start of service {event.name}"
                 self._draw()
             case TrialStarted():
                 self._hands.pop(None, None)

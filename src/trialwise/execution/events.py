@@ -42,6 +42,14 @@ class Resetting:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceStarting:
+    """A service is started before a trial, and waited for."""
+
+    row: TrialRow
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrialStarted:
     """A trial was claimed and is about to run."""
 
@@ -157,6 +165,7 @@ RunEvent = (
     SessionStarted
     | Waiting
     | Resetting
+    | ServiceStarting
     | TrialStarted
     | Computing
     | NodesAwaited

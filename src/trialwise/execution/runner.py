@@ -176,7 +176,9 @@ class Runner:
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
         self._recorder = Recorder(directory, ledger, now)
-        self._services = Services(experiment, directory, ledger, self._host.services, keeper.marker, now)
+        self._services = Services(
+            experiment, directory, ledger, self._host.services, keeper.marker, self._tell, now
+        )
         self._found = FoundResults(ledger)
 
     def run(self, interruption: Interruption) -> Ending:

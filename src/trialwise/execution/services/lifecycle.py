@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from trialwise.execution.events import ServiceStarting
 from trialwise.execution.services.process import ServiceProcess
 from trialwise.experiment.model import Experiment, Level, Service
 from trialwise.experiment.placeholders import fill
@@ -27,6 +28,7 @@ from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.command import check_program, nowhere
 from trialwise.trials.marked import MARKER
+from trialwise.trials.programs import readable
 from trialwise.visible import visible
 
 _LAST_LINES, _LAST_CHARACTERS = 3, 400
@@ -112,7 +114,10 @@ class _Running:
 
 
 class Services:
-    """Starts, watches and ends the services of an experiment for the trials of one runner; `marker` is that of their processes."""
+    """Starts, watches and ends the services of an experiment for the trials of one runner.
+
+    `marker` is that of their processes; `tell` is called before each start.
+    """
 
     def __init__(
         self,
@@ -121,6 +126,7 @@ class Services:
         ledger: Ledger,
         host: ServiceHost,
         marker: str,
+        tell: Callable[[ServiceStarting], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._services = experiment.services
@@ -129,6 +135,7 @@ class Services:
         self._ledger = ledger
         self._host = host
         self._marker = marker
+        self._tell = tell
         self._now = now
         self._running: dict[str, _Running] = {}
         self._deaths = Counter[str]()
@@ -187,6 +194,7 @@ class Services:
     # One service
 
     def _start(self, service: Service, row: TrialRow, cancel: int | None) -> str | None:
+        self._tell(ServiceStarting(row, service.name))
         handle = self._host.launch(self._task(service, row))
         began = time.monotonic()
         problem = handle.start(cancel)
@@ -199,7 +207,8 @@ class Services:
             return None
         self._keep(service.name, row, handle)
         text = f"service {service.name}: {problem}{_last_lines(handle.printed())}"
-        self._note(SERVICE_FAILED, visible(text))
+        if cancel is None or not readable(cancel, 0.0):  # nobody asked to stop
+            self._note(SERVICE_FAILED, visible(text))
         return visible(text)
 
     def _task(self, service: Service, row: TrialRow) -> dict[str, Any]:
