@@ -34,6 +34,7 @@ class Worker:
             "directory": str(self.folder),
             "environment": {},
             "files": [],
+            "folders": [],
             "supervised": self.supervised,
         }
         task |= {"timeout": None, "side_timeout": None, "limit": 1000, **more}

@@ -51,6 +51,8 @@ PAIRS = tuple(DEEP_BANDS)
 DECREASES = (("cubic", "reno"), ("udp-cubic", "udp-newreno"), ("ngtcp2-cubic", "ngtcp2-reno"))
 """Of each author: CUBIC, which leaves 70 % of the window at a loss (RFC 9438, section 4.6), and Reno, which halves it."""
 EVERY = sorted({name for pair in PAIRS for name in pair})
+TURNS = 3
+"""Trials of which the middle one counts where schemes differ by less than a machine that stands still for an instant takes away."""
 QUIET = ("vegas", "udp-copa")
 LEDBATS = ("libutp-ledbat", "udp-ledbat")
 
@@ -81,6 +83,12 @@ SETTINGS: dict[str, Setting] = {
     **{f"yield/{name}": joined_later(name) for name in (*LEDBATS, "cubic")},
     **{f"deep/{name}": one(name, DEEP) for name in (*EVERY, *QUIET)},
     **{f"shallow/{name}": one(name, SHALLOW) for name in EVERY},
+    **{
+        f"again/{name}/{turn}": one(name, SHALLOW)
+        for pair in DECREASES
+        for name in pair
+        for turn in range(1, TURNS)
+    },
 }
 
 
@@ -144,9 +152,15 @@ def test_two_implementations_agree_on_a_shallow_queue(trials: Trials, reference:
     assert found.queueing == pytest.approx(expected.queueing, abs=4)
 
 
+def middle_queueing(trials: Trials, scheme: str) -> float:
+    """Return the median, over `TURNS` trials on the shallow queue, of their median queueing delays, in ms."""
+    names = [f"shallow/{scheme}", *(f"again/{scheme}/{turn}" for turn in range(1, TURNS))]
+    return float(np.median([trials[name].queueing for name in names]))
+
+
 @pytest.mark.parametrize(("cubic", "reno"), DECREASES)
 def test_cubic_gives_up_less_than_reno_at_a_loss(trials: Trials, cubic: str, reno: str) -> None:
-    assert trials[f"shallow/{cubic}"].queueing > trials[f"shallow/{reno}"].queueing + 0.8
+    assert middle_queueing(trials, cubic) > middle_queueing(trials, reno) + 0.8
 
 
 @pytest.mark.parametrize(("reference", "other"), PAIRS)

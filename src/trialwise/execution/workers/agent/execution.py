@@ -182,7 +182,7 @@ class Execution:
 
     def written(self, file: Watched, path: str) -> Written:
         """Return what was written to a file, or the content of a folder that may be one result."""
-        if path not in self.task.get("folders", ()) or not os.path.isdir(file.path):
+        if path not in self.task["folders"] or not os.path.isdir(file.path):
             return file.written()
         from trialwise.measurement.keeping import packed_folder
 
