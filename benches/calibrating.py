@@ -161,6 +161,7 @@ def judged(folder: Path, kind: str, number: int) -> dict[str, object]:
         },
         "verdicts": [f"{row.treatment} {row.metric} {row.verdict}" for row in certificate.judged],
         "doubts": list(certificate.doubts),
+        "unknown": any(one.source == "assumed" for one in certificate.parameters),
         "search": [certificate.search.identified, certificate.search.chosen, certificate.search.evaluations],
     }
     kept.write_text(json.dumps(record))
@@ -192,6 +193,9 @@ def shares(folder: Path, seeds: int, outside: int) -> Iterator[dict[str, object]
             if kind in INSIDE
             else {},
             "different": sum(any("different" in verdict for verdict in one["verdicts"]) for one in found),
+            "of them with a limit that no fitted scheme shows": sum(
+                one["unknown"] and any("different" in verdict for verdict in one["verdicts"]) for one in found
+            ),
             "doubted": sum(bool(one["doubts"]) for one in found),
         }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from trialwise import _core
+from trialwise.analysis.likeness.candidates import Family
 from trialwise.analysis.likeness.identifying import identify
 from trialwise.errors import AnalysisError
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, simulated_packets
@@ -94,6 +95,17 @@ def test_a_queue_that_was_never_full_has_no_limit_but_a_longest_length():
     way, _ = identify(trials({"rate": "12Mbit/s", "delay": "28ms", "loss": "1%"}))
     assert way.queue is None
     assert way.longest > 1
+
+
+def test_a_limit_that_no_fitted_scheme_shows_is_said_to_be_unknown():
+    """A held-out scheme that fills the queue differs for that reason alone, on a path of the very kind that is fitted."""
+    link = {"rate": "12Mbit/s", "queue": "droptail:packets=113", "delay": "28ms"}
+    shown, hidden = (Family(*identify(trials(link, (scheme,)))) for scheme in ("saturator", "copa"))
+    assert shown.doubts == ()
+    assert hidden.identified.queue is None
+    (doubt,) = hidden.doubts
+    assert "uplink: no scheme to fit filled the queue" in doubt
+    assert "udp-saturator" in doubt
 
 
 def test_a_constant_error_of_the_clocks_changes_nothing():

@@ -138,8 +138,20 @@ class Family:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What of the real path lies outside of what can be fitted, by direction."""
+        """What of the real path lies outside of what can be fitted, by direction, and what the trials to fit leave unknown."""
         names = ("uplink", "downlink")
-        return tuple(
-            f"{name}: {doubt}" for name, way in zip(names, self.ways, strict=True) for doubt in way.doubts
-        )
+        outside = [(name, doubt) for name, way in zip(names, self.ways, strict=True) for doubt in way.doubts]
+        unknown = [(names[self.main], doubt) for doubt in self._unknown()]
+        return tuple(f"{name}: {doubt}" for name, doubt in (*outside, *unknown))
+
+    def _unknown(self) -> Iterator[str]:
+        if self.way.queue is None:
+            yield (
+                f"no scheme to fit filled the queue, so that its limit is unknown (at least {self.way.longest:.3g} packets) and the "
+                "path has none: schemes that fill it may differ for that reason alone; fit one that fills it, such as udp-saturator"
+            )
+        if self.way.loss.source == "assumed":
+            yield (
+                "the queue was never at most half full, so that random loss is unknown and the path has none; "
+                "fit a scheme that leaves it half empty, such as udp-copa"
+            )
