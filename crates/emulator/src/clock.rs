@@ -15,8 +15,8 @@ const MAX_SPIN: Duration = Duration::from_milliseconds(1);
 /// Otherwise what is due leaves no sooner than this after what left before, so that packets gather when there are many: each wake
 /// costs a processor some 30 µs. Where a round trip takes long it is that part of it, up to the most.
 const LEAST_GATHERING: Duration = Duration::from_microseconds(150);
-const MOST_GATHERING: Duration = Duration::from_microseconds(250);
-const GATHERING_SHARE: u64 = 200;
+const MOST_GATHERING: Duration = Duration::from_microseconds(400);
+const GATHERING_SHARE: u64 = 140;
 /// Nothing lies unread for longer: the queue of a device has room for that.
 const MOST_PATIENCE: Duration = Duration::from_milliseconds(1);
 /// Spinning pays only where events are further apart than so many gatherings: there a packet's own delay is what is looked at.
