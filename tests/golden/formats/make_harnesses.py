@@ -1,6 +1,6 @@
 """Run suites of benchmarks, and keep what their harnesses write: `python tests/golden/formats/make_harnesses.py`.
 
-Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev of Debian 12.
+Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev and catch2 of Debian 12.
 """
 
 import subprocess
@@ -38,6 +38,30 @@ BENCHMARK_MAIN();
 """
 
 
+CASES = r"""#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_ENABLE_BENCHMARKING
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <vector>
+
+TEST_CASE("sums") {
+  for (int n : {10, 1000}) {
+    std::vector<int> values(n, 1);
+    BENCHMARK("sum of " + std::to_string(n)) { return std::accumulate(values.begin(), values.end(), 0); };
+  }
+}
+
+TEST_CASE("a benchmark that throws") {
+  BENCHMARK("bad") -> int { throw std::runtime_error("no device"); };
+}
+
+TEST_CASE("a failed check") {
+  BENCHMARK("beside a failure") { return 1; };
+  CHECK(1 == 2);
+}
+"""
+
+
 def make_google():
     """Make the fixture of Google Benchmark, of which one benchmark fails."""
     with tempfile.TemporaryDirectory() as folder:
@@ -51,9 +75,23 @@ def make_google():
             subprocess.run([program, *few], stdout=file, stderr=subprocess.DEVNULL, check=True)
 
 
+def make_catch2():
+    """Make the fixture of Catch2, of which one benchmark throws, and a check fails beside another."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "suite.cpp"), Path(folder, "suite")
+        source.write_text(CASES)
+        subprocess.run(["g++", "-O1", source, "-o", program], check=True)
+        path = DATA / "catch2/suite.xml"
+        path.parent.mkdir(exist_ok=True)
+        few = ["--benchmark-samples", "20", "--benchmark-resamples", "1000", "--benchmark-warmup-time", "1"]
+        with path.open("wb") as file:
+            subprocess.run([program, "-r", "xml", *few], stdout=file, check=False)
+
+
 def make():
     """Make all fixtures; one test fails after it was measured."""
     make_google()
+    make_catch2()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_suite.py").write_text(SUITE)
         few = [

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -53,3 +54,23 @@ def test_rows_of_google_benchmark_that_failed_end_early_but_are_whole():
     failed = {(row.treatment["arg1"], row.reason) for row in found.rows if row.status == "failed"}
     assert failed == {("64", "bad")}
     assert "partial" not in {note.code for note in found.notes}
+
+
+def test_benchmarks_of_catch2_are_summaries_and_a_failed_check_is_named():
+    """The values are those that the file tells, in nanoseconds."""
+    found = read("catch2/suite.xml")
+    told = ET.parse(DATA / "catch2/suite.xml").getroot().iter("BenchmarkResults")  # noqa: S314  our own file
+    for row, each in zip(found.rows, told, strict=True):
+        mean = each.find("mean")
+        assert row.treatment["benchmark"] == each.get("name")
+        if mean is None:
+            assert (row.status, row.value, row.reason) == ("failed", None, "no device")
+            continue
+        assert row.status == "aggregated"
+        assert row.value == pytest.approx(float(mean.get("value", "")) * 1e-9)
+        assert row.summary is not None
+        assert row.summary.n == 20
+        assert row.summary.interval == pytest.approx(
+            [float(mean.get(name, "")) * 1e-9 for name in ("lowerBound", "upperBound")]
+        )
+    assert "a check failed beside what was measured, in a failed check" in [note.text for note in found.notes]

@@ -14,6 +14,7 @@ from trialwise.readers.units import normalised
 
 _ROOTS = ("Catch", "Catch2TestRun")
 _ENTRY = "BenchmarkResults"
+_MOST_NAMED = 5
 
 
 def _fits(content: Content) -> bool:
@@ -27,7 +28,17 @@ def _read(_: Content, found: Found) -> None:
         for place, result in enumerate(case.iter(_ENTRY), 1):
             names = {"test_case": case.get("name", ""), "benchmark": result.get("name", "")}
             _add(found, names, result, f"TestCase[{number}]/{_ENTRY}[{place}]")
+    failed = [case.get("name", "") for case in root.iter("TestCase") if _has_failed(case)]
+    if failed:
+        more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+        found.remark(f"a check failed beside what was measured, in {', '.join(failed[:_MOST_NAMED])}{more}")
     found.note("within_process")
+
+
+def _has_failed(case: ET.Element) -> bool:
+    """Return True if a check of a test case with benchmarks failed, so that what was measured may be wrong."""
+    result = case.find("OverallResult")
+    return result is not None and result.get("success") == "false" and case.find(f".//{_ENTRY}") is not None
 
 
 def _add(found: Found, names: dict[str, str], result: ET.Element, where: str) -> None:
