@@ -226,7 +226,7 @@ def _metric(
     names: Mapping[str, str],
 ) -> MetricSeen:
     failed, reasons = _failed(group, facts.name, trials)
-    whole = trials.table if len(trials.metrics) == 1 else trials.of(facts.name)
+    whole = trials.table if list(trials.metrics) == [facts.name] else trials.of(facts.name)
     parts = {str(name): part for (name,), part in whole.partition_by("treatment", as_dict=True).items()}
     own = {treatment: parts.get(treatment, whole.clear()) for treatment in trials.treatments}
     means = {each.treatment: each for each in treatment_means(whole)}

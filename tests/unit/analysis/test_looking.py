@@ -164,3 +164,11 @@ def test_nothing_is_known_of_the_order_where_all_of_the_first_metric_failed():
 def test_a_file_of_which_nothing_is_read_does_not_hide_the_others():
     found = reading({("a",): [1.0, 2.0], ("b",): [2.0, 3.0]})
     assert see(Group("t", "f", (replace(found, rows=()), found)), trial_set([found], "t")).order == "unknown"
+
+
+def test_a_metric_of_failed_trials_alone_has_no_mean_of_another():
+    made = reading({("a",): [1.0], ("b",): [2.0]})
+    failed = tuple(replace(row, value=None, status="failed", reason="no answer") for row in made.rows)
+    errors = tuple(replace(row, metric="errors", unit="1", value=39.0) for row in made.rows)
+    time, _ = seen(replace(made, rows=failed + errors)).metrics
+    assert [(each.n, each.failed, each.mean) for each in time.treatments] == [(0, 1, None), (0, 1, None)]
