@@ -110,6 +110,7 @@ def analyse_directory(
             told=told,
             overview=overview,
         ),
+        chain=ledger.head(),
         further=beside,
     )
 

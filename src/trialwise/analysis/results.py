@@ -9,10 +9,12 @@ from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
 from trialwise.analysis.estimation.results import Estimation
+from trialwise.analysis.exclusions import ChangedAnswer
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
 from trialwise.analysis.treatment_means import TreatmentMean
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
+from trialwise.store.records import Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +125,9 @@ class Analysis:
     sessions: tuple[SessionFacts, ...] = ()
     path: PathAnalysis | None = None
     estimation: Estimation | None = None
+    exclusions: tuple[ChangedAnswer, ...] = ()
+    """Answers that rest on other trials where those that somebody left out count."""
+    chain: Head | None = None
+    """The head of the ledger's chain."""
     further: Mapping[str, object] = field(default_factory=dict[str, object])
     """Records that a kind from another package adds, by their keys in the JSON document."""

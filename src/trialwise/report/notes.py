@@ -10,6 +10,7 @@ from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.results import Analysis
+from trialwise.wording.chain import head_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def method_notes(
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
     judged = verdict_notes(verdicts) if verdicts else ()
-    return (*beside, *notes, *judged, *(order_notes(order) if order else ()), _rounding())
+    return (*beside, *notes, *judged, *(order_notes(order) if order else ()), *_chain(analysis), _rounding())
 
 
 def _estimates(found: Estimation) -> Iterator[Note]:
@@ -305,6 +306,15 @@ def _band() -> Note:
         "together.",
         (_MASSART, TRISCALE),
     )
+
+
+def _chain(analysis: Analysis) -> Iterator[Note]:
+    if analysis.chain is not None:
+        yield Note(
+            "Ledger",
+            f"The results rest on {head_text(analysis.chain)}. A directory with another head has other rows than these, or fewer.",
+            (),
+        )
 
 
 def _rounding() -> Note:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trialwise.analysis.context import PlanSummary
+from trialwise.analysis.exclusions import Answer, ChangedAnswer
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import Cell, Name, Table, table_of
@@ -204,6 +205,49 @@ def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
     if (number := len(analysis.failures)) > len(rows):
         title += f": the first {len(rows)} of {number:,}; trialwise analyze --json has all"
     return table_of("failures", title, columns, rows, remarks={6, 7})
+
+
+def exclusion_table(analysis: Analysis, most: int | None = None) -> Table | None:
+    """Return the answers that change with the trials that were left out, other verdicts first, only the first `most`; None if none."""
+    found = sorted(enumerate(analysis.exclusions), key=lambda each: not each[1].is_other_verdict)
+    if not found:
+        return None
+    rows = [
+        (
+            Name(each.metric),
+            Name(each.what),
+            Name(each.treatment),
+            each.series or ABSENT,
+            *_answer(each, each.without, f"/exclusions/{place}/without"),
+            *_answer(each, each.with_them, f"/exclusions/{place}/with_them"),
+        )
+        for place, each in found[:most]
+    ]
+    columns = (
+        "metric",
+        "answer",
+        "treatment",
+        "series",
+        "n",
+        "without",
+        "is",
+        "n with them",
+        "with them",
+        "would be",
+    )
+    other = sum(each.is_other_verdict for each in analysis.exclusions)
+    title = f"With the trials that were left out: {other} of {counted(len(found), 'answer')} would have another verdict"
+    if len(found) > len(rows):
+        title += f"; the first {len(rows)}, trialwise analyze --json has all"
+    return table_of("exclusions", title, columns, rows, {4, 5, 7, 8})
+
+
+def _answer(changed: ChangedAnswer, answer: Answer | None, at: str) -> tuple[Cell, ...]:
+    """Return the number of trials, the value and the verdict of an answer."""
+    if answer is None:
+        return ABSENT, ABSENT, ABSENT
+    value = ABSENT if answer.value is None else (Number(answer.value, f"{at}/value", changed.unit),)
+    return (Number(answer.n, f"{at}/n", kind="count"),), value, answer.verdict
 
 
 def _duration(seconds: float | None) -> str:

@@ -29,17 +29,21 @@ def default_directory(experiment: Experiment) -> Path:
     return Path(f"{experiment.name}.results")
 
 
-def open_directory(path: Path) -> tuple[Experiment, ExperimentDirectory, Ledger]:
-    """Open an experiment directory for reading."""
+def open_directory(
+    path: Path, *, with_excluded: bool = False
+) -> tuple[Experiment, ExperimentDirectory, Ledger]:
+    """Open an experiment directory for reading; `with_excluded` counts the trials that are left out."""
     directory = ExperimentDirectory(latest(path))
-    ledger = directory.ledger()
+    ledger = directory.ledger(with_excluded=with_excluded)
     return frozen_experiment(directory, ledger), directory, ledger
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledger]]:
-    """Open an experiment directory for reading, and close it."""
-    experiment, directory, ledger = open_directory(path)
+def opened(
+    path: Path, *, with_excluded: bool = False
+) -> Generator[tuple[Experiment, ExperimentDirectory, Ledger]]:
+    """Open an experiment directory for reading, as `open_directory` does, and close it."""
+    experiment, directory, ledger = open_directory(path, with_excluded=with_excluded)
     try:
         yield experiment, directory, ledger
     finally:

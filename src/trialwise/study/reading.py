@@ -14,6 +14,7 @@ from trialwise.analysis.effects.directory import EffectsInput, read_effects_dire
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.trial_values import with_estimands
+from trialwise.analysis.exclusions import changed_answers
 from trialwise.analysis.missing_cells import not_comparable
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.observer_designs import in_order
@@ -66,20 +67,28 @@ def analyse(
     overview
         Leave out what the overview in the terminal does not show, as in `analyse_directory`.
     """
-    with opened(path) as (experiment, directory, ledger):
-        return analyse_directory(
-            experiment,
-            directory,
-            ledger,
-            method,
-            facts=part(knows)(experiment, ledger) if (knows := experiment.trial.knows) else None,
-            all_trials=all_trials,
-            workloads=Workloads(known_workloads(experiment, directory, watch), controls)
-            if experiment.trial.traits.workload
-            else None,
-            told=told,
-            overview=overview,
-        )
+
+    def found(*, with_excluded: bool) -> Analysis:
+        with opened(path, with_excluded=with_excluded) as (experiment, directory, ledger):
+            return analyse_directory(
+                experiment,
+                directory,
+                ledger,
+                method,
+                facts=part(knows)(experiment, ledger) if (knows := experiment.trial.knows) else None,
+                all_trials=all_trials,
+                workloads=Workloads(known_workloads(experiment, directory, watch), controls)
+                if experiment.trial.traits.workload
+                else None,
+                told=told,
+                overview=overview,
+            )
+
+    without = found(with_excluded=False)
+    if not without.counts.get("excluded"):
+        return without
+    changed = changed_answers(without, found(with_excluded=True))
+    return dataclasses.replace(without, exclusions=changed)
 
 
 def state(path: Path, watch: Watch | None = None, told: Progress | None = None) -> State:

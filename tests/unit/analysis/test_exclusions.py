@@ -40,7 +40,7 @@ def without_values(results, numbers) -> None:
 def analysed(results):
     """What is concluded, apart from what became of which attempt."""
     found = study.analyse(results)
-    return plain(replace(found, failures=(), counts={}, notes=()))
+    return plain(replace(found, failures=(), counts={}, notes=(), exclusions=(), chain=None))
 
 
 def compared(results):
@@ -78,6 +78,25 @@ def test_what_is_left_out_is_as_if_it_had_failed(example, tmp_path_factory, chos
     exclude(out, [str(number) for number in numbers], "", undo=True)
     assert analysed(out) == before
     shutil.rmtree(folder)
+
+
+def test_the_answer_with_them_is_the_one_from_before(example, tmp_path):
+    results = shutil.copytree(example, tmp_path / "results")
+    before = {
+        (one.metric.name, kpi.treatment, kpi.series, kpi.objective.percentile): kpi
+        for one in study.analyse(results).metrics
+        for kpi in one.kpis
+    }
+    exclude(results, ["1-20"], "a reason")
+    found = study.analyse(results)
+    touched = {(row.treatment, row.series) for row in found.failures if row.status == "excluded"}
+    assert {(each.treatment, each.series) for each in found.exclusions} == touched
+    for each in found.exclusions:
+        percentile = float(each.what.removeprefix("KPI p").split(",")[0])
+        kpi = before[each.metric, each.treatment, each.series, percentile]
+        assert each.with_them is not None
+        assert (each.with_them.n, each.with_them.value) == (kpi.n, kpi.result and kpi.result.value)
+        assert (each.without.n if each.without else 0) < each.with_them.n
 
 
 @pytest.mark.parametrize(

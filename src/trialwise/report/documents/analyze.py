@@ -25,7 +25,7 @@ from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.many import MANY_METRICS
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MAX_SERIES, overview_tables, reasons
-from trialwise.report.plan_tables import failure_table, trials_text
+from trialwise.report.plan_tables import exclusion_table, failure_table, trials_text
 from trialwise.report.plot_rows import labels
 from trialwise.report.tables import left_out, result_tables
 from trialwise.report.units import standing_alone
@@ -59,6 +59,8 @@ def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block]
         evidence += _sentences([claim for claim in sentences if claim.standing == "remark"])
     failures = failure_table(analysis, None if full else _MAX_FAILURES)
     evidence += [] if failures is None else [failures.without_remarks]
+    changed = exclusion_table(analysis, None if full else _MAX_FAILURES)
+    evidence += [] if changed is None else [changed]
     return Document(
         "analyze",
         answer(analysis, sentences),

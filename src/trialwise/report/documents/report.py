@@ -40,6 +40,7 @@ from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
     design_table,
     environment_tables,
+    exclusion_table,
     failure_table,
     objective_table,
     population_table,
@@ -231,7 +232,7 @@ def _failures(analysis: Analysis) -> Iterator[Chapter]:
     table = failure_table(analysis, MAX_ROWS)
     if table is not None:
         tails = (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MAX_TAILS])
-        yield Chapter("failures", "Failures", (table, *tails))
+        yield Chapter("failures", "Failures", (table, *_present(exclusion_table(analysis, MAX_ROWS)), *tails))
 
 
 def _tail(failure: TrialFailure) -> Details:
