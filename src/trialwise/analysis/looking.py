@@ -121,6 +121,10 @@ _LEFT_OUT = frozenset(
 )
 _LIMITS = frozenset({"one_unit", "order_blocked", "order_unknown"})
 """Notes of single files that a group says for itself."""
+_IN_ONE = frozenset({"within_process"})
+"""The note of a file that is lifted where other files repeat what it has."""
+_OF_FILES = "process (a file each)"
+"""The unit of replication where each file holds the repetitions of one process."""
 
 
 def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
@@ -138,12 +142,13 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         for facts in (*_without_value(group, trials), *trials.metrics.values())
     )
     order, blocked = _order(group)
+    by_files = _are_processes(group, trials)
     return Seen(
         tool=group.tool,
         format=group.format,
         versions=tuple(dict.fromkeys(reading.version for reading in group.readings if reading.version)),
         files=len(group.readings),
-        unit=group.readings[0].unit,
+        unit=_OF_FILES if by_files else group.readings[0].unit,
         factors=factors,
         constants={name: found[0] for name, found in levels.items() if len(found) == 1},
         follows=follows,
@@ -151,7 +156,9 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         order=order,
         metrics=metrics,
         left_out=tuple(_notes(group, _LEFT_OUT)),
-        cannot=tuple(dict.fromkeys([*blocked, *_bills(metrics), *_others(group)])),
+        cannot=tuple(
+            dict.fromkeys([*blocked, *_bills(metrics), *_others(group, _IN_ONE if by_files else frozenset())])
+        ),
         errors=tuple(_notes(group, _ERRORS)),
     )
 
@@ -424,6 +431,15 @@ def _notes(group: Group, codes: frozenset[str]) -> Iterator[str]:
         )
 
 
-def _others(group: Group) -> Iterator[str]:
+def _others(group: Group, but: frozenset[str] = frozenset()) -> Iterator[str]:
+    said = _LEFT_OUT | _LIMITS | _ERRORS | but
     for reading in group.readings:
-        yield from (note.text for note in reading.notes if note.code not in _LEFT_OUT | _LIMITS | _ERRORS)
+        yield from (note.text for note in reading.notes if note.code not in said)
+
+
+def _are_processes(group: Group, trials: TrialSet) -> bool:
+    """Return True if each file is of one process, and every value has another of its treatment and metric in another file."""
+    if len(group.readings) == 1 or any(reading.replicated != "repetition" for reading in group.readings):
+        return False
+    processes = trials.table.group_by("treatment", "metric").agg(pl.col("process").n_unique())["process"]
+    return bool((processes > 1).all())

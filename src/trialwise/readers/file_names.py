@@ -58,7 +58,8 @@ def by_pattern(paths: Sequence[str], pattern: str) -> Named:
 def guessed(paths: Sequence[str]) -> Named | None:
     """Guess the factors of files from what differs in their names; None if names differ in their number of parts, or in nothing.
 
-    A part `k=v` or `rtt20ms` gives its name; a part that numbers otherwise equal names is the repetition.
+    A part `k=v` or `rtt20ms` gives its name; a part that numbers otherwise equal names is the repetition. What is a whole name is
+    called file or folder, and other parts have numbers.
     """
     shared = os.path.commonpath([Path(path).parent for path in paths])
     split = [_SPLIT.split(os.path.relpath(path, shared)) for path in paths]
@@ -70,8 +71,11 @@ def guessed(paths: Sequence[str]) -> Named | None:
     repetition = _repetition(rows, varying)
     factors: list[dict[str, str]] = [{} for _ in rows]
     shown = list(split[0])
+    taken: set[str] = set()
     for number, place in enumerate(varying, 1):
-        name, levels = _named(columns[place], number)
+        what = _component(split[0], place)
+        name, levels = _named(columns[place], what if what and what not in taken else f"part{number}")
+        taken.add(name)
         if place == repetition or name in REPETITIONS:
             shown[2 * place] = "{rep}"
             continue
@@ -98,9 +102,19 @@ def _repetition(rows: Sequence[Sequence[str]], varying: Sequence[int]) -> int | 
     return None
 
 
-def _named(column: Sequence[str], number: int) -> tuple[str, list[str]]:
+def _component(parts: Sequence[str], place: int) -> str:
+    """Return what a token is if it is a whole name: of a file without its ending, or of a folder; else nothing."""
+    before = parts[2 * place - 1] if place else "/"
+    after = parts[2 * place + 1] if 2 * place + 1 < len(parts) else "."
+    if before != "/" or after not in ("/", "."):
+        return ""
+    is_last = not any("/" in each for each in parts[2 * place + 1 :: 2])
+    return "folder" if after == "/" else "file" if is_last else ""
+
+
+def _named(column: Sequence[str], otherwise: str) -> tuple[str, list[str]]:
     found = [_NAMED.fullmatch(token) or re.fullmatch(r"(\w+)[=:](.+)", token) for token in column]
     names = {fits[1] for fits in found if fits}
     if all(found) and len(names) == 1:
         return names.pop(), [fits[2] for fits in found if fits]
-    return f"part{number}", list(column)
+    return otherwise, list(column)

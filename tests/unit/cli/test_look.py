@@ -66,7 +66,7 @@ def test_what_it_says_to_type_next_works(tmp_path, trialwise):
         )[2]
         code, out, _ = trialwise(*command.split())
         assert code == 0
-        assert "part1=new" in out or "different" in out
+        assert "file=new" in out or "different" in out
 
 
 def test_a_folder_of_two_tools_is_no_side_of_a_comparison(tmp_path):
@@ -84,3 +84,15 @@ def test_nothing_is_proposed_for_a_file_of_which_nothing_is_read(tmp_path, trial
     code, out, _ = trialwise("look", tmp_path / "objects.npy")
     assert code == 0
     assert "trialwise compare" not in out
+
+
+def test_files_of_one_process_each_are_processes(tmp_path, trialwise):
+    for name, times in (("1", (3.5, 3.6)), ("2", (3.4, 3.7))):
+        lines = "".join(f"BenchmarkFib-8\t100\t{time} ns/op\n" for time in times)
+        (tmp_path / f"run_{name}.txt").write_text(f"goos: linux\npkg: a\n{lines}PASS\n")
+    _, several, _ = trialwise("look", tmp_path)
+    assert "unit of replication: process (a file each)" in several
+    assert "ran in one process" not in several
+    _, one, _ = trialwise("look", tmp_path / "run_1.txt")
+    assert "-count line (one process)" in one
+    assert "ran in one process" in one

@@ -30,7 +30,9 @@ def test_a_pattern_that_does_not_fit_is_refused(pattern, said):
         (["d/a_1.json", "d/a_2.json", "d/b_1.json"], [{"part1": cc} for cc in "aab"], "{part1}_{rep}.json"),
         (["q100-rep1.txt", "q100-rep2.txt", "q200-rep1.txt"], [{"q": level} for level in ("100", "100", "200")], "{q}-{rep}.txt"),
         (["cc=a_rtt20ms.json", "cc=b_rtt40ms.json"], [{"cc": "a", "rtt": "20ms"}, {"cc": "b", "rtt": "40ms"}], "{cc}_{rtt}.json"),
-        (["old/run.json", "new/run.json"], [{"part1": "old"}, {"part1": "new"}], "{part1}/run.json"),
+        (["old/run.json", "new/run.json"], [{"folder": "old"}, {"folder": "new"}], "{folder}/run.json"),
+        (["a.csv", "b.csv"], [{"file": "a"}, {"file": "b"}], "{file}.csv"),
+        (["a/x/y.csv", "b/z/y.csv"], [{"folder": "a", "part2": "x"}, {"folder": "b", "part2": "z"}], "{folder}/{part2}/y.csv"),
         (["α_1.json", "β_1.json"], [{"part1": "α"}, {"part1": "β"}], "{part1}_1.json"),
     ],
 )  # fmt: skip
