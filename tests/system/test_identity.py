@@ -208,7 +208,7 @@ def test_another_variable_begins_a_series(project: Bench, monkeypatch: pytest.Mo
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MY_TOKEN", "tell-nobody-1")
     act, said = INHERITED[what]
-    project.write("true", rounds=4)
+    project.write("true", trial='pass = ["OMP_*", "PYTHON*", "MY_TOKEN"]', rounds=4)
     epochs, changes = epochs_of_halves(project, lambda: act(project.folder, monkeypatch))
     assert epochs == [1, 1, 2, 2]
     (change,) = changes
@@ -486,6 +486,6 @@ def test_a_directory_without_these_records_goes_on_as_not_known(
         file.write_text(json.dumps(document))
         monkeypatch.setenv("OMP_NUM_THREADS", "another")
 
-    project.write("./prog", rounds=4)
+    project.write("./prog", trial='pass = ["OMP_*"]', rounds=4)
     assert epochs_of_halves(project, make_old) == ([1, 1, 1, 1], [])
     assert "OMP_NUM_THREADS" in max(project.directory.glob("environments/*")).read_text()

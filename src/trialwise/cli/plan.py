@@ -94,8 +94,15 @@ def plan(
     if json:
         print_json(plan_json(summary))
     else:
-        say_document(document(summary, loaded, whole_order=order))
+        say_document(document(summary, loaded, whole_order=order, surroundings=_surroundings(loaded)))
     return 0
+
+
+def _surroundings(experiment: Experiment) -> tuple[str, ...]:
+    """Say which variables trials get and do not get."""
+    from trialwise.trials.surroundings import not_passed, told_of_surroundings
+
+    return tuple(text for text in (told_of_surroundings(experiment), not_passed(experiment)) if text)
 
 
 def _budget(text: str) -> float:
@@ -121,8 +128,10 @@ def _begun(directory: Path) -> Known:
     from trialwise.design.pilot import measured_times
     from trialwise.design.timing import stated_times
     from trialwise.execution.worker_plan import has_lanes, lanes
+    from trialwise.trials.surroundings import inheriting
 
     experiment, _, ledger = study.open_directory(directory)
+    experiment = inheriting(experiment, ledger.meta())
     measured = measured_times(experiment, ledger.trials())
     known = lanes(ledger) if has_lanes(ledger) else ()
     ledger.close()

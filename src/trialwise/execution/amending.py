@@ -42,10 +42,9 @@ AMENDED = "amended"
 AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
-    "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.keep, "
-    "trial.keep_limit, "
-    "levels of factors that come or go, a metric's direction, unit, limits and what is claimed of it, further metrics of standard "
-    "output or of kept files, and the name and description"
+    "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
+    "trial.secret, trial.keep, trial.keep_limit, levels of factors that come or go, a metric's direction, unit, limits and what is "
+    "claimed of it, further metrics of standard output or of kept files, and the name and description"
 )
 
 
@@ -219,12 +218,16 @@ def _is_kept(metric: Metric, experiment: Experiment) -> bool:
     return metric.source.traits.read_from in experiment.trial.traits.kept
 
 
+_NAMES = {"passed": "pass"}
+"""Keys of the file by the names of their fields, where these differ."""
+
+
 def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Iterator[str]:
     """Describe the changed keys of the trial: those that make trials run differently if `otherwise`, else the others."""
     for name, changes in now.trial.traits.amendable.items():
         then, later = getattr(before.trial, name), getattr(now.trial, name)
         if changes == otherwise and then != later:
-            yield f"trial.{name}: {_setting(name, then)} → {_setting(name, later)}"
+            yield f"trial.{_NAMES.get(name, name)}: {_setting(name, then)} → {_setting(name, later)}"
 
 
 def _setting(name: str, value: float | str | tuple[str, ...] | None) -> str:

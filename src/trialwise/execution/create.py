@@ -21,6 +21,7 @@ from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirec
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import PLAN, Amendment
 from trialwise.store.user import user_name
+from trialwise.trials.surroundings import FACT, STATED
 
 _FROZEN = "experiment"
 """Key of `meta` for the text of the experiment file that the directory began with."""
@@ -62,6 +63,7 @@ def begin(
         "plan": plan.digest,
         "folder": str(experiment.folder),
         "version": __version__,
+        FACT: STATED,
         _FROZEN: text,
     }
     return Ledger.create(directory.ledger_file, meta, map(planned_row, plan.trials))

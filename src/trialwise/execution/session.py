@@ -23,13 +23,14 @@ from trialwise.measurement.build import own_build
 from trialwise.measurement.environment import GOVERNOR, Environment, capture
 from trialwise.measurement.file_identity import NamedFile, signature
 from trialwise.measurement.identity import Change, Identity, Scope, replaced, told, without
-from trialwise.measurement.inherited import key_here, limits, quick_limits, variables
+from trialwise.measurement.inherited import EVERYTHING, key_here, limits, passed_on, quick_limits, variables
 from trialwise.measurement.known_files import KnownFiles
 from trialwise.measurement.tree import Tree
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import ENVIRONMENT_CHANGED, Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
+from trialwise.trials.surroundings import passed_by
 
 _MAX_ENVIRONMENT = 4 << 20
 """Maximum bytes of the record of a session's environment."""
@@ -69,12 +70,19 @@ class LocalWatch:
     marker = ""
 
     def __init__(
-        self, programs: Iterable[NamedFile], folder: Path, own: Iterable[str] = (), *, measures: bool = True
+        self,
+        programs: Iterable[NamedFile],
+        folder: Path,
+        own: Iterable[str] = (),
+        *,
+        passed: Sequence[str] = EVERYTHING,
+        measures: bool = True,
     ) -> None:
         self.files = KnownFiles(folder)
         self.files.add(programs)
         self._folder = folder
         self._own = tuple(own)
+        self._passed = passed
         self._measures = measures
         self._tree = Tree(Path("/"))
 
@@ -93,7 +101,7 @@ class LocalWatch:
         identity = Identity(
             environment.machine_identity(),
             self.files.identified(),
-            variables(os.environ, self._own, key_here()) if self._measures else None,
+            variables(passed_on(os.environ, self._passed), self._own, key_here()) if self._measures else None,
             limits() if self._measures else None,
             None if self._measures else asdict(own_build()),
             tuple(sorted(self.files.volatile)),
@@ -114,7 +122,9 @@ def local_watch(
         reset_files(experiment, factors),
         service_files(experiment, factors),
     )
-    return LocalWatch(named, experiment.folder, experiment.trial.variables, measures=measures)
+    trial = experiment.trial
+    passed = passed_by(trial)
+    return LocalWatch(named, experiment.folder, trial.variables, passed=passed, measures=measures)
 
 
 @dataclass(frozen=True, slots=True)

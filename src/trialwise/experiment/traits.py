@@ -128,8 +128,8 @@ class Trial(Section):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the environment variables that the trial sets."""
-        return tuple(name for name, _ in getattr(self, "environment", ()))
+        """Names of the environment variables that the experiment gives to the trial: those that it sets, and secrets."""
+        return (*(name for name, _ in getattr(self, "environment", ())), *getattr(self, "secret", ()))
 
     @property
     def workload_texts(self) -> tuple[tuple[str, str], ...]:

@@ -62,7 +62,17 @@ Environment = Annotated[
 ENVIRONMENT = Key(
     words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},), filled=True
 )
+_PASS = Key(
+    words="Variables of the machine that trials get besides the few that they always get; * stands for anything.",
+    examples=(["LD_LIBRARY_PATH", "OMP_*"],),
+    name="pass",
+)
+_SECRET = Key(
+    words="Variables that the runner hands to trials through their environment alone; their values are written nowhere.",
+    examples=(["PGPASSWORD"],),
+)
 DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",), filled=True)
+Variables = Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _variable)], max_length=100)]
 _TIMEOUT = Key(words="A trial that takes longer is ended and failed.", examples=("30s",))
 _Isolate = Annotated[tuple[Namespace, ...], without_doubles(Namespace)]
 _ISOLATE = Key(
@@ -161,6 +171,8 @@ class CommandTrial(Trial):
     )
     directory: Text = key(".", DIRECTORY)
     environment: Environment = key((), ENVIRONMENT)
+    passed: Variables | None = key(None, _PASS)
+    secret: Variables = key((), _SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["command"] = key("command", KIND)  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -183,7 +195,7 @@ class CommandTrial(Trial):
         return Traits(
             runs="trialwise.trials.command:CommandKind",
             changes_treatments=True,
-            amendable={"timeout": True, "keep": False, "keep_limit": False},
+            amendable={"timeout": True, "passed": True, "secret": True, "keep": False, "keep_limit": False},
             kept=frozenset({"output"} if self.keeps_failed or not self.keep else {"output", "file"}),
             here_only="",
         )
@@ -237,6 +249,8 @@ class PythonTrial(Trial):
     process: Process = key("trial", _PROCESS)
     directory: Text = key(".", DIRECTORY)
     environment: Environment = key((), ENVIRONMENT)
+    passed: Variables | None = key(None, _PASS)
+    secret: Variables = key((), _SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["python"] = key("python", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]

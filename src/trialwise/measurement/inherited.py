@@ -14,7 +14,24 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+STATED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+)
+"""Names and prefixes (*) of the variables that trials get from the machine they run on, without any `trial.pass`."""
+EVERYTHING = ("*",)
+"""`trial.pass` of directories that began before environments were stated: all variables are passed."""
 
 IRRELEVANT = (
     # Terminal and desktop.
@@ -119,7 +136,29 @@ IRRELEVANT = (
 )
 """Names and prefixes (*) of variables that do not affect measurements."""
 
-_IRRELEVANT = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in IRRELEVANT))
+
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in names))
+
+
+_IRRELEVANT = _pattern(IRRELEVANT)
+_TELLING = _pattern(
+    (
+        "LD_*",
+        "OMP_*",
+        "*_NUM_THREADS",
+        "MALLOC_*",
+        "GO*",
+        "JAVA*",
+        "PYTHON*",
+        "NODE_*",
+        "RUST*",
+        "CUDA_*",
+        "*_PROXY",
+        "*_proxy",
+    )
+)
+"""Variables that are known to change what programs do; they are named first."""
 _SECRET = re.compile(
     r"TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|PRIVATE|(^|_)(API|ACCESS)?_?KEY(_|$)|DSN|SESSION",
     re.IGNORECASE,
@@ -129,6 +168,19 @@ _LIMITS = ("AS", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "RSS", "STACK", "R
 """Limits that are compared. The numbers of processes and pending signals depend on the memory at boot."""
 _ROUNDED = 1 << 28
 """Bytes: the kernel's own share, and limits that follow from it, vary from boot to boot."""
+
+
+def passed_on(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Return the variables that trials get: those that are stated, and those that `names` of `trial.pass` match."""
+    wanted = _pattern((*STATED, *names))
+    return {name: value for name, value in environment.items() if wanted.fullmatch(name)}
+
+
+def held_back(environment: Mapping[str, str], names: Sequence[str], own: Iterable[str]) -> list[str]:
+    """Return the names of variables that may affect measurements and that trials neither get nor set (`own`), likely ones first."""
+    known = {*passed_on(environment, names), *own}
+    held = [name for name in environment if name not in known and not _IRRELEVANT.fullmatch(name)]
+    return sorted(held, key=lambda name: (_TELLING.fullmatch(name) is None, name))
 
 
 def variables(environment: Mapping[str, str], own: Iterable[str], key: bytes) -> dict[str, str]:

@@ -13,6 +13,7 @@ import stat
 import tarfile
 
 from trialwise.measurement.file_identity import signature
+from trialwise.measurement.masking import Masks
 from trialwise.measurement.outliving import SIZE_LIMIT, Watched, Written
 
 TYPE_CHECKING = False
@@ -40,12 +41,14 @@ class Keeping:
     """The files that a trial is to leave in some places, watched from before it starts until `packed`.
 
     A place is its name in the archive, its location (a file, a folder, or a pattern for either), and the folder that it has to
-    stay in: no link below that is followed. `limit` is the maximum of bytes kept, with content from before the trial.
+    stay in: no link below that is followed. `limit` is the maximum of bytes kept, with content from before the trial;
+    secrets of `masks` are masked.
     """
 
-    def __init__(self, places: Sequence[Sequence[str]], limit: int) -> None:
+    def __init__(self, places: Sequence[Sequence[str]], limit: int, masks: Masks | None = None) -> None:
         self._places = places
         self._limit = limit
+        self._masks = masks or Masks({})
         self._watched: dict[str, Watched] = {}
         self._before: dict[str, Signature | None] = {}
         self._others: set[str] = set()
@@ -88,7 +91,10 @@ class Keeping:
                     continue
                 if found.name in known or self._is_as_before(found.path):
                     continue
-                written = self._written(found.path, room)
+                if self._masks.hides(found.name):
+                    left_out.append(f"{found.name}: a secret stands in its name")
+                    continue
+                written = self._masks.written(self._written(found.path, room))
                 if written.problem is None and len(written.data) + len(written.before) > room:
                     written = Written(problem=f"over trial.keep_limit ({self._limit:,} bytes)")
                 elif written.problem is None and number >= MAX_FILES:
@@ -99,7 +105,9 @@ class Keeping:
                 number += 1
                 room -= len(written.data) + len(written.before)
                 _add(archive, found.name, written, beside=program is not None)
-        return (content.getvalue() if number else b""), [_readable(text) for text in left_out]
+        return (content.getvalue() if number else b""), [
+            _readable(self._masks.text(text)) for text in left_out
+        ]
 
     def _is_as_before(self, path: str) -> bool:
         return path in self._before and signature(path) == self._before[path]
@@ -115,8 +123,9 @@ class Keeping:
             return Written(problem=error.strerror or "cannot be read")
 
 
-def packed_folder(path: str) -> Written:
+def packed_folder(path: str, masks: Masks | None = None) -> Written:
     """Pack the JSON files of a folder that a trial made for itself into a tar archive, named from the folder itself."""
+    masks = masks or Masks({})
     content, room = io.BytesIO(), SIZE_LIMIT
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for found in _entries([("", path, path)]):
@@ -125,7 +134,7 @@ def packed_folder(path: str) -> Written:
             if found.kind is not None or not found.name.endswith(".json"):
                 continue
             try:
-                written = Written(_content(found.path, room + 1))
+                written = masks.written(Written(_content(found.path, room + 1)))
             except OSError as error:
                 return Written(
                     problem=f"cannot read {found.path}: {error.strerror}", hint="check its permissions"

@@ -49,6 +49,7 @@ from trialwise.trials.kinds import kind_of
 from trialwise.trials.marked import end_leftovers
 from trialwise.trials.removing import remove_tree
 from trialwise.trials.simulation import samples_by_metric
+from trialwise.trials.surroundings import inheriting, not_passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def run_session(
                 text, experiment, plan, directory, kind, only, extend=extend, observers=observers
             )
             try:
+                experiment = inheriting(experiment, ledger.meta())
                 wanted = subset(only, _factors(experiment, ledger))
                 if again:
                     ledger.plan_again(unsuccessful(experiment, ledger))
@@ -125,12 +127,14 @@ def _open_ledger(
     """Begin the experiment, or continue it if it has begun; another process may have begun it a moment ago."""
     if not directory.is_begun:
         plan = plan or make_plan(experiment)
+        if lacking := not_passed(experiment):
+            tell(observers, Remarked(lacking))
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
     ledger = resume(
         text, experiment, directory, extend=extend, tell=lambda line: tell(observers, Remarked(line))
     )
     try:
-        _check(kind, experiment, _factors(experiment, ledger), only)
+        _check(kind, inheriting(experiment, ledger.meta()), _factors(experiment, ledger), only)
     except BaseException:
         ledger.close()
         raise

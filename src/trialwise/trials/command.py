@@ -24,6 +24,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.keeping import Keeping, packed_folder
+from trialwise.measurement.masking import Masks
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import files_beside, program_files
 from trialwise.measurement.reported import Reported, from_file, from_output
@@ -42,6 +43,7 @@ from trialwise.trials.judging import (
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 from trialwise.trials.removing import remove_tree
 from trialwise.trials.starting import start, start_beside
+from trialwise.trials.surroundings import inherited, masked_outcome, masked_run, secrets_of
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --directory DIRECTORY"
 
@@ -58,6 +60,7 @@ class CommandKind:
         check_measurement(experiment)
         trial = trial_of(experiment)
         check_kept(trial, experiment)
+        secrets_of(trial, self._environment)
         looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
             filled = nowhere() | dict(values)
@@ -100,14 +103,18 @@ class CommandKind:
         """Run prepare, the program, and conclude; read every source that a metric names."""
         trial = trial_of(request.experiment)
         fresh = _fresh_directory(trial, request)
+        masks = Masks(secrets_of(trial, self._environment))
         try:
             values = request.places | {"directory": str(fresh or request.experiment.folder)}
             with collecting(request, values) as collector:
-                around = self._environment | ({} if collector is None else collector.environment)
-                outcome = _Execution(trial, request, values, around).run()
+                around = inherited(trial, self._environment)
+                around |= {} if collector is None else collector.environment
+                outcome = masked_outcome(
+                    _Execution(trial, request, values, around, masks).run(), request, masks
+                )
                 return outcome if collector is None else collector.added(outcome)
         except TrialError as error:
-            return TrialOutcome("failed", None, time.time(), reason=error.message)
+            return TrialOutcome("failed", None, time.time(), reason=masks.text(error.message))
         finally:
             if fresh is not None:
                 remove_tree(fresh)
@@ -122,8 +129,10 @@ class _Execution:
         request: TrialRequest,
         values: Mapping[str, Level],
         around: Mapping[str, str],
+        masks: Masks,
     ) -> None:
         self.trial = trial
+        self.masks = masks
         self.request = request
         self.values = values
         self.directory = request.experiment.folder / fill(trial.directory, values)
@@ -150,7 +159,7 @@ class _Execution:
         """Run all commands, and also keep what those beside the program wrote."""
         if self.trial.prepare is None and self.trial.conclude is None:
             return self._steps()
-        with contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit)) as keeping:
+        with contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit, self.masks)) as keeping:
             outcome = self._steps()
             return self._keeping_of(outcome, keeping, outcome.kept)
 
@@ -160,8 +169,10 @@ class _Execution:
         # Fill in before the clock is read, so that only the program runs between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         with (
-            _Files(self._path(source) for source in file_sources(self.request.experiment)) as files,
-            contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit)) as keeping,
+            _Files(
+                (self._path(source) for source in file_sources(self.request.experiment)), self.masks
+            ) as files,
+            contextlib.closing(Keeping(self._kept_places(), self.trial.keep_limit, self.masks)) as keeping,
         ):
             run, around = self._measured(words)
             outcome = self._keeping_of(self._judged(run, around, files), keeping)
@@ -208,6 +219,7 @@ class _Execution:
             follow=self.request.follow,
         )
         self.notes.append(run.followed or b"")
+        run = masked_run(run, self.masks)
         return run, None if before is None else (before, read_machine_counts())
 
     def _prepared(self, command: Sequence[str]) -> Problem | None:
@@ -252,14 +264,15 @@ class _Execution:
             return from_output(run.stdout, total=run.stdout_total)
         path = self._path(source)
         if source.may_be_folder and Path(path).is_dir():
-            return from_file(path, packed_folder(path))
+            return from_file(path, packed_folder(path, self.masks))
         return from_file(path, files.written(path))
 
 
 class _Files:
     """The files that the program is to write, watched from before it starts; each is read once, on request."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], masks: Masks) -> None:
+        self._masks = masks
         self._watched = {path: Watched(path) for path in dict.fromkeys(paths)}
         self._written: dict[str, Written] = {}
 
@@ -272,7 +285,7 @@ class _Files:
 
     def written(self, path: str) -> Written:
         if path not in self._written:
-            self._written[path] = self._watched[path].written()
+            self._written[path] = self._masks.written(self._watched[path].written())
         return self._written[path]
 
     def were_added_to(self, path: str) -> bool:

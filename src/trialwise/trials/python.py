@@ -30,6 +30,7 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 from trialwise.trials.instrumenting import check_instruments
 from trialwise.trials.removing import remove_tree
+from trialwise.trials.surroundings import inherited
 
 INVOKE = Path(invoke.__file__)
 _LOOKING_SECONDS = 120.0
@@ -97,6 +98,8 @@ class PythonKind:
         command = CommandTrial(
             command=_literal((sys.executable, str(INVOKE), trial.call, *map(str, files))),
             environment=trial.environment,
+            passed=trial.passed,
+            secret=trial.secret,
             directory=trial.directory,
             timeout=trial.timeout,
             isolate=trial.isolate,
@@ -161,7 +164,7 @@ def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapp
             [sys.executable, str(INVOKE), trial.call, "-", "-"],
             input=json.dumps(keywords),
             cwd=experiment.folder / trial.directory,
-            env={**os.environ, **own},
+            env={**inherited(trial, os.environ), **own},
             capture_output=True,
             text=True,
             errors="replace",

@@ -21,6 +21,7 @@ from trialwise.experiment.traits import sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.masking import Masks
 from trialwise.measurement.programs import files_beside
 from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
@@ -29,6 +30,7 @@ from trialwise.trials.instrumenting import as_samples
 from trialwise.trials.marked import MARKER
 from trialwise.trials.python import INVOKE, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
+from trialwise.trials.surroundings import inherited, masked_outcome, secrets_of
 
 MAX_PROCESSES = 64
 """Maximum number of processes that wait in parallel, one per treatment."""
@@ -66,6 +68,10 @@ class SharedPythonKind(PythonKind):
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Call the function in the treatment's process, which is started if there is none."""
+        masks = Masks(secrets_of(trial_of(request.experiment), self._environment))
+        return masked_outcome(self._executed(request), request, masks)
+
+    def _executed(self, request: TrialRequest) -> TrialOutcome:
         began = time.time()
         try:
             process = self._process(request)
@@ -116,7 +122,7 @@ class SharedPythonKind(PythonKind):
             f"{request.session}.{number}",
             (sys.executable, str(INVOKE), trial.call, "serve", str(folder)),
             folder=folder,
-            environment={**self._environment, **own, MARKER: request.marker},
+            environment={**inherited(trial, self._environment), **own, MARKER: request.marker},
             directory=experiment.folder / fill(trial.directory, request.places),
             cpus=experiment.instrumentation.cpus,
             isolate=trial.isolate,

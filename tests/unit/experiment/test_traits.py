@@ -47,7 +47,13 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {"timeout": True, "keep": False, "keep_limit": False},
+                "amendable": {
+                    "timeout": True,
+                    "keep": False,
+                    "keep_limit": False,
+                    "passed": True,
+                    "secret": True,
+                },
                 "kept": {"output"},
                 "here_only": "",
             },
@@ -59,7 +65,13 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {"timeout": True, "keep": False, "keep_limit": False},
+                "amendable": {
+                    "timeout": True,
+                    "keep": False,
+                    "keep_limit": False,
+                    "passed": True,
+                    "secret": True,
+                },
                 "kept": {"output", "file"},
                 "here_only": "",
             },

@@ -73,6 +73,8 @@ class RemoteMachine:
         Names of variables that the experiment sets itself.
     services
         What starts services there.
+    passed
+        Names of variables that trials get besides those that they always get.
     """
 
     def __init__(
@@ -83,6 +85,8 @@ class RemoteMachine:
         tell: Callable[[str], None],
         own: Iterable[str] = (),
         services: RemoteServices | None = None,
+        *,
+        passed: Sequence[str] = (),
     ) -> None:
         self.services = services or RemoteServices(remote)
         self.worker = remote.address.name
@@ -92,6 +96,7 @@ class RemoteMachine:
         self._queries = list(queries)
         self._tell = tell
         self._own = list(own)
+        self._passed = list(passed)
         self.files = KnownFiles(Path(remote.files))
         self._is_asked = False
         self._marker_of_resets: str | None = None
@@ -114,7 +119,7 @@ class RemoteMachine:
     def look(self) -> tuple[Environment, Identity]:
         """Describe the worker as this machine is described, from the texts of its /proc and /sys; and what is measured on it."""
         self._ask_for_files()
-        facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own}).head
+        facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own, "passed": self._passed}).head
         environment = dataclasses.replace(described_by(facts), git=self._git())
         identity = Identity(
             environment.machine_identity(),

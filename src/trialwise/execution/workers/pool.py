@@ -168,8 +168,10 @@ class Member:
             *kind.queries(common.experiment, common.factors),
             *kind.reset_queries(common.experiment, common.factors),
         ]
-        own = dict(trial_of(common.experiment).environment)
-        machine = RemoteMachine(remote, tasks, queries, self._tell, own, services)
+        trial = trial_of(common.experiment)
+        machine = RemoteMachine(
+            remote, tasks, queries, self._tell, trial.variables, services, passed=trial.passed or ()
+        )
         collector = SessionKeeper(common.directory, common.ledger, machine)
         self._collect(remote, tasks, kind, self._runner(kind, collector, machine))
         services.end_all()

@@ -146,11 +146,11 @@ class Remote:
         The head of the answer has "state": "result", "lost" (started, but without a result) or, if `task` is None
         and the worker does not know the key, "unknown".
         """
-        body = b"" if task is None else json.dumps(task).encode()
+        head, body = _request(key, marker, task)
         op = "result" if task is None else "run"
         while True:
             try:
-                return self._checked(self._run_once(op, key, marker, body, cancel))
+                return self._checked(self._run_once(op, head, body, cancel))
             except DisconnectedError as problem:
                 self._lost(problem)
 
@@ -163,8 +163,8 @@ class Remote:
         """
         try:
             connection = self._connected()
-            body = json.dumps(task).encode()
-            number = connection.request("run", {"key": key, "marker": marker}, body, patience=self._patience)
+            head, body = _request(key, marker, task)
+            number = connection.request("run", head, body, patience=self._patience)
             if (reply := connection.reply(number, patience=patience, cancel=cancel)) is not None:
                 return self._checked(reply)
         except DisconnectedError:
@@ -182,15 +182,17 @@ class Remote:
             self._connection.close()
             self._connection = None
 
-    def _run_once(self, op: str, key: str, marker: str, body: bytes, cancel: int | None) -> Reply:
+    def _run_once(self, op: str, head: dict[str, Any], body: bytes, cancel: int | None) -> Reply:
         connection = self._connected()
-        number = connection.request(op, {"key": key, "marker": marker}, body, patience=self._patience)
+        number = connection.request(op, head, body, patience=self._patience)
         while True:
             reply = connection.reply(number, patience=self.settings.heartbeat, cancel=cancel)
             if reply is not None:
                 return reply
             if cancel is not None and _readable(cancel):
-                if connection.ask("cancel", {"key": key}, patience=self._patience).head.get("cancelled"):
+                if connection.ask("cancel", {"key": head["key"]}, patience=self._patience).head.get(
+                    "cancelled"
+                ):
                     cancel = None
                 time.sleep(0.05)
             else:
@@ -274,6 +276,16 @@ class Remote:
 
     def _probed(self, head: dict[str, Any], before: float) -> None:
         self._clock.add(Probe(before, float(head["clocks"]["realtime"]), time.time()))
+
+
+def _request(key: str, marker: str, task: dict[str, Any] | None) -> tuple[dict[str, Any], bytes]:
+    """Return head and body of the request to execute a task: the body is kept in a file there, so secrets go into the head."""
+    head: dict[str, Any] = {"key": key, "marker": marker}
+    if task is None:
+        return head, b""
+    if "secrets" in task:
+        head["secrets"] = task["secrets"]
+    return head, json.dumps({name: value for name, value in task.items() if name != "secrets"}).encode()
 
 
 def _readable(descriptor: int) -> bool:

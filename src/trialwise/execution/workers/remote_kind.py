@@ -55,6 +55,7 @@ from trialwise.trials.judging import (
     with_seen,
 )
 from trialwise.trials.marked import MARKER
+from trialwise.trials.surroundings import secrets_of, with_told
 
 MAX_LOSSES = 5
 """A trial lost this often in one session has failed: it may be what takes the worker down."""
@@ -93,6 +94,7 @@ class RemoteKind:
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise WorkerError if a program, the working directory, or something to be recorded is missing on the worker."""
         check_kept(trial_of(experiment), experiment)
+        secrets_of(trial_of(experiment))
         check_instruments_there(self._remote, experiment)
         queries = list(self.queries(experiment, factors))
         for query, found in zip(queries, self._resolved(queries), strict=True):
@@ -223,6 +225,8 @@ class RemoteKind:
             "measured_services": self._services.of(measured_services(request.experiment)),
             "keep": list(kept_places(trial, values, self._remote.files)),
             "keep_limit": trial.keep_limit,
+            "passed": list(trial.passed or ()),
+            "secrets": secrets_of(trial),
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
             "folders": [
                 self._path(request, source)
@@ -258,7 +262,11 @@ class RemoteKind:
         except TrialError as error:
             outcome = TrialOutcome("failed", None, time.time(), reason=error.message)
         outcome = with_use(outcome, {service_of(name): use for name, use in report.used.items()})
-        return without_services(outcome, [f"{service_of(name)} {said}" for name, said in report.gone.items()])
+        gone = [f"{service_of(name)} {said}" for name, said in report.gone.items()]
+        outcome = without_services(outcome, gone)
+        if keeps(trial_of(request.experiment), outcome):
+            outcome = with_kept(outcome, report.kept, report.left_out)
+        return with_told(outcome, request, set(report.masked))
 
     def _lost(self, request: TrialRequest, reason: str) -> TrialOutcome:
         self._losses[request.number] += 1
@@ -290,8 +298,7 @@ class RemoteKind:
         outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
         if (found := self._seen(request, run)) is not None:
             outcome = with_seen(outcome, found)
-        outcome = concluded(outcome, _beside("conclude", report))
-        return with_kept(outcome, report.kept, report.left_out) if keeps(trial, outcome) else outcome
+        return concluded(outcome, _beside("conclude", report))
 
     def _seen(self, request: TrialRequest, run: RemoteRun) -> Seen | None:
         """Return what was seen of the trial's processes, or why nothing was; None if it was not requested."""

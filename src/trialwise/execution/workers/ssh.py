@@ -151,6 +151,7 @@ _FOR_AGENTS = (
     "measurement/inherited",
     "measurement/keeping",
     "measurement/machine_counting",
+    "measurement/masking",
     "measurement/outliving",
     "measurement/programs",
     "measurement/python_imports",

@@ -66,6 +66,7 @@ class Report:
     machine: tuple[MachineCounts, MachineCounts] | None = None
     kept: bytes = b""
     left_out: Sequence[str] = ()
+    masked: Sequence[str] = ()
     gone: Mapping[str, str] = field(default_factory=dict[str, str])
     used: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
 
@@ -201,7 +202,17 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
     left_out = tuple(map(str, head.get("left_out", ())))
     machine, gone = _machine(head.get("machine")), _gone(head.get("gone"))
     used = {str(name): (float(cpu), int(memory)) for name, (cpu, memory) in head.get("used", {}).items()}
-    return Report(runs, files, machine=machine, kept=kept, left_out=left_out, gone=gone, used=used)
+    masked = tuple(map(str, head.get("masked", ())))
+    return Report(
+        runs,
+        files,
+        machine=machine,
+        kept=kept,
+        left_out=left_out,
+        gone=gone,
+        used=used,
+        masked=masked,
+    )
 
 
 def _gone(told: object) -> dict[str, str]:

@@ -40,8 +40,13 @@ ROUNDS_SHOWN = 2
 TREATMENTS_SHOWN = 12
 
 
-def document(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Document:
-    """Return the sizes of a plan, then what asks for them; of its order the first rounds, or the whole."""
+def document(
+    summary: PlanSummary, experiment: Experiment, *, whole_order: bool, surroundings: Sequence[str] = ()
+) -> Document:
+    """Return the sizes of a plan, then what asks for them; of its order the first rounds, or the whole.
+
+    `surroundings` are sentences on the variables that trials get.
+    """
     evidence = (
         *_beside_the_answer(summary, experiment),
         *_stopping(summary.stopping, len(summary.treatments)),
@@ -56,6 +61,7 @@ def document(summary: PlanSummary, experiment: Experiment, *, whole_order: bool)
         *_budget(summary.budget),
         *_splits(summary.splits),
         *_forecasts(summary, experiment.design.max_trials),
+        *(Note((Name(text),)) for text in surroundings),
     )
     return Document("plan", Verdict(_outcome(summary), _answer(summary)), evidence)
 

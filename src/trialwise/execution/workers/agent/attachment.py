@@ -136,7 +136,7 @@ class Attachment:
         return {"clocks": clocks(), "stats": stats(head["programs"]), "free": self.folder.free()}, b""
 
     def do_facts(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        return facts(head["patterns"], head["own"]), b""
+        return facts(head["patterns"], head["own"], head["passed"]), b""
 
     def do_describe(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         return {"found": descriptions(head["paths"])}, b""
@@ -240,7 +240,7 @@ class Attachment:
         key = head["key"]
         self.folder.renew()
         if key not in self.folder.known():
-            self.begin(key, body)
+            self.begin(key, body, head.get("secrets"))
         return self.do_result(head, body)
 
     def do_begin(self, head: Json, body: bytes) -> tuple[Json, bytes]:
@@ -256,7 +256,7 @@ class Attachment:
         listens = os.path.exists(self.folder.listening(head["key"]))
         return {"listens": listens, "ended": state != "started" or self.folder.in_hand() is None}, b""
 
-    def begin(self, key: str, task: bytes) -> None:
+    def begin(self, key: str, task: bytes, secrets: Json | None = None) -> None:
         with self.folder.hand() as lock:
             if lock is None:
                 hand = self.folder.in_hand()
@@ -265,10 +265,10 @@ class Attachment:
             if text_of(self.folder.at("connection")) != self.token:
                 raise Refused("a newer connection is at work")
             if key not in self.folder.known():
-                self.start(key, task, lock)
+                self.start(key, task, lock, secrets or {})
 
-    def start(self, key: str, task: bytes, lock: int) -> None:
-        """Reserve space, record the start, and start the process that holds the lock from now on."""
+    def start(self, key: str, task: bytes, lock: int, secrets: Json) -> None:
+        """Reserve space, record the start, and start the process that holds the lock from now on; secrets go to its standard input."""
         import subprocess
 
         note_hand(lock, key, 0)
@@ -276,14 +276,16 @@ class Attachment:
         sync_folder(self.folder.at("spool"))
         words = [sys.executable, "-IS", "-c", EXECUTE, self.folder.at("agent.zip"), self.folder.path, key]
         with open(self.folder.at("agent.log"), "ab") as log:
-            subprocess.Popen(
+            process = subprocess.Popen(
                 [*words, str(len(task)), str(lock)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
                 pass_fds=(lock,),
             )
+        with contextlib.suppress(OSError), process.stdin:  # type: ignore[union-attr]
+            process.stdin.write(json.dumps(secrets).encode())  # type: ignore[union-attr]
 
     def do_result(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Return the result of a trial, waiting while it runs."""

@@ -13,9 +13,10 @@ from trialwise.execution.services.keeper import problems_of, uses_of
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.probe import boot_id, lines_of
-from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program
+from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program, environment_of
 from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
+from trialwise.measurement.masking import Masks
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
@@ -41,6 +42,7 @@ class Execution:
 
     def __init__(self, task: Json, folder: Folder) -> None:
         self.task = task
+        self.masks = Masks(task.get("secrets", {}))
         self.folder = folder
         self.program: Program | None = None
         self.beside: Beside | None = None
@@ -82,6 +84,7 @@ class Execution:
                 end_left(marker_beside(self.task["environment"][MARKER]))
             if fresh:
                 remove_tree(fresh)
+        self.head["masked"] = sorted(self.masks.met)
         return frame(self.head, bytes(self.body))
 
     def steps(self) -> None:
@@ -96,7 +99,11 @@ class Execution:
             keeping = self.keeping(stack)
             report = self.measured()
             if report.get("problem") is None and self.program is not None:
-                kept = self.program.outputs.kept
+                outputs = self.program.outputs
+                kept = [
+                    self.masks.masked(bytes(data), cut=total > len(data))
+                    for data, total in zip(outputs.kept, outputs.totals)
+                ]
                 self.body += b"".join(kept)
                 self.head["sizes"] = [len(output) for output in kept]
                 self.head["files"] = [
@@ -121,7 +128,9 @@ class Execution:
             return None
         from trialwise.measurement.keeping import Keeping
 
-        return stack.enter_context(contextlib.closing(Keeping(self.task["keep"], self.task["keep_limit"])))
+        return stack.enter_context(
+            contextlib.closing(Keeping(self.task["keep"], self.task["keep_limit"], self.masks))
+        )
 
     def measured(self) -> Json:
         """Run the measured program; if requested, with the machine's counts before and after."""
@@ -143,6 +152,7 @@ class Execution:
         notes = b"".join(self.notes)
         found = seen(notes, self.environment, self.task.get("fresh"), began, self.notes_beside)
         files = [[os.fspath(file.path), file.role] for file in found.files]
+        files = [each for each in files if not self.masks.hides(each[0])]
         report["seen"] = dict(found._asdict(), files=files)
 
     def step(self, what: str, timeout: float | None, limit: int, settings: Json | None = None) -> Json:
@@ -153,13 +163,16 @@ class Execution:
         if self.cancelled:
             self.program.cancel()
         report = self.head["runs"][what] = self.program.run()
+        if self.masks and "errors" in report:
+            errors = self.masks.masked(bytes(self.program.outputs.kept[1]))
+            report["errors"] = errors[-LAST_ERRORS:].decode(errors="replace")
         if "notes" in report:
             self.notes.append(report.pop("notes"))
         return report
 
     def lasting(self, what: str, timeout: float | None) -> Json:
         """Run a command whose processes live on; nothing of it is measured."""
-        environment: dict[str, str] = dict(os.environ, **self.task["environment"])
+        environment = environment_of(self.task)
         if what == "prepare":
             environment[MARKER] = marker_beside(environment[MARKER])
         self.beside = Beside(self.task[what], environment, self.task["directory"], timeout)
@@ -175,7 +188,7 @@ class Execution:
             "signal": run.signal,
             "timed_out": run.timed_out,
             "cancelled": run.cancelled,
-            "errors": run.stderr[-LAST_ERRORS:].decode(errors="replace"),
+            "errors": self.masks.masked(run.stderr)[-LAST_ERRORS:].decode(errors="replace"),
             "readings": [],
         }
         return {**dict.fromkeys(UNMEASURED, 0), **told}
@@ -183,10 +196,10 @@ class Execution:
     def written(self, file: Watched, path: str) -> Written:
         """Return what was written to a file, or the content of a folder that may be one result."""
         if path not in self.task["folders"] or not os.path.isdir(file.path):
-            return file.written()
+            return self.masks.written(file.written())
         from trialwise.measurement.keeping import packed_folder
 
-        return packed_folder(file.path)
+        return packed_folder(file.path, self.masks)
 
     def taken(self, written: Written, path: str) -> Json:
         """Add what was written to a file to the body; "problem" says why none of it counts."""
@@ -227,10 +240,14 @@ def keep_result(folder: Folder, key: str, content: bytes) -> None:
 
 
 def execute(folder: Folder, key: str, size: int, lock: int) -> None:
-    """Execute one trial; the process that starts this one has locked the folder, and the lock ends with this process."""
+    """Execute one trial; the process that starts this one has locked the folder, and the lock ends with this process.
+
+    Secrets come by standard input, since the task stands in a file.
+    """
     os.set_inheritable(lock, False)
+    secrets = json.loads(sys.stdin.buffer.read() or b"{}")
     with open(folder.started(key), "rb") as file:
-        task = json.loads(file.read(size))
+        task = dict(json.loads(file.read(size)), secrets=secrets)
     if not task.get("supervised"):
         stand_in()
     if "path" in task:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from trialwise.measurement.file_identity import described, signature
-from trialwise.measurement.inherited import key_here, limits, quick_limits, variables
+from trialwise.measurement.inherited import key_here, limits, passed_on, quick_limits, variables
 from trialwise.measurement.programs import files_beside, program_files
 
 TYPE_CHECKING = False
@@ -48,8 +48,11 @@ def lines_of(path: str) -> list[str]:
         return []
 
 
-def facts(patterns: Sequence[str], own: Sequence[str]) -> Json:
-    """Return the texts of files of /proc, /sys and /etc, Python's facts about the machine, and what trials inherit except `own`."""
+def facts(patterns: Sequence[str], own: Sequence[str], passed: Sequence[str]) -> Json:
+    """Return the texts of files of /proc, /sys and /etc, Python's facts about the machine, and what trials inherit except `own`.
+
+    `passed` are the names of variables that trials get besides those that they always get.
+    """
     import glob
     import platform
     import socket
@@ -62,7 +65,7 @@ def facts(patterns: Sequence[str], own: Sequence[str]) -> Json:
         "architecture": platform.machine(),
         "host": socket.gethostname(),
         "limits": limits(),
-        "variables": variables(os.environ, own, key_here()),
+        "variables": variables(passed_on(os.environ, passed), own, key_here()),
     }
 
 

@@ -8,6 +8,7 @@ from trialwise.execution.workers.agent.fallback_supervisor import Unaided
 from trialwise.execution.workers.agent.outputs import Outputs
 from trialwise.execution.workers.agent.probe import which
 from trialwise.execution.workers.agent.supervision import Supervised
+from trialwise.measurement.inherited import EVERYTHING, passed_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ ERROR_LIMIT = 1024 * 1024
 LAST_ERRORS = 4096
 
 
+def environment_of(task: Json) -> dict[str, str]:
+    """Return the environment of a task's programs: what is passed on of this machine's, what the task sets, and secrets."""
+    inherited = passed_on(os.environ, task.get("passed", EVERYTHING))
+    return dict(inherited, **task["environment"], **task.get("secrets", {}))
+
+
 class Program:
     """A program in its own process group; `settings` are those of the measured one."""
 
@@ -30,7 +37,7 @@ class Program:
         self.task = task
         self.timeout = timeout
         self.settings = settings
-        self.environment: dict[str, str] = dict(os.environ, **task["environment"])
+        self.environment = environment_of(task)
         self.outputs = Outputs(limit, ERROR_LIMIT)
         self.running: Supervised | Unaided | None = None
         self.cancelled = False
