@@ -16,7 +16,7 @@ seed = 5
 [factors]
 n = [1, 3]
 [trial]
-command = ["./work", "{n}"]
+command = ["./work", "{n}", "{round}"]
 [metrics.steps]
 json = "/steps"
 unit = "1"
@@ -25,7 +25,7 @@ better = "lower"
 rounds = 5
 """
 PROGRAM = """#!/bin/sh
-echo "{\\"steps\\": $(($1 * 100 + $$ % 10))}"
+echo "{\\"steps\\": $(($1 * 100 + $2 * $1 % 7))}"
 """
 CLAIMS = """format = "trialwise-claims-1"
 # our data
@@ -41,11 +41,11 @@ ratio = { of = { n = 3 }, to = { n = 1 }, at_least = 2 }
 RUN = "from trialwise.cli.main import main; main()"
 
 
-def measured(folder: Path, text: str = TEXT, claims: str = CLAIMS) -> Path:
+def measured(folder: Path, text: str = TEXT, claims: str = CLAIMS, program: str = PROGRAM) -> Path:
     """Run the experiment in a folder, state the claims beside it, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "e.toml").write_text(text)
-    (folder / "work").write_text(PROGRAM)
+    (folder / "work").write_text(program)
     (folder / "work").chmod(0o755)
     (folder / "claims.toml").write_text(claims)
     subprocess.run([sys.executable, "-c", RUN, "run", "e.toml"], cwd=folder, check=True, capture_output=True)

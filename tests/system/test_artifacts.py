@@ -225,6 +225,28 @@ def test_an_excluded_trial_is_packed_with_its_reason_and_left_out_again(bench, t
     assert "cable pulled" in (copy / "README.md").read_text()
 
 
+def test_a_re_run_is_judged_and_a_copy_of_the_packed_one_refused(bench, tmp_path):
+    """Steps follow from plan and program: the same ones are measured again, and other ones of another program."""
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    (tmp_path / "claims.toml").write_text(artifacts.CLAIMS + 'tolerance = "30%"\n')
+    assert trialwise("pack", "sums.results", *LICENCE, cwd=tmp_path).returncode == 0
+    again = artifacts.measured(tmp_path / "again")
+    done = trialwise("verify", "artifact.zip", "--rerun", again / "sums.results", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)["rerun"]
+    assert (done.returncode, [claim["word"] for claim in found["claims"]]) == (0, ["reproduced"])
+    assert [each["name"] for each in found["differences"]] == []
+    (tmp_path / "other").mkdir()
+    slower = artifacts.measured(
+        tmp_path / "other" / "x", artifacts.TEXT, program=artifacts.PROGRAM.replace("$1 * 100", "$1 + 100")
+    )
+    done = trialwise("verify", "artifact.zip", "--rerun", slower / "sums.results", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "not reproduced" in done.stdout
+    assert "program.work" in done.stdout
+    done = trialwise("verify", "artifact.zip", "--rerun", "sums.results", cwd=tmp_path)
+    assert (done.returncode, "itself" in done.stderr) == (7, True)
+
+
 def test_names_of_hosts_and_users_are_replaced_and_told_and_data_are_not_changed(tmp_path):
     folder = artifacts.measured(tmp_path / "home" / "x")
     file = next((folder / "sums.results/environments").iterdir())
@@ -257,7 +279,7 @@ def test_names_of_hosts_and_users_are_replaced_and_told_and_data_are_not_changed
     ("change", "words", "said"),
     [
         (("at_least = 2", "at_least = 5"), (), "claim C1 is contradicted"),
-        (("at_least = 2", "at_least = 2.93"), (), "claim C1 is undecided"),
+        (("at_least = 2", "at_least = ESTIMATE"), (), "claim C1 is undecided"),
         (("sums.results", "other.results"), (), "other.results"),
         (("", ""), ("--licence", ""), "no licence"),
         (("", ""), ("--author", "<x>", *LICENCE), "is no author"),
@@ -267,9 +289,9 @@ def test_what_cannot_stand_in_an_artifact_is_refused_and_nothing_is_written(
     bench, tmp_path, change, words, said
 ):
     (tmp_path / "sums.results").symlink_to(bench / "sums.results")
-    (tmp_path / "claims.toml").write_text(
-        artifacts.CLAIMS.replace(*change) if change[0] else artifacts.CLAIMS
-    )
+    estimate = json.loads((bench / "packed.json").read_text())["claims"][0]["result"]["estimate"]
+    claims = artifacts.CLAIMS.replace(*change) if change[0] else artifacts.CLAIMS
+    (tmp_path / "claims.toml").write_text(claims.replace("ESTIMATE", str(estimate)))
     done = trialwise("pack", "sums.results", *(words or LICENCE), cwd=tmp_path)
     assert done.returncode in (2, 7)
     assert said in done.stderr

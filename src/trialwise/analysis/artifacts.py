@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialwise.analysis.claims.reproduction import FINE, NOT_REPRODUCED, Reproduced
 from trialwise.analysis.claims.results import ClaimResult, Verdict
+from trialwise.analysis.environments import EnvironmentDifference
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,23 @@ class VerifiedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Rerun:
+    """A re-run of an artifact's experiment: where it is, each claim on it, and what differs of ranks 1 to 3."""
+
+    path: str
+    claims: tuple[Reproduced, ...]
+    differences: tuple[EnvironmentDifference, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a claim is not reproduced, 3 if anything is open, else 0."""
+        words = {claim.word for claim in self.claims}
+        if NOT_REPRODUCED in words:
+            return 1
+        return 0 if words <= set(FINE) else 3
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """An artifact: whether its files and ledgers are whole, its claims as recomputed, and notes on the data.
 
@@ -148,6 +167,7 @@ class Verified:
     ledgers: tuple[PackedLedger, ...]
     claims: tuple[VerifiedClaim, ...]
     notes: tuple[str, ...]
+    rerun: Rerun | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -156,10 +176,11 @@ class Verified:
 
     @property
     def exit_code(self) -> int:
-        """5 if it is not whole, 1 if a claim does not hold as packed, 3 if one is undecided, else 0."""
+        """5 if it is not whole, 1 if a claim does not hold as packed, then what the re-run says, or 3 if one is undecided."""
         if not self.is_whole:
             return 5
         failing = [claim for claim in self.claims if not claim.holds]
         if any(claim.result.verdict == "contradicted" or claim.same is False for claim in failing):
             return 1
-        return 3 if failing else 0
+        own = 3 if failing else 0
+        return own if self.rerun is None else self.rerun.exit_code

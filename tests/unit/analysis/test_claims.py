@@ -1,13 +1,12 @@
 """Claims against trials whose answer SciPy gives in another way."""
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy import stats
 
 from binomial import most
+from claims_data import trials
 from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import (
     Amount,
@@ -24,34 +23,6 @@ from trialwise.experiment.claims import (
 from trialwise.experiment.model import Extent
 
 A, B = {"scheme": "a"}, {"scheme": "b"}
-
-
-def trials(unit="ms", better="lower", **groups):
-    """A trial set of one metric, `delay`, with a treatment for each group."""
-    rows = [
-        (
-            "delay",
-            f"scheme={name}",
-            float(value),
-            "",
-            "",
-            "",
-            f"{name}{at}",
-            f"{name}{at}",
-            "1",
-            str(at),
-            None,
-            None,
-        )
-        for name, values in groups.items()
-        for at, value in enumerate(values)
-    ]
-    return TrialSet(
-        "made",
-        {"delay": MetricFacts("delay", unit, better)},
-        {f"scheme={name}": {"scheme": name} for name in groups},
-        pl.DataFrame(rows, schema=SCHEMA, orient="row"),
-    )
 
 
 def judged(data, level=0.95, tolerance=None, **said):

@@ -18,6 +18,7 @@ from trialwise.exchange.artifact.reading import Artifact, opened_artifact
 from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.foreign_files import read_foreign
 from trialwise.study.artifact.chains import ledgers_of
+from trialwise.study.artifact.rerunning import rerun_of
 from trialwise.study.claims import judged_claims
 
 RESULTS = "claims.json"
@@ -27,25 +28,32 @@ _CLOSE = 1e-9
 """Relative difference up to which numbers of another processor or library are the same."""
 
 
-def verify(path: Path, told: Progress | None = None) -> Verified:
+def verify(path: Path, rerun: Path | None = None, told: Progress | None = None) -> Verified:
     """Verify an artifact: an archive or a folder.
+
+    Parameters
+    ----------
+    rerun
+        An experiment directory in which its experiment was measured again: then each claim on that data is judged, too.
 
     Raises
     ------
     StoreError
         It is no artifact, or holds what none may hold.
     AnalysisError
-        It is absent or too large, or its data cannot be read.
+        It is absent or too large, its data cannot be read, or the re-run is none.
     """
     with opened_artifact(path) as artifact:
         integrity = integrity_of(artifact)
         found = Verified(
             str(path), integrity, ledgers_of(artifact) if integrity.is_whole else (), claims=(), notes=()
         )
-        return _with_claims(artifact, found, told) if found.is_whole and CLAIMS in artifact.names else found
+        if not found.is_whole or CLAIMS not in artifact.names:
+            return found
+        return _with_claims(artifact, found, rerun, told)
 
 
-def _with_claims(artifact: Artifact, found: Verified, told: Progress | None) -> Verified:
+def _with_claims(artifact: Artifact, found: Verified, rerun: Path | None, told: Progress | None) -> Verified:
     judged = judged_claims(artifact.folder, told)
     packed = _packed(artifact)
     expected = {claim.id for claim in judged.stated.claims if claim.expected is not None}
@@ -58,8 +66,11 @@ def _with_claims(artifact: Artifact, found: Verified, told: Progress | None) -> 
         )
         for result in judged.check.claims
     )
+    again = None if rerun is None else rerun_of(artifact.folder, judged, rerun, told)
     where = f"{artifact.folder}/"
-    return replace(found, claims=claims, notes=tuple(note.replace(where, "") for note in judged.check.notes))
+    return replace(
+        found, rerun=again, claims=claims, notes=tuple(note.replace(where, "") for note in judged.check.notes)
+    )
 
 
 def _packed(artifact: Artifact) -> dict[str, Mapping[str, Any]]:

@@ -1,0 +1,89 @@
+"""The claims of an artifact on an experiment that somebody measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trialwise.analysis.artifacts import Rerun
+from trialwise.analysis.claims.judging import judge_claim
+from trialwise.analysis.claims.reproduction import Reproduced, reproduce
+from trialwise.analysis.environments import EnvironmentDifference
+from trialwise.analysis.influences import FIRST
+from trialwise.analysis.progress import Progress
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.claims import ClaimData, StatedClaim
+from trialwise.study.claims import JudgedClaims
+from trialwise.study.diff import diff_places
+from trialwise.study.load import opened
+from trialwise.study.reading import comparison_set
+from trialwise.study.sources import is_ours
+
+_HARDWARE = 2
+"""Rank of differences that make machines of different kinds."""
+
+
+def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | None = None) -> Rerun:
+    """Judge each claim on the experiment that the re-run measured again; claims on other data are left out.
+
+    Raises
+    ------
+    AnalysisError
+        The re-run is no experiment directory, is the packed one itself, or measured none of the packed experiments.
+    """
+    if not is_ours(rerun):
+        raise AnalysisError(
+            f"{rerun}: is no experiment directory",
+            hint="measure the packed experiment again with `trialwise run`, and name its directory",
+        )
+    data = _data_of(folder, judged, rerun)
+    if data.directory is None:
+        raise AssertionError("only directories are looked for")
+    original = judged.trials[data.name]
+    again = comparison_set(rerun, told=told)
+    differing = diff_places(str(folder / data.directory), str(rerun), told).first
+    same_kind = not any(one.block == "machine" and one.rank == _HARDWARE for one in differing)
+    own = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
+    claims = tuple(_reproduced(judged, claim, original, again, same_kind=same_kind) for claim in own)
+    return Rerun(str(rerun), claims, _without_boots(differing))
+
+
+def _data_of(folder: Path, judged: JudgedClaims, rerun: Path) -> ClaimData:
+    """Return the packed experiment that bears the name of the re-run; refuse a copy of it."""
+    name, identity = _facts(rerun)
+    for data in judged.stated.data:
+        if data.directory is None:
+            continue
+        packed_name, packed_identity = _facts(folder / data.directory)
+        if packed_identity == identity:
+            raise AnalysisError(
+                f"{rerun}: is the packed experiment itself, and no re-run of it",
+                hint="measure it again, in a new directory",
+            )
+        if packed_name == name:
+            return data
+    raise AnalysisError(
+        f"{rerun}: the artifact holds no experiment that is called {name}",
+        hint="measure one of its experiments again",
+    )
+
+
+def _facts(path: Path) -> tuple[str, str]:
+    with opened(path) as (experiment, _, ledger):
+        return experiment.name, ledger.fact("identity")
+
+
+def _reproduced(
+    judged: JudgedClaims, claim: StatedClaim, original: TrialSet, again: TrialSet, *, same_kind: bool
+) -> Reproduced:
+    try:
+        here = judge_claim(again, claim, claim.level or judged.stated.defaults.level)
+        return reproduce(claim, original, again, here, same_kind=same_kind)
+    except AnalysisError as error:
+        raise AnalysisError(f"re-run: claim {claim.id}: {error.message}", hint=error.hint) from error
+
+
+def _without_boots(differing: Sequence[EnvironmentDifference]) -> tuple[EnvironmentDifference, ...]:
+    """Leave out another machine's boot, which says nothing beside that it is another machine."""
+    return tuple(one for one in differing if one.rank <= FIRST and one.name != "machine.boot_id")
