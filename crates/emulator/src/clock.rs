@@ -267,7 +267,7 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
-        for (round_trip, gathering) in [(2, 150), (40, 200), (600, 250)] {
+        for (round_trip, gathering) in [(2, 150), (42, 300), (600, 400)] {
             let round_trip = Duration::from_milliseconds(round_trip);
             let mut waiter = waiter_of(&near, round_trip);
             (waiter.budget, waiter.last) = (Duration::ZERO, at(0));
@@ -309,14 +309,14 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
-        // A path alone gathers for 250 us at this round trip, many for 150 us from the start of the turn; half of it is left
+        // A path alone gathers for 300 us at this round trip, many for 150 us from the start of the turn; half of it is left
         // after the longest.
         for (is_shared, turn, gathered) in
-            [(false, 100, 350), (true, 0, 150), (true, 50, 150), (true, 100, 175)]
+            [(false, 100, 400), (true, 0, 150), (true, 50, 150), (true, 100, 175)]
         {
-            let mut waiter = waiter_of(&near, Duration::from_milliseconds(50));
+            let mut waiter = waiter_of(&near, Duration::from_milliseconds(42));
             let devices = vec![[near.as_raw_fd(); 2]; if is_shared { 2 } else { 1 }];
-            waiter.watch(devices.into_iter(), Duration::from_milliseconds(50));
+            waiter.watch(devices.into_iter(), Duration::from_milliseconds(42));
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
             waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10)), Duration::ZERO).unwrap();
             assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
