@@ -23,6 +23,8 @@ Schema = Mapping[str, pl.DataType]
 _HIDDEN = (b"\\u", b'" :', b'"\t:', b'"\r:')
 """In a block without these, a key is written in one way."""
 _BLOCK = 16 * MEBIBYTE
+_DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T"
+"""How times begin: polars takes the year 026, too."""
 
 
 def frames(
@@ -48,8 +50,9 @@ def frames(
 
 def moments(told: pl.Series) -> list[float | None]:
     """Return the Unix seconds of times with their zones (RFC 3339); None where there is none."""
-    found = told.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-    if found.null_count():
+    dated = told.filter(told.str.contains(_DATED))
+    found = dated.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    if found.null_count() or len(found) < len(told):
         return [moment(text or "") for text in told]
     return (found.to_physical().to_numpy() / 1e6).tolist()
 

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from trialwise.readers.json_columns import frames
+from trialwise.readers.json_columns import frames, moments
 from trialwise.readers.json_documents import documents_of
 from trialwise.readers.parts import Part
 
@@ -63,3 +63,14 @@ def test_blocks_of_lines_are_read_in_their_order(monkeypatch):
     lines = [json.dumps({"data": {"value": at}}, separators=(",", ":")).encode() for at in range(50)]
     lines[30] = b'{"data": {"value": 30}}'
     assert values(lines)[0] == list(range(50))
+
+
+def test_a_damaged_year_is_no_time():
+    told = [
+        "2026-11-25T00:45:36.001Z",
+        "026-11-25T00:45:36.001Z",
+        None,
+        "2026-11-25T00:45:36.001000999+01:00",
+    ]
+    assert moments(pl.Series(told)) == [1795567536.001, None, None, 1795563936.001]
+    assert moments(pl.Series(told[:1])) == [1795567536.001]
