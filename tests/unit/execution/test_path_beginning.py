@@ -29,3 +29,10 @@ def test_a_trial_begins_with_the_earlier_end_whatever_its_clock_says(first, seco
     assert began.raw / SECOND - 5 == pytest.approx(earlier, abs=1e-3)
     assert began.monotonic - monotonic == began.raw - round((first + 5) * SECOND)
     assert began.realtime == pytest.approx(1.7e9 + earlier - first, abs=1e-3)
+
+
+def test_an_end_whose_beginning_is_by_another_clock_than_its_packets_is_not_believed():
+    joined = join_sightings(*Crossed(seconds=6.0).ends(), seed=1)  # a thousand seconds apart
+    for told in (8.0, 8.0 + 2000.0):
+        began = beginning_of((record(8.0, 5), record(told, 0)), joined)
+        assert (began.raw, began.monotonic) == (8 * SECOND, 5)
