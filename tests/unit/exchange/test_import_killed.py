@@ -1,0 +1,88 @@
+"""An import that is killed at any instant leaves a whole directory or none, and the next one succeeds."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trialwise.errors import TrialwiseError
+from trialwise.exchange.imported import imported_results
+from trialwise.store.directory import is_imported
+
+TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
+MOST = 30.0
+"""Seconds that an import may take to write something."""
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A small file."""
+    draw = random.Random(1)
+    results = [
+        {
+            "command": f"c{place}",
+            "times": [draw.random() for _ in range(5)],
+            "exit_codes": [0] * 5,
+            "mean": 0.5,
+        }
+        for place in range(20)
+    ]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps({"results": results}))
+    return path
+
+
+def values(directory):
+    return imported_results(directory, "x").trials.table.sort("trial", "metric")["value"].to_list()
+
+
+def killed_at(words, folder: Path, delay: float):
+    """Start an import, wait for its first file below the folder or its end, and kill it after a delay."""
+    there = set(folder.iterdir())
+    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + MOST
+    while running.poll() is None and set(folder.iterdir()) == there and time.monotonic() < end:
+        time.sleep(0.0005)
+    time.sleep(delay)
+    running.send_signal(signal.SIGKILL)
+    return running.wait()
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_kill_leaves_all_or_nothing(source, tmp_path, kills):
+    draw, ended = random.Random(2), []
+    assert (
+        subprocess.run([*TRIALWISE, "import", source, "-o", tmp_path / "whole"], check=False).returncode == 0
+    )
+    wanted = values(tmp_path / "whole")
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for number in range(kills):
+        out = folder / f"study{number}"
+        ended.append(
+            killed_at([*TRIALWISE, "import", str(source), "-o", str(out)], folder, draw.uniform(0, 0.02))
+        )
+        for found in folder.iterdir():
+            if found.name.startswith("."):
+                check_left(found, wanted)
+            else:
+                assert values(found) == wanted
+    assert -signal.SIGKILL in ended
+    out = folder / "study0"
+    assert subprocess.run([*TRIALWISE, "import", source, "-o", out], check=False).returncode == 0
+    assert values(out) == wanted
+
+
+def check_left(folder, wanted):
+    """What a kill left beside the directory is no import, or a whole one."""
+    if not is_imported(folder):
+        return
+    try:
+        assert values(folder) == wanted
+    except TrialwiseError:
+        return
