@@ -25,7 +25,7 @@ from trialwise.experiment.ab_experiment import (
 )
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.trials import CommandTrial
+from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
 from trialwise.numbers import as_given
@@ -221,7 +221,7 @@ def _prepared(
             stderr_console().print(f"building: {build}", markup=False)
             checkouts.build(build, here)
         sides = tuple(tuple(shell_files(line, here, {})) for line in (base, head))
-        yield here, CommandTrial(switch_command(base, head)), "", sides
+        yield here, CommandTrial(switch_command(base, head), passed=EVERYTHING_PASSED), "", sides
         return
     revisions = {"base": base, "head": head}
     commits = {version: checkouts.commit_of(name, here) for version, name in revisions.items()}

@@ -13,7 +13,7 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Design, Experiment, FixedFactor, Level, Metric, Order, Reset
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.trials import CommandTrial
+from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
 from trialwise.statistics import equivalence_size
 
 FLAVOUR = "flavour"
@@ -70,7 +70,7 @@ def observer_experiment(
     experiment = Experiment(
         name=name,
         folder=Path(),
-        trial=CommandTrial(flavour_command(flavours, list(loads))),
+        trial=CommandTrial(flavour_command(flavours, list(loads)), passed=EVERYTHING_PASSED),
         metrics=tuple(metrics),
         description="Does measuring change what is measured?",
         factors=factors,

@@ -12,7 +12,7 @@ from trialwise.experiment.model import Better, Design, Experiment, Extent, Fixed
 from trialwise.experiment.placeholders import literal
 from trialwise.experiment.results import Results
 from trialwise.experiment.sources import Resource, ResourceSource, TextSource
-from trialwise.experiment.trials import CommandTrial
+from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
 
 VERSIONS = ("base", "head")
 _RESOURCES: tuple[Resource, ...] = ("wall", "user", "system", "max_rss")
@@ -62,7 +62,8 @@ def worktree_command(command: str, below: str) -> CommandTrial:
     words = shlex.split(literal(command))
     if not words:
         raise ValueError("the command is empty")
-    return CommandTrial(tuple(words), directory="{version}" if below in ("", ".") else f"{{version}}/{below}")
+    place = "{version}" if below in ("", ".") else f"{{version}}/{below}"
+    return CommandTrial(tuple(words), directory=place, passed=EVERYTHING_PASSED)
 
 
 def _line(command: str) -> str:

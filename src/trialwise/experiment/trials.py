@@ -82,6 +82,10 @@ _ISOLATE = Key(
 )
 
 
+EVERYTHING_PASSED = ("*",)
+"""`passed` of commands that were typed and not written into a file: they run in the environment that they were typed in."""
+
+
 def _kept(place: str) -> str:
     if place.startswith(("/", "~")) or ".." in place.split("/"):
         raise WrongValueError(f"{place!r} is not below the working directory")
