@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSou
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.reported import Reported
-from trialwise.measurement.results import Printed, read_results, what_was_read
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
+
+if TYPE_CHECKING:
+    from trialwise.measurement.results import Printed
 
 SIDE_COMMAND_SECONDS = 600.0
 """Maximum duration of prepare and conclude, in seconds."""
@@ -130,6 +132,8 @@ def judge(
 
 def _printed(experiment: Experiment, text: Callable[[TextSource], Reported]) -> Printed:
     """Read what a harness printed, if metrics are to be found in it."""
+    from trialwise.measurement.results import Printed, read_results  # imports Polars, which takes long
+
     if experiment.results is None:
         return Printed({}, 0)
     taken = {metric.name for metric in declared(experiment)}
@@ -138,6 +142,8 @@ def _printed(experiment: Experiment, text: Callable[[TextSource], Reported]) -> 
 
 def _said_before(results: Results, text: Callable[[TextSource], Reported]) -> str:
     """Say what a harness that failed had printed until then."""
+    from trialwise.measurement.results import what_was_read
+
     try:
         said = what_was_read(results, text(results.text))
     except TrialError:
