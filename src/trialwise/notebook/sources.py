@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.defaults import default_bound
 from trialwise.experiment.model import Better, Bound, Convergence, Kpi, Measure, Method, Metric, Variability
 
@@ -286,7 +287,8 @@ class Table(Files):
 
         if self._found is None:
             own = self.columns
-            read = read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
+            with self._called():
+                read = read_results([self.path], TrialColumns(own.value, own.group, own.trial, own.measure))
             self._found = replace(read, trials=replace(told(read.trials, own), name=self.name))
         return self._found
 
@@ -301,13 +303,15 @@ class Table(Files):
         has_samples = own.measure != "mean" or claims.convergence is not None
         columns = TableColumns(own.group, own.series, own.trial, None, own.time, samples=has_samples)
         wanted = [self.metric(name, claims) for name in metrics or own.value]
-        return analyse_table(self.path, columns, wanted, method)
+        with self._called():
+            return analyse_table(self.path, columns, wanted, method)
 
     def order(self, metrics: Sequence[str], columns: Mapping[str, object]) -> OrderTrials:
         """Return the trials with their order, from columns of the table."""
         from trialwise.analysis.order.trials import OrderColumns, read_order_table
 
-        return read_order_table(self.path, OrderColumns(metrics=tuple(metrics), **columns))  # pyright: ignore[reportArgumentType] it checks
+        with self._called():
+            return read_order_table(self.path, OrderColumns(metrics=tuple(metrics), **columns))  # pyright: ignore[reportArgumentType] it checks
 
     def effects(self, metrics: Sequence[str], *, samples: bool) -> EffectsInput:
         """Return the trials by their factors, which are the columns of groups."""
@@ -318,8 +322,19 @@ class Table(Files):
         if not own.group or not own.value:
             return super().effects(metrics, samples=samples)
         columns = EffectColumns(own.group, own.value, own.trial, own.time, tuple(metrics), own.measure)
-        trials, series = read_effects_table(self.path, columns)
+        with self._called():
+            trials, series = read_effects_table(self.path, columns)
         return EffectsInput(trials, {}, {}, series)
+
+    @contextmanager
+    def _called(self) -> Generator[None]:
+        """Have errors name the table as the user knows it: a DataFrame has no path."""
+        try:
+            yield
+        except TrialwiseError as error:
+            path = str(self.path)
+            hint = error.hint and error.hint.replace(path, self.name)
+            raise type(error)(error.message.replace(path, self.name), hint=hint) from error
 
     def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
         """Return that a table says nothing of the order."""

@@ -230,3 +230,19 @@ def test_the_import_is_as_light_as_that_of_json():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['trialwise']", "True trialwise.notebook.loading"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "ask"),
+    [
+        ({"value": "delay"}, lambda data: data.trials),
+        ({"value": "delay"}, lambda data: data.kpi()),
+        ({"value": "time", "group": "side"}, lambda data: data.effects()),
+        ({}, lambda data: data.order()),
+    ],
+)
+def test_errors_on_a_dataframe_do_not_name_a_temporary_file(columns, ask):
+    data = tw.load(pl.DataFrame({"scheme": ["a", "b"], "time": [1.0, 2.0]}), **columns)
+    with pytest.raises(AnalysisError) as refused:
+        ask(data)
+    assert "parquet" not in str(refused.value)
