@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.text import say_document
+from trialwise.cli.text import echo, say_document
 from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
@@ -19,6 +23,7 @@ def status(
     trial: int | None = None,
     attempt: int | None = None,
     unpack: Path | None = None,
+    check: Annotated[bool, Parameter(negative="")] = False,
     json: bool = False,
 ) -> int:
     """Show how far an experiment is, while it runs and after, or how one trial went and what is kept of it.
@@ -29,10 +34,11 @@ def status(
     trialwise status compressors.results
     watch -n 5 trialwise status compressors.results
     trialwise status compressors.results --trial 7 --unpack trial-7
+    trialwise status compressors.results --check
     ```
 
     Exit codes: 0, or 4 where trials have failed for good: a trial whose later attempt finished has not. With --trial, 4 where
-    the attempt failed.
+    the attempt failed. With --check, 5 where a row, a file of samples or the experiment file is not as it was recorded.
 
     Parameters
     ----------
@@ -44,12 +50,16 @@ def status(
         With --trial: which attempt at it; default the last that has begun.
     unpack
         With --trial: write everything that it printed and the files that were kept into this new folder.
+    check
+        Follow the hash chain of the ledger first, and name the first row or file that is not as it was recorded.
     json
         Print the state, or that of the trial, as JSON.
     """
     from trialwise import study
     from trialwise.report.documents.status import document
 
+    if check:
+        echo(study.check_chain(directory), to=sys.stderr)
     if trial is not None:
         return _one_trial(directory, trial, attempt, unpack, json=json)
     if attempt is not None or unpack is not None:

@@ -1,6 +1,7 @@
 """A study from its file to its analysis: composes the stages, and is, besides `cli`, the only package that sees them all."""
 
 from trialwise.execution.worker_plan import planned_row
+from trialwise.study.checking import check_chain
 from trialwise.study.load import default_directory, itself, load, open_directory
 from trialwise.study.path_facts import path_facts
 from trialwise.study.reading import (
@@ -31,6 +32,7 @@ __all__ = [
     "awaited_claims",
     "calibration",
     "calibration_of",
+    "check_chain",
     "check_samples",
     "comparison_set",
     "default_directory",

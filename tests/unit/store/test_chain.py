@@ -119,6 +119,16 @@ def test_an_edited_value_is_found_at_its_trial(results):
     assert found.text == f"{place} was changed after it was recorded"
 
 
+def test_status_checks_the_chain_where_it_is_asked_to(results):
+    whole = trialwise("status", results, "--check", cwd=results.parent)
+    assert whole.stderr.startswith("whole: 10 rows and 7 files of samples are as they were recorded;")
+    edit(results, "UPDATE value SET value = 99 WHERE number = 3 AND value IS NOT NULL")
+    assert trialwise("status", results, cwd=results.parent).returncode == 4
+    found = trialwise("status", results, "--check", cwd=results.parent)
+    assert (found.returncode, found.stdout) == (5, "")
+    assert "trial 3.1 (" in found.stderr
+
+
 def test_a_hidden_failed_attempt_is_found_by_its_number(results):
     edit(results, "DELETE FROM trial WHERE number = 4 AND attempt = 1")
     assert "row 4 of the chain is missing" in broken(results)
