@@ -20,6 +20,8 @@ from tests.system.worker_machines import Machines, machines, missing
 
 MARK = "TRIALWISE_TEST_OF_SERVICES"
 SECONDS_TO_VANISH = 60.0
+SECONDS_TO_START = 240.0
+"""A runner that starts, and reaches a worker, shares the machine with other tests."""
 SHORT, LONG = 10, 200
 SERVICE = """["sh", "-c", "echo $$ >> FOLDER/pids; (setsid sleep 600 &) ; echo up; exec sleep 600"]"""
 
@@ -115,8 +117,8 @@ def environment(process: int) -> list[bytes]:
         return []
 
 
-def wait_for(condition, what: str) -> None:
-    deadline = time.monotonic() + SECONDS_TO_VANISH
+def wait_for(condition, what: str, seconds: float = SECONDS_TO_VANISH) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
@@ -129,10 +131,10 @@ def check(bench: Bench, rest: str, number: int, targets: list[str], seed: int) -
     victims, rng = Victims(bench), random.Random(seed)
     try:
         for _ in range(number):
-            wait_for(victims.serve, "no service is started")
+            wait_for(victims.serve, "no service is started", SECONDS_TO_START)
             time.sleep(rng.uniform(0, 0.6))
             victims.hit(rng.choice(targets))
-        wait_for(lambda: victims.serve() and bench.rows("finished"), "no trial finishes")
+        wait_for(lambda: victims.serve() and bench.rows("finished"), "no trial finishes", SECONDS_TO_START)
     finally:
         if victims.runner is not None:
             victims.kill(victims.runner.pid, signal.SIGTERM)

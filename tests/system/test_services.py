@@ -330,3 +330,19 @@ def test_one_control_c_ends_the_wait_for_a_service(bench: Bench):
     assert not alive(*pids(bench))
     assert {row.status for row in bench.rows()} == {"planned"}
     assert events(bench, "service failed") == []
+
+
+def test_a_file_that_a_service_writes_begins_no_series_and_its_settings_do(bench: Bench):
+    """The words of its command name both; a reader of them cannot tell which is written."""
+    (bench.folder / "data.txt").write_text("")
+    (bench.folder / "settings.txt").write_text("1\n")
+    start = (
+        """["sh", "-c", "cat settings.txt; echo $$ >> data.txt; echo $$ >> pids; echo up; exec sleep 600"]"""
+    )
+    bench.write("true", rest=service('for = "round"', start), rounds=4)
+    assert bench.run().counts == {"finished": 4}
+    assert {row.epoch for row in bench.rows()} == {1}
+    (bench.folder / "settings.txt").write_text("2\n")
+    bench.file.write_text(bench.file.read_text().replace("rounds = 4", "rounds = 6"))
+    assert bench.run(extend=True).counts == {"finished": 6}
+    assert {row.epoch for row in bench.rows()} == {1, 2}

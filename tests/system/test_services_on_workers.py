@@ -86,11 +86,8 @@ def test_a_reset_restarts_a_service_there(bench: Bench, one: Machines):
 
 
 def test_a_lost_connection_leaves_a_service_alone(bench: Bench, one: Machines):
-    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
-    bench.write(holds, rest=service(start=writes(bench)) + there(one))
-    runner = started(bench)
+    runner = started_trial(bench, one)
     try:
-        wait_until(lambda: running(bench))
         assert one[0].end_connections()
         (bench.folder / "go").touch()
         assert runner.wait(60) == 0
@@ -103,8 +100,8 @@ def test_a_lost_connection_leaves_a_service_alone(bench: Bench, one: Machines):
 
 def test_without_its_runner_a_service_ends_after_its_trial(bench: Bench, one: Machines):
     """Nobody comes back: the trial that was begun has its service to its end, and then that ends."""
-    kill_runner_in_trial(bench, one, "1s")
-    time.sleep(2.5)
+    kill_runner_in_trial(bench, one, "5s")
+    time.sleep(6.5)
     assert len(alive(*pids(bench))) == 1
     (bench.folder / "go").touch()
     wait_until(lambda: not alive(*pids(bench)))
@@ -132,26 +129,23 @@ def test_what_a_service_uses_there_is_measured_apart(bench: Bench, one: Machines
     check_use(bench, there(one).replace("[workers]", "[workers]\nfiles = ['*.py']"))
 
 
-def started(bench: Bench) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+def started_trial(bench: Bench, one: Machines, reconnect: str = "20s") -> subprocess.Popen[bytes]:
+    """Start a run, and wait until its first trial runs on the worker, where it lasts until there is a file `go`."""
+    holds = f"sh -c 'cd {bench.folder}; touch began; until test -e go; do sleep 0.05; done'"
+    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect))
+    runner = subprocess.Popen(
         [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)], stderr=subprocess.DEVNULL
     )
+    wait_until((bench.folder / "began").exists)
+    return runner
 
 
 def kill_runner_in_trial(bench: Bench, one: Machines, reconnect: str) -> None:
     """Kill the runner while a trial lasts on the worker, until there is a file `go`."""
-    holds = f"sh -c 'until test -e {bench.folder}/go; do sleep 0.05; done'"
-    bench.write(holds, rest=service(start=writes(bench)) + there(one, reconnect))
-    runner = started(bench)
-    wait_until(lambda: running(bench))
-    end(runner)
+    end(started_trial(bench, one, reconnect))
 
 
 def end(runner: subprocess.Popen[bytes]) -> None:
     if runner.poll() is None:
         runner.kill()
     runner.wait()
-
-
-def running(bench: Bench) -> bool:
-    return (bench.directory / "ledger.sqlite").exists() and bool(bench.rows("running"))

@@ -232,7 +232,7 @@ class Runner:
         if ending := self._set_up(row, interruption, reset):
             return ending
         # After the reset, which may reboot the machine or build the programs.
-        if change := self._keeper.look_again(self._ledger, began):
+        if change := self._keeper.look_again(self._ledger, began, self._services.began):
             self._tell(EnvironmentChanged(change))
         return None
 

@@ -117,14 +117,12 @@ def local_watch(
     measures: bool = True,
 ) -> LocalWatch:
     """Watch this machine for an experiment whose trials have these factors."""
-    named = chain(
-        kind.programs(experiment, factors),
-        reset_files(experiment, factors),
-        service_files(experiment, factors),
-    )
+    named = chain(kind.programs(experiment, factors), reset_files(experiment, factors))
     trial = experiment.trial
     passed = passed_by(trial)
-    return LocalWatch(named, experiment.folder, trial.variables, passed=passed, measures=measures)
+    watch = LocalWatch(named, experiment.folder, trial.variables, passed=passed, measures=measures)
+    watch.files.add(service_files(experiment, factors), of_services=True)
+    return watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +184,15 @@ class SessionKeeper:
             problem = amended if problem is None else f"{amended}; {problem}"
         return self._begin(ledger, previous, environment, identity, problem)
 
-    def look_again(self, ledger: Ledger, reset: float | None = None) -> str | None:
+    def look_again(
+        self, ledger: Ledger, reset: float | None = None, served: float | None = None
+    ) -> str | None:
         """Begin a new session if what is measured has changed or the machine was rebooted.
 
         If a reset that began at `reset` (Unix seconds) changed an input file, our own steps write that file: what they
         run and read counts instead, and the file is left out from then on. So is a file that was seen in trials, is named by no
-        command, and changes before each of two trials. Returns the change that begins a new epoch, or None.
+        command, and changes before each of two trials, and one that only services name, the first of which began at `served`.
+        Returns the change that begins a new epoch, or None.
         """
         stats = self._watch.stats()
         if stats == self._stats:
@@ -199,7 +200,7 @@ class SessionKeeper:
             return None
         self._stats = stats
         environment, identity = self._watch.look()
-        identity = self._leave_out_written(ledger, identity, reset)
+        identity = self._leave_out_written(ledger, identity, reset, served)
         change = told(identity.changes(self._identity, self._scope))
         booted = self.session.boot != _boot(environment)
         if not booted and change is None:  # touched, or rebuilt to the same bytes
@@ -274,14 +275,24 @@ class SessionKeeper:
         """Record how the session ended."""
         ledger.end_session(self.session.number, time.time(), ending)
 
-    def _leave_out_written(self, ledger: Ledger, identity: Identity, reset: float | None) -> Identity:
+    def _leave_out_written(
+        self, ledger: Ledger, identity: Identity, reset: float | None, served: float | None
+    ) -> Identity:
         changed = {
             change.name for change in identity.changes(self._identity, self._scope) if change.kind == "file"
         }
         by_reset = changed.intersection([] if reset is None else self._written(reset))
+        of_services = changed & self._watch.files.of_services
+        by_services = of_services.intersection(
+            [] if served is None or not of_services else self._written(served)
+        )
         by_trials = {name for name in changed & self._changed if not self._watch.files.is_of_command(name)}
         self._changed = changed
-        for who, written in (("resets write", by_reset), ("trials write", by_trials - by_reset)):
+        for who, written in (
+            ("resets write", by_reset),
+            ("services write", by_services - by_reset),
+            ("trials write", by_trials - by_reset - by_services),
+        ):
             if written:
                 self._watch.files.drop(written)
                 text = f"{who} {', '.join(sorted(written))}: a change of it begins no series any more"

@@ -39,6 +39,7 @@ class KnownFiles:
         self._folder = os.path.abspath(folder)  # noqa: PTH100 links are not to be followed
         self._files: dict[str, _Known] = {}
         self.volatile: set[str] = set()
+        self.of_services: set[str] = set()
 
     @property
     def paths(self) -> list[str]:
@@ -51,12 +52,13 @@ class KnownFiles:
         inside = path.startswith(self._folder + os.sep)
         return (path[len(self._folder) + 1 :] if inside else path), path
 
-    def add(self, files: Iterable[NamedFile]) -> None:
-        """Add files that commands name."""
+    def add(self, files: Iterable[NamedFile], *, of_services: bool = False) -> None:
+        """Add files that commands name; those that only `of_services` do may be written by these."""
         for file in files:
             name, path = self.name(file)
-            if name not in self.volatile:
-                self._files.setdefault(name, _Known(path, file.role, ()))
+            if name not in self.volatile and name not in self._files:
+                self._files[name] = _Known(path, file.role, ())
+                self.of_services.update([name] if of_services else [])
 
     def recall(self, files: Iterable[FileIdentity], volatile: Iterable[str]) -> None:
         """Add files seen in trials of an earlier session, and leave out those that trials write."""

@@ -22,7 +22,7 @@ from trialwise.execution.workers.agent.probe import boot_id, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from typing import Any
 
     Json = dict[str, Any]
@@ -186,7 +186,7 @@ def end_all(folder: Folder) -> int:
 
 def forget(folder: Folder, name: str) -> None:
     """Remove what is known of a service that has ended."""
-    for what in ("task", "state", "printed"):
+    for what in ("task", "state", "state.tmp", "printed", "printed.tmp"):
         remove(path_of(folder, name, what))
 
 
@@ -198,6 +198,17 @@ def path_of(folder: Folder, name: str, what: str) -> str:
 def is_kept(folder: Folder, name: str) -> bool:
     """Return True if the keeper of a service lives."""
     return not _is_free(path_of(folder, name, "task"))
+
+
+@contextlib.contextmanager
+def alone(folder: Folder) -> Generator[None, None, None]:
+    """Keep other connections from starting services, and from becoming the newest one, for as long as the context lasts."""
+    descriptor = os.open(folder.at("serving.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def hold_connection(folder: Folder) -> int:

@@ -139,6 +139,8 @@ class Services:
         self._now = now
         self._running: dict[str, _Running] = {}
         self._deaths = Counter[str]()
+        self.began: float | None = None
+        """When the first service was started (Unix seconds)."""
         self._versions = set[str]()
         """The services whose version is known."""
 
@@ -195,6 +197,7 @@ class Services:
 
     def _start(self, service: Service, row: TrialRow, cancel: int | None) -> str | None:
         self._tell(ServiceStarting(row, service.name))
+        self.began = self._now() if self.began is None else self.began
         handle = self._host.launch(self._task(service, row))
         began = time.monotonic()
         problem = handle.start(cancel)

@@ -14,7 +14,7 @@ from trialwise.execution.services.lifecycle import Services
 from trialwise.execution.session import changed_since
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
-from trialwise.execution.workers.services import RemoteServices
+from trialwise.execution.workers.services import SERVICE_QUERY, RemoteServices
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment
 from trialwise.measurement.checkout import GitState
@@ -157,8 +157,10 @@ class RemoteMachine:
         if self._is_asked:
             return
         answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]
-        for answer in answers:
-            self.files.add(NamedFile(Path(path), role) for path, role in answer["files"])
+        pairs = list(zip(self._queries, answers, strict=True))
+        for query, answer in sorted(pairs, key=lambda pair: pair[0]["key"] == SERVICE_QUERY):
+            files = [NamedFile(Path(path), role) for path, role in answer["files"]]
+            self.files.add(files, of_services=query["key"] == SERVICE_QUERY)
         self._is_asked = True
 
     def _describe(self, paths: Sequence[str]) -> dict[str, Described]:

@@ -23,7 +23,7 @@ from trialwise.execution.workers.instruments import (
     unsupervised,
 )
 from trialwise.execution.workers.remote import Remote
-from trialwise.execution.workers.services import RemoteServices, service_of
+from trialwise.execution.workers.services import SERVICE_QUERY, RemoteServices, service_of
 from trialwise.execution.workers.tasks import RemoteRun, Report, Tasks, run_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
@@ -180,7 +180,7 @@ class RemoteKind:
         for words, folder, environment in service_commands(experiment, factors):
             directory = str(Path(self._remote.files) / folder)
             path = dict(environment).get("PATH")
-            yield {"key": "service", "words": list(words), "directory": directory, "path": path}
+            yield {"key": SERVICE_QUERY, "words": list(words), "directory": directory, "path": path}
 
     def _resolved(self, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return self._remote.ask("resolve", {"queries": list(queries)}).head["found"]

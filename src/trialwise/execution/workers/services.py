@@ -15,6 +15,8 @@ from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
 from trialwise.visible import visible
 
+SERVICE_QUERY = "service"
+"""Key of the queries for the programs of services."""
 _PAUSES = (0.01, 0.25)
 
 

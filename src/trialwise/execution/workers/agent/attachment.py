@@ -93,7 +93,8 @@ class Attachment:
         import socket
 
         self.folder.make()
-        write_durably(self.folder.at("connection"), self.token.encode())
+        with keeper.alone(self.folder):
+            write_durably(self.folder.at("connection"), self.token.encode())
         if not self.has_archive():
             write_durably(self.folder.at("agent.zip"), self.archive)
         hand = self.folder.in_hand()
@@ -318,10 +319,13 @@ class Attachment:
 
     def do_serve(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Start a service unless it was started before; `do_service` says when it is ready."""
-        if text_of(self.folder.at("connection")) != self.token:
-            msg = "a newer connection is at work"
-            raise Refused(msg)
-        keeper.begin(self.folder, head["name"], body, self.folder.at("agent.zip"))
+        with keeper.alone(
+            self.folder
+        ):  # what an older connection starts, it starts before a newer one ends all services
+            if text_of(self.folder.at("connection")) != self.token:
+                msg = "a newer connection is at work"
+                raise Refused(msg)
+            keeper.begin(self.folder, head["name"], body, self.folder.at("agent.zip"))
         return {}, b""
 
     def do_service(self, head: Json, body: bytes) -> tuple[Json, bytes]:
