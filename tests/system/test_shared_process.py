@@ -348,11 +348,16 @@ def test_one_process_of_each_treatment_is_no_inference_and_several_are(bench: Be
     assert (row["level"], row["n"]) == ("process", [3, 3])
 
 
-def test_a_ledger_of_the_format_before_is_read_and_brought_up_to_date(bench: Bench):
+AFTER_FORMAT_2 = ("trial DROP COLUMN link", "trial DROP COLUMN chain", "value DROP COLUMN sha256")
+
+
+def test_a_ledger_of_the_first_format_is_read_and_brought_up_to_date(bench: Bench):
     bench.write("true", rounds=3).run()
     path = bench.directory / "ledger.sqlite"
     with sqlite3.connect(path) as ledger:
-        ledger.execute("ALTER TABLE trial DROP COLUMN process")
+        for column in ("trial DROP COLUMN process", *AFTER_FORMAT_2):
+            ledger.execute(f"ALTER TABLE {column}")
+        ledger.execute("DROP TABLE amendment")
         ledger.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
         ledger.execute("UPDATE trial SET status = 'planned' WHERE number = 3")
         ledger.execute("DELETE FROM value WHERE number = 3")
@@ -364,7 +369,7 @@ def test_a_ledger_of_the_format_before_is_read_and_brought_up_to_date(bench: Ben
         ((found,),) = ledger.execute("SELECT value FROM meta WHERE key = 'format'").fetchall()
         columns = [row[1] for row in ledger.execute("PRAGMA table_info(trial)")]
     ledger.close()
-    assert (found, columns[-1]) == ("2", "process")
+    assert (found, columns[-3:]) == ("3", ["process", "link", "chain"])
     assert processes(bench.rows()) == [None] * 3
 
 
