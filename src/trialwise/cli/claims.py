@@ -35,7 +35,7 @@ def claims(
     For example:
 
     ```text
-    trialwise claims tcp.results --suggest > tcp.results/claims.toml
+    trialwise claims tcp.results --suggest > claims.toml
     trialwise claims tcp.results
     trialwise claims claims.toml --latex claims.tex
     ```
@@ -46,7 +46,7 @@ def claims(
     Parameters
     ----------
     path
-        A file of claims, or a folder with claims.toml.
+        A file of claims, a folder with claims.toml, or an experiment directory in or beside which it lies.
     suggest
         Print a draft of claims that the data of a folder support, instead.
     latex

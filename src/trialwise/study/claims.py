@@ -71,7 +71,7 @@ def judged_claims(path: Path, told: Progress | None = None) -> JudgedClaims:
 
 
 def claims_file(path: Path) -> Path:
-    """Return the file of claims that a path stands for.
+    """Return the file of claims that a path stands for: itself, the one in a folder, or the one beside an experiment directory.
 
     Raises
     ------
@@ -79,6 +79,8 @@ def claims_file(path: Path) -> Path:
         There is none.
     """
     file = path / NAME if path.is_dir() else path
+    if not file.is_file() and is_ours(path) and (beside := path.resolve().parent / NAME).is_file():
+        return beside
     if not file.is_file():
         hint = (
             f"write one, or begin with `trialwise claims {path} --suggest`"

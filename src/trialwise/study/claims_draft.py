@@ -39,10 +39,9 @@ def draft(trials: TrialSet, data: Mapping[str, Value]) -> str:
             hint="write claims with value, kpi or every by hand: docs/how-to/state-claims.md",
         )
     lines = [
-        f"# A draft from {counted(len(trials.treatments), 'treatment')}: what these data support at {100 * _LEVEL:g} %. ",
-        "# Write the sentences as",
-        "# your paper has them, and delete what it does not claim. Claims that are chosen because the data support them are supported",
-        "# more often by chance.",
+        f"# A draft from {counted(len(trials.treatments), 'treatment')}: what these data support at {100 * _LEVEL:g} %. The paths under [data] start",
+        "# at the folder of this file. Write the sentences as your paper has them, and delete what it does not claim. Claims that are",
+        "# chosen because the data support them are supported more often by chance.",
         f"format = {toml_value(FORMAT)}",
         "",
         "[data]",
@@ -114,7 +113,7 @@ def _tolerance(found: ClaimResult, facts: MetricFacts) -> float:
 
 
 def data_of(path: Path) -> dict[str, Value]:
-    """Return the keys of [data] for a directory, a file, or a folder of result files, beside or in which the file of claims stands."""
+    """Return the keys of [data]: the file of claims stands beside a directory or a file, and in a folder of result files."""
     if path.is_file():
         return {"files": [path.name]}
-    return {"directory": "."} if is_ours(path) else {"files": ["*"]}
+    return {"directory": path.resolve().name} if is_ours(path) else {"files": ["*"]}

@@ -11,6 +11,19 @@ from in_process import trialwise
 HEAD = 'format = "trialwise-claims-1"\n[data]\nfiles = ["t.csv"]\n'
 CLAIM = '[[claim]]\nid = "{id}"\ntext = "{text}"\nmetric = "delay"\n{said}\n'
 RATIO = 'ratio = {{ of = {{ scheme = "bbr" }}, to = {{ scheme = "cubic" }}, at_most = {} }}'
+EXPERIMENT = """[experiment]
+name = "steps"
+[factors]
+step = [100, 200]
+[trial]
+command = "sh -c 'echo $(({step} + $$ % 7))'"
+[metrics.size]
+stdout = "([0-9]+)"
+better = "lower"
+[design]
+series = 1
+rounds = 6
+"""
 
 
 @pytest.fixture
@@ -52,6 +65,18 @@ def test_a_draft_is_a_file_of_claims_that_its_data_support(folder):
     [claim] = json.loads(done.stdout)["claims"]
     assert claim["low"] <= 2.5 <= claim["high"] + 0.1
     assert f"\\newcommand{{\\twCOneEstimate}}{{{claim['estimate']:.4g}}}" in (folder / "n.tex").read_text()
+
+
+def test_the_draft_for_a_directory_stands_beside_it_and_is_found_from_both(tmp_path):
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    assert trialwise("run", "e.toml", "--quiet", cwd=tmp_path).returncode == 0
+    (tmp_path / "claims.toml").write_text(
+        trialwise("claims", "steps.results", "--suggest", cwd=tmp_path).stdout
+    )
+    for path in (".", "steps.results", "claims.toml"):
+        done = trialwise("claims", path, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("The claim is supported by the data.")
 
 
 @pytest.mark.parametrize(

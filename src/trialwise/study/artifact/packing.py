@@ -22,7 +22,7 @@ from trialwise.analysis.artifacts import Packed, PackedClaim, PackedExperiment, 
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.claims.treatments import claimed_treatments
 from trialwise.analysis.progress import Progress
-from trialwise.errors import PlanError, StoreError, not_written
+from trialwise.errors import AnalysisError, PlanError, StoreError, not_written
 from trialwise.exchange.artifact import citation, crate, readme
 from trialwise.exchange.artifact.archive import Entry, with_manifest, write_zip
 from trialwise.exchange.artifact.description import (
@@ -160,8 +160,11 @@ def _refuse_secrets(each: Opened, options: PackOptions) -> None:
 def _claims_file(directories: Sequence[Path], options: PackOptions) -> Path | None:
     if options.claims is not None:
         return claims_file(options.claims)
-    places = [directories[0], directories[0].parent] if len(directories) == 1 else [directories[0].parent]
-    return next((place / CLAIMS for place in places if (place / CLAIMS).is_file()), None)
+    place = directories[0] if len(directories) == 1 else directories[0].parent
+    try:
+        return claims_file(place)
+    except AnalysisError:
+        return None
 
 
 def _refuse_unsupported(judged: JudgedClaims) -> None:
