@@ -39,9 +39,9 @@ def draft(trials: TrialSet, data: Mapping[str, Value]) -> str:
             hint="write claims with value, kpi or every by hand: docs/how-to/state-claims.md",
         )
     lines = [
-        f"# A draft from {counted(len(trials.treatments), 'treatment')}: what these data support at {100 * _LEVEL:g} %. The paths under",
-        "# [data] start at the folder of this file. Write the sentences as your paper has them, and delete what it does not claim. Claims",
-        "# that are chosen because the data support them are supported more often by chance.",
+        f"# A draft from {counted(len(trials.treatments), 'treatment')}: what these data support at {100 * _LEVEL:g} %.",
+        "# The paths under [data] start at the folder of this file. Write the sentences as your paper has them, and delete",
+        "# what it does not claim. Claims that are chosen because the data support them are supported more often by chance.",
         f"format = {toml_value(FORMAT)}",
         "",
         "[data]",
