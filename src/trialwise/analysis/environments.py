@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from trialwise.analysis.influences import Block, Study, influence_of
+from trialwise.numbers import as_given
 
 Facts = Mapping[str, str]
 """Recorded facts of one environment, by dotted names such as "kernel.release"."""
@@ -104,7 +105,11 @@ def _load(one_minute: object, cpus: int) -> str | None:
         return None
     each = one_minute / cpus
     below = next((bound for bound in _LOADS if each < bound), None)
-    return f"{_LOADS[-1]:g} or more for each CPU" if below is None else f"below {below:g} for each CPU"
+    return (
+        f"{as_given(_LOADS[-1])} or more for each CPU"
+        if below is None
+        else f"below {as_given(below)} for each CPU"
+    )
 
 
 def _files(records: Iterable[Mapping[str, object]]) -> dict[str, dict[str, str]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trialwise.numbers import as_given
+
 if TYPE_CHECKING:
     from trialwise.analysis.results import Analysis, SeriesKpi
 
@@ -60,7 +62,7 @@ def _answers(analysis: Analysis) -> Iterator[tuple[_Key, Answer]]:
         name = one.metric.name
         for kpi in one.kpis:
             asked = kpi.objective
-            what = f"KPI p{asked.percentile:g}, {asked.bound} bound, {asked.confidence:g} %"
+            what = f"KPI p{as_given(asked.percentile)}, {asked.bound} bound, {as_given(asked.confidence)} %"
             yield (name, what, kpi.treatment, kpi.series), _of_kpi(kpi)
         for mean in one.means:
             yield (name, "mean", mean.treatment, mean.series), Answer(mean.n, mean.mean, "estimate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum, isfinite, nan
+from math import fsum, inf, isfinite, nan
 
 from trialwise.readers.declared import Found
 from trialwise.readers.records import ERRORS, Better, Inside, Status
@@ -83,10 +83,11 @@ class Trial:
         """
         if failed is None:
             return
-        if of is not None and 0 < of <= failed:
+        of = of if of is not None and isfinite(of) else None
+        if of is not None and 0 < of <= failed < inf:
             self.found.fail(self.treatment, self.levels, f"all {of:.0f} requests failed")
         self.add(ERRORS, failed, "1", "lower")
-        if failed:
+        if failed and isfinite(failed):
             self.found.note_errors(failed, of)
 
 

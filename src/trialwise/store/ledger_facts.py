@@ -27,6 +27,8 @@ from trialwise.store.tables import factors_of, having, marks, shared, trial_row,
 
 HEAD = "chain head"
 """Key of `meta`: the number of rows in the chain, and the SHA-256 of the last."""
+_MOST_DIGITS = 18
+"""Of a number of rows."""
 _ENDED: tuple[Status, ...] = ("finished", "failed", "invalid")
 CLOSED = "closed series"
 """Key of `meta`: the number of leading series that are closed because their rounds have other treatments than the file has now."""
@@ -102,7 +104,7 @@ class LedgerFacts(LedgerFile):
         found = self._select("SELECT value FROM meta WHERE key = ?", (HEAD,))
         text = str(found[0][0]) if found else ""
         rows, _, digest = text.partition(" ")
-        if not (rows.isascii() and rows.isdecimal()):
+        if not (rows.isascii() and rows.isdecimal() and len(rows) <= _MOST_DIGITS):
             raise StoreError(
                 f"{self.path}: its chain has no head that can be read: {text!r:.100}", hint=RESTORE
             )
