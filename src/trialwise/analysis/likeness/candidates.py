@@ -148,7 +148,7 @@ class Family:
     def _unknown(self) -> Iterator[str]:
         if self.way.queue is None:
             yield (
-                f"no scheme to fit filled the queue, so that its limit is unknown (at least {about(self.way.longest)} packets) and the "
+                f"no scheme to fit filled the queue, so its limit is unknown (at least {about(self.way.longest)} packets) and the "
                 "path has none: schemes that fill it may differ for that reason alone; fit one that fills it, such as udp-saturator"
             )
         if self.way.loss.source == "assumed":
