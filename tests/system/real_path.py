@@ -34,6 +34,7 @@ measure = "p95"
 series = 1
 rounds = {rounds}
 """
+FROM_HERE = 'from = "local", to = "ssh://machine1"'
 BETWEEN_BOTH = 'from = "ssh://machine1", to = "ssh://machine2"'
 TOWARDS_HERE = 'from = "ssh://machine1", to = "local"'
 TRIALWISE = [str(Path(sys.executable).with_name("trialwise"))]
@@ -56,7 +57,7 @@ class RealPath:
         *,
         runtime="3s",
         quiet="1s",
-        ends='from = "local", to = "ssh://machine1"',
+        ends=FROM_HERE,
         more="",
         trial='scheme = "udp-copa"\nload = "rate:4Mbit/s"',
         rounds=1,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from tests.system import worker_machines
-from tests.system.real_path import EXPERIMENT, TRIALWISE, RealPath
+from tests.system.real_path import EXPERIMENT, FROM_HERE, TRIALWISE, RealPath
 
 from in_process import trialwise
 from trialwise.measurement.condition_files import profiled_rates, read_conditions_of_path
@@ -196,9 +196,8 @@ def test_data_have_no_path_and_emulated_paths_no_ends(tmp_path):
 
 
 def write_experiment(folder):
-    text = EXPERIMENT.format(
-        runtime="2s", quiet="1s", more="", trial='scheme = "udp-copa"', folder=folder / "home", rounds=1
-    )
+    values = {"runtime": "2s", "quiet": "1s", "more": "", "trial": 'scheme = "udp-copa"', "rounds": 1}
+    text = EXPERIMENT.format(ends=FROM_HERE, folder=folder / "home", **values)
     (folder / "real.toml").write_text(text)
 
 

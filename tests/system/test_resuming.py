@@ -269,7 +269,7 @@ def test_a_ledger_of_a_newer_format_is_refused(bench: Bench):
     with sqlite3.connect(bench.directory / "ledger.sqlite") as ledger:
         ledger.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     ledger.close()
-    with pytest.raises(StoreError, match="ledger format '99'; this Trialwise reads 1 and 2"):
+    with pytest.raises(StoreError, match="ledger format '99'; this Trialwise reads 1, 2, 3"):
         bench.run()
     with pytest.raises(StoreError, match="'99'"):
         study.state(bench.directory)
