@@ -184,6 +184,9 @@ def check_services(experiment: Experiment, problems: Problems) -> None:
             problems.add(("metrics", metric.name, "service"), f"there is no service {source.service}", known)
     if not services:
         return
+    if getattr(experiment.trial, "secret", ()):
+        said = "services inherit it, and what they print is not masked"
+        problems.add(("trial", "secret"), said, "start the server outside of the experiment")
     if reset is not None and reset.reboot:
         problems.add(("reset", "reboot"), "would end the services", "restart them with reset.service")
     if reset is not None and reset.service in services and services[reset.service].lifetime == "trial":
