@@ -20,11 +20,13 @@ from trialwise.execution.services.lifecycle import Services
 from trialwise.experiment.model import Experiment, FreshDirectory, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.masking import Masks
 from trialwise.measurement.programs import files_beside
 from trialwise.store.records import TrialRow
 from trialwise.trials.command import nowhere
 from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ending, start_beside
+from trialwise.trials.surroundings import masked_run, secrets_of
 
 MAX_OF_A_TEMPLATE = 1000
 """Maximum number of files and folders of a template that are compared."""
@@ -152,7 +154,8 @@ def run_reset(
     if reset is None:
         return None
     deadline = time.monotonic() + reset.timeout
-    run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
+    masks = Masks(secrets_of(experiment.trial))
+    run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel, masks)
     values = _values(experiment, row)
     for step in reset_steps(reset, experiment.folder, values, experiment.service_names):
         if step.verb:
@@ -259,6 +262,7 @@ class _Run:
     deadline: float
     environment: Mapping[str, str]
     cancel: int
+    masks: Masks
     namespace_pid: int | None = None
 
     @property
@@ -287,7 +291,7 @@ class _Run:
             return error.message
         if run.timed_out:
             return f"{name} took longer than the {self.timeout:g} s of reset.timeout and was ended"
-        return None if run.exit_code == 0 else f"{name} {ending(run)}"
+        return None if run.exit_code == 0 else f"{name} {ending(masked_run(run, self.masks))}"
 
     def await_success(self, words: list[str]) -> str | None:
         """Run the check until it succeeds, the time is over, or the reset is given up."""

@@ -184,9 +184,10 @@ def check_services(experiment: Experiment, problems: Problems) -> None:
             problems.add(("metrics", metric.name, "service"), f"there is no service {source.service}", known)
     if not services:
         return
-    if getattr(experiment.trial, "secret", ()):
-        said = "services inherit it, and what they print is not masked"
-        problems.add(("trial", "secret"), said, "start the server outside of the experiment")
+    for name, service in services.items():
+        _check_variables(
+            ("service", name, "environment"), service, getattr(experiment.trial, "secret", ()), problems
+        )
     if reset is not None and reset.reboot:
         problems.add(("reset", "reboot"), "would end the services", "restart them with reset.service")
     if reset is not None and reset.service in services and services[reset.service].lifetime == "trial":
@@ -198,6 +199,12 @@ def check_services(experiment: Experiment, problems: Problems) -> None:
                     ("trial", "isolate"),
                     f"a network of their own keeps trials from the port of service {name}",
                 )
+
+
+def _check_variables(place: Key, service: Service, secrets: Sequence[str], problems: Problems) -> None:
+    for variable in (each for each, _ in service.environment if each in secrets):
+        said = f"{variable} is a secret, which services get as trials do"
+        problems.add((*place, variable), said, "leave it out here: whoever reads the file reads it")
 
 
 def _check_ready(place: Key, ready: Ready, problems: Problems) -> None:

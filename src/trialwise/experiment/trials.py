@@ -63,12 +63,12 @@ ENVIRONMENT = Key(
     words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},), filled=True
 )
 _PASS = Key(
-    words="Variables of the machine that trials get besides the few that they always get; * stands for anything.",
+    words="Variables of the machine that trials and services get besides the few that they always get; * stands for anything.",
     examples=(["LD_LIBRARY_PATH", "OMP_*"],),
     name="pass",
 )
 _SECRET = Key(
-    words="Variables that the runner hands to trials through their environment alone; their values are written nowhere.",
+    words="Variables that the runner hands to trials and services through their environment alone; their values are written nowhere.",
     examples=(["PGPASSWORD"],),
 )
 DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",), filled=True)

@@ -14,7 +14,7 @@ from trialwise.measurement.outliving import Written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 SHORTEST = 4
 """Characters of the shortest secret: a shorter one could not be told from other text."""
@@ -35,13 +35,21 @@ class Masks:
         """Return True if there is a secret."""
         return bool(self._forms)
 
-    def masked(self, data: bytes, *, cut: bool = False) -> bytes:
-        """Return the data without secrets; `cut` if more followed, so that a secret may have lost its end."""
+    def masked(self, data: bytes, *, cut: bool = False, late: bool = False) -> bytes:
+        """Return the data without secrets.
+
+        `cut` if more followed, so that a secret may have lost its end; `late` if more came before, so that one may have lost its
+        beginning.
+        """
         for form, name in self._forms:
             if form in data:
                 self.met.add(name)
                 data = data.replace(form, _mask(name))
-        return self._without_beginning(data) if cut else data
+        if cut and (part := self._part(lambda size, form: data.endswith(form[:size]))):
+            data = data[: -part[0]] + _mask(part[1])
+        if late and (part := self._part(lambda size, form: data.startswith(form[-size:]))):
+            data = _mask(part[1]) + data[part[0] :]
+        return data
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
@@ -66,18 +74,17 @@ class Masks:
             hint=written.hint,
         )
 
-    def _without_beginning(self, data: bytes) -> bytes:
-        """Mask the beginning of a secret at the end of the data."""
-        for form, name in self._forms:
-            for size in range(len(form) - 1, SHORTEST - 1, -1):
-                if data.endswith(form[:size]):
-                    self.met.add(name)
-                    return data[:-size] + _mask(name)
-        return data
+    def _part(self, is_there: Callable[[int, bytes], bool]) -> tuple[int, str] | None:
+        """Return the size of the longest part of a secret that is there, and the secret's name; None if there is none."""
+        parts = ((size, form, name) for form, name in self._forms for size in range(SHORTEST, len(form)))
+        found = max(((size, name) for size, form, name in parts if is_there(size, form)), default=None)
+        if found is not None:
+            self.met.add(found[1])
+        return found
 
 
-def told_of(names: set[str]) -> str:
-    """Say which secrets a trial printed or wrote."""
+def told_of(names: Collection[str]) -> str:
+    """Say which secrets a trial or a service printed or wrote."""
     listed = ", ".join(sorted(names))
     return f"printed or wrote the secret{'s' if len(names) > 1 else ''} {listed}, masked in what is kept"
 

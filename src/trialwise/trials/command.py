@@ -251,7 +251,7 @@ class _Execution:
             return "failed", f"{what}: {error.message}"
         if isinstance(run, CommandResult):
             self.notes.append(run.followed or b"")
-        return problem_beside(what, run)
+        return problem_beside(what, masked_run(run, self.masks))
 
     def _kept_places(self) -> list[tuple[str, str, str]]:
         return list(kept_places(self.trial, self.values, self.request.experiment.folder))

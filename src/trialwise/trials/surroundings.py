@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from trialwise.errors import PlanError
 from trialwise.measurement.inherited import EVERYTHING, held_back, passed_on
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from trialwise.experiment.traits import Trial
     from trialwise.experiment.trials import CommandTrial, PythonTrial
     from trialwise.trials.base import TrialOutcome, TrialRequest
+    from trialwise.trials.starting import Ended
 
 FACT, STATED = "environment", "stated"
 """Fact of a ledger, and its value: trials get a stated environment. Directories that began without it pass everything on."""
 _MOST_NAMES = 8
+
+Run = TypeVar("Run", bound="Ended")
 
 
 def inherited(trial: CommandTrial | PythonTrial, environment: Mapping[str, str]) -> dict[str, str]:
@@ -34,10 +37,8 @@ def inherited(trial: CommandTrial | PythonTrial, environment: Mapping[str, str])
     return {**passed_on(environment, trial.passed or ()), **secrets_of(trial, environment)}
 
 
-def secrets_of(
-    trial: CommandTrial | PythonTrial, environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """Return the secrets of a trial by name, from the environment of the runner.
+def secrets_of(trial: Trial, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the secrets of a trial by name, from the environment of the runner; some kinds have none.
 
     Raises
     ------
@@ -45,9 +46,9 @@ def secrets_of(
         One is missing, is also set by the file, or is too short or a number, which measured values could not be told from.
     """
     found: dict[str, str] = {}
-    for name in trial.secret:
+    for name in getattr(trial, "secret", ()):
         value = environment.get(name)
-        if name in dict(trial.environment):
+        if name in dict(getattr(trial, "environment", ())):
             raise PlanError(
                 f"trial.secret: {name} also stands in trial.environment",
                 hint="leave it out there: whoever reads the file reads it",
@@ -92,14 +93,15 @@ def inheriting(experiment: Experiment, facts: Mapping[str, str]) -> Experiment:
 
 
 def told_of_surroundings(experiment: Experiment) -> str | None:
-    """Say which variables trials get beyond those that are stated; None if there are none, or trials have no environment."""
+    """Say which variables trials and services get beyond those that are stated; None if they get none, or trials inherit nothing."""
+    who = "trials and services" if experiment.services else "trials"
     passed = getattr(experiment.trial, "passed", None)
     secret = getattr(experiment.trial, "secret", ())
     if passed == EVERYTHING:
-        return "trials inherit every variable of the machine"
+        return f"{who} inherit every variable of the machine"
     parts = [f"the variables {', '.join(passed)} of the machine"] if passed else []
     parts += [f"the secrets {', '.join(secret)} of the runner"] if secret else []
-    return f"trials get {' and '.join(parts)}" if parts else None
+    return f"{who} get {' and '.join(parts)}" if parts else None
 
 
 def not_passed(experiment: Experiment, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -113,17 +115,19 @@ def not_passed(experiment: Experiment, environment: Mapping[str, str] = os.envir
     return f"trials do not get these variables: {listed}{more}; trial.pass names those that they need"
 
 
-def masked_run(run: CommandResult, masks: Masks) -> CommandResult:
+def masked_run(run: Run, masks: Masks) -> Run:
     """Return the run of a program with secrets masked in what it printed."""
-    return cast("CommandResult", _MaskedRun(run, masks)) if masks else run
+    return cast("Run", _MaskedRun(run, masks)) if masks else run
 
 
 class _MaskedRun:
-    """A run whose outputs are masked; all else is that of the run."""
+    """A run whose outputs are masked; all else is that of the run, which may have no standard output."""
 
-    def __init__(self, run: CommandResult, masks: Masks) -> None:
+    def __init__(self, run: Ended, masks: Masks) -> None:
         self._run = run
-        self.stdout = masks.masked(run.stdout, cut=run.stdout_total > len(run.stdout))
+        if hasattr(run, "stdout"):
+            whole = cast("CommandResult", run)
+            self.stdout = masks.masked(whole.stdout, cut=whole.stdout_total > len(whole.stdout))
         self.stderr = masks.masked(run.stderr, cut=True)
 
     def __getattr__(self, name: str) -> object:

@@ -17,12 +17,13 @@ import time
 
 from trialwise.execution.services.process import ServiceProcess, why_gone
 from trialwise.execution.services.processes import Use
+from trialwise.execution.workers.agent.apart import secrets_given, start_apart
 from trialwise.execution.workers.agent.folder import Folder, remove, write_durably
 from trialwise.execution.workers.agent.probe import boot_id, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from typing import Any
 
     Json = dict[str, Any]
@@ -49,7 +50,7 @@ class Keeper:
 
     def run(self) -> None:
         """Keep the service until it ends or is to end."""
-        process = ServiceProcess(dict(self.task, environment=dict(os.environ, **self.task["environment"])))
+        process = ServiceProcess(self.task)
         self.tell("starting")
         problem = process.start(self.asked)
         if problem is not None:
@@ -85,7 +86,7 @@ class Keeper:
     def finish(self, state: str, process: ServiceProcess, problem: str | None) -> None:
         """Write what has become of the service."""
         write_durably(path_of(self.folder, self.name, "printed"), process.printed())
-        self.tell(state, problem=problem)
+        self.tell(state, problem=problem, masked=sorted(process.masked))
 
     def tell(self, state: str, **more: Any) -> None:
         """Write the state of the service."""
@@ -93,11 +94,8 @@ class Keeper:
         write_durably(path_of(self.folder, self.name, "state"), json.dumps(told).encode())
 
 
-def begin(folder: Folder, name: str, task: bytes, archive: str) -> None:
+def begin(folder: Folder, name: str, task: bytes, archive: str, secrets: Mapping[str, str]) -> None:
     """Start the keeper of a service, unless it was started before."""
-    import subprocess
-    import sys
-
     path = path_of(folder, name, "task")
     if os.path.exists(path):
         return
@@ -105,16 +103,7 @@ def begin(folder: Folder, name: str, task: bytes, archive: str) -> None:
     lock = os.open(path, os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        words = [sys.executable, "-IS", "-c", _KEEP, archive, folder.path, name, str(lock)]
-        with open(folder.at("agent.log"), "ab") as log:
-            subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=(lock,),
-            )
+        start_apart(folder, archive, _KEEP, [name], lock, secrets)
     finally:
         os.close(lock)
 
@@ -253,7 +242,8 @@ def main(words: Sequence[str]) -> None:
     path, name, lock = words
     os.set_inheritable(int(lock), False)
     folder = Folder(path)
-    keeper = Keeper(folder, name, json.loads(text_of(path_of(folder, name, "task")) or "{}"))
+    task = json.loads(text_of(path_of(folder, name, "task")) or "{}")
+    keeper = Keeper(folder, name, dict(task, secrets=secrets_given()))
     signal.signal(signal.SIGTERM, lambda number, stack: keeper.ask())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     keeper.run()

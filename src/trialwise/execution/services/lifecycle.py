@@ -20,6 +20,7 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import ServiceQuantity, ServiceSource
 from trialwise.experiment.traits import sources_of
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.masking import told_of
 from trialwise.measurement.programs import files_beside
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
@@ -29,6 +30,7 @@ from trialwise.trials.base import TrialOutcome
 from trialwise.trials.command import check_program, nowhere
 from trialwise.trials.marked import MARKER
 from trialwise.trials.programs import readable
+from trialwise.trials.surroundings import passed_by, secrets_of
 from trialwise.visible import visible
 
 _LAST_LINES, _LAST_CHARACTERS = 3, 400
@@ -39,6 +41,11 @@ class Handle(Protocol):
 
     version: str | None
     """The first line that its command `version` has printed, if there is one."""
+
+    @property
+    def masked(self) -> Collection[str]:
+        """The names of the secrets that were masked in what it printed."""
+        ...
 
     def start(self, cancel: int | None = None) -> str | None:
         """Start it, and wait until it is ready; return what went wrong, None if it is ready."""
@@ -73,11 +80,6 @@ class ServiceHost(Protocol):
         """The folder of the experiment's files there."""
         ...
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment that they inherit, as far as it is not added there."""
-        ...
-
     def launch(self, task: dict[str, Any]) -> Handle:
         """Return a run of a service that has not been started; see `ServiceProcess` for the task."""
         ...
@@ -88,7 +90,6 @@ class LocalServices:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
-        self.environment = dict(os.environ)
 
     def launch(self, task: dict[str, Any]) -> Handle:
         """Return a run of a service on this machine."""
@@ -130,6 +131,7 @@ class Services:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._services = experiment.services
+        self._trial = experiment.trial
         self._measured = measured_services(experiment)
         self._directory = directory
         self._ledger = ledger
@@ -230,11 +232,12 @@ class Services:
             "stop": None if service.stop is None else _filled(service.stop, values),
             "log": service.log and fill(service.log, values),
             "directory": os.path.normpath(os.path.join(self._host.folder, fill(service.directory, values))),  # noqa: PTH118 there
+            "passed": list(passed_by(self._trial)),
             "environment": {
-                **self._host.environment,
                 **{name: fill(text, values) for name, text in service.environment},
                 MARKER: f"{self._marker}:service:{service.name}",
             },
+            "secrets": secrets_of(self._trial),
             "ready": _check(service, values),
         }
 
@@ -280,7 +283,10 @@ class Services:
 
     def _keep(self, name: str, row: TrialRow, handle: Handle) -> None:
         """Keep what a service has printed beside the logs of trials."""
-        if printed := handle.printed():
+        printed = handle.printed()
+        if handle.masked:
+            self._note("remark", f"service {name} {told_of(handle.masked)}")
+        if printed:
             file = f"logs/service-{name}-{row.number:06d}-{row.attempt}"
             names = itertools.chain([f"{file}.txt"], (f"{file}-{again}.txt" for again in itertools.count(2)))
             free = next(each for each in names if not (self._directory.path / each).exists())

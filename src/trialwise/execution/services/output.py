@@ -11,6 +11,10 @@ import stat
 
 from trialwise.execution.workers.agent.outputs import Outputs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from trialwise.measurement.masking import Masks
+
 KEPT = 64 * 1024
 """Bytes kept of the beginning of an output, and of its end."""
 _OVERLAP = 4096
@@ -39,12 +43,14 @@ class Kept:
         """Count a part that nobody has read; at least `KEPT` bytes are to follow."""
         self.total += number
 
-    def text(self) -> bytes:
-        """Return what is kept, with a note of what is not."""
-        tail = bytes(self.tail[-KEPT:])
-        left_out = self.total - len(self.head) - len(tail)
-        note = f"\n… {left_out} bytes left out …\n".encode() if left_out else b""
-        return bytes(self.head) + note + tail
+    def text(self, masks: Masks) -> bytes:
+        """Return what is kept, without secrets, with a note of what is not."""
+        head, tail = bytes(self.head), bytes(self.tail[-KEPT:])
+        left_out = self.total - len(head) - len(tail)
+        if not left_out:
+            return masks.masked(head + tail, cut=True)
+        note = f"\n… {left_out} bytes left out …\n".encode()
+        return masks.masked(head, cut=True) + note + masks.masked(tail, cut=True, late=True)
 
 
 class Search:

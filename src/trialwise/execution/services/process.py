@@ -16,8 +16,10 @@ from trialwise.execution.services.processes import Use, child_of, goes_on
 from trialwise.execution.services.readiness import Readiness
 from trialwise.execution.workers.agent.outputs import Outputs
 from trialwise.execution.workers.agent.probe import which
+from trialwise.execution.workers.agent.program import environment_of
 from trialwise.execution.workers.agent.shutdown import in_group
 from trialwise.execution.workers.agent.supervision import Supervised
+from trialwise.measurement.masking import Masks
 from trialwise.trials.marked import GRACE_SECONDS, MARKER, carries, end_processes
 
 TYPE_CHECKING = False
@@ -82,14 +84,16 @@ class Program:
 
 
 class ServiceProcess:
-    """One run of a service.
+    """One run of a service, which is started from the same environment as trials; what is told of it has no secrets.
 
-    `task` has its "words", "directory", complete "environment", "ready" (see `Readiness`) with "timeout", "stop",
-    "version" and "log" (None for none).
+    `task` has its "words", "directory", "passed", "environment" and "secrets" (see `environment_of`), "ready" (see `Readiness`)
+    with "timeout", "stop", "version" and "log" (None for none).
     """
 
     def __init__(self, task: Json) -> None:
         self._task = task
+        self._environment = environment_of(task)
+        self._masks = Masks(task.get("secrets", {}))
         self._readiness = Readiness(task["ready"], self._succeeds)
         self._printed = Printed(self._readiness.search)
         log: str | None = task.get("log")
@@ -102,6 +106,11 @@ class ServiceProcess:
         self._is_asked = False
         self.version: str | None = None
         """The first line that its command "version" prints, if it has one."""
+
+    @property
+    def masked(self) -> set[str]:
+        """The names of the secrets that were masked in what has been told of it."""
+        return self._masks.met
 
     @property
     def port(self) -> int | None:
@@ -124,18 +133,17 @@ class ServiceProcess:
         When `cancel` becomes readable, it is given up. One that is not ready is ended.
         """
         problem = self._why_not()
-        if problem is not None:
-            return problem
-        self._cancel = cancel
-        began = time.monotonic()
-        task = self._task
-        self._program = Program(task["words"], task["directory"], task["environment"], None, self._printed)
-        problem = self._await_ready(began + task["ready"]["timeout"], cancel)
-        if problem is not None:
-            self.stop()
-        elif task.get("version"):
-            self.version = self._first_line(task["version"])
-        return problem
+        if problem is None:
+            self._cancel = cancel
+            began = time.monotonic()
+            task = self._task
+            self._program = Program(task["words"], task["directory"], self._environment, None, self._printed)
+            problem = self._await_ready(began + task["ready"]["timeout"], cancel)
+            if problem is not None:
+                self.stop()
+            elif task.get("version"):
+                self.version = self._first_line(task["version"])
+        return None if problem is None else self._masks.text(problem)
 
     def problem(self) -> str | None:
         """Return why it is not there any more, None if it is: it runs, is not being ended, and listens on its port."""
@@ -161,6 +169,7 @@ class ServiceProcess:
         program = self._program
         if program is None:
             return
+        self._cancel = None  # it asked for the end, and must not cut short the command that ends it
         if self._task.get("stop") and not program.wait(0):
             self._is_asked = True
             self._succeeds(self._task["stop"], STOP_SECONDS)
@@ -177,15 +186,15 @@ class ServiceProcess:
     def printed(self) -> bytes:
         """Return what it printed and wrote to its log, as far as that is kept."""
         self._log.read(to_its_end=True)
-        log = self._log.kept.text()
-        return self._printed.both.text() + (b"\n--- log\n" + log if log else b"")
+        log = self._log.kept.text(self._masks)
+        return self._printed.both.text(self._masks) + (b"\n--- log\n" + log if log else b"")
 
     def _why_not(self) -> str | None:
         """Say what keeps it from being started."""
         task, port = self._task, self.port
         if not os.path.isdir(task["directory"]):
             return f"{task['directory']} is not a directory"
-        if which(task["words"][0], task["directory"], task["environment"].get("PATH")) is None:
+        if which(task["words"][0], task["directory"], self._environment.get("PATH")) is None:
             return f"there is no program {task['words'][0]!r}"
         if port is not None and is_listened_on(port):
             holder = holder_of(port) or "a process of another user"
@@ -224,35 +233,33 @@ class ServiceProcess:
 
     def _first_line(self, words: Sequence[str]) -> str | None:
         """Return the first line that a command prints, on standard output or else on standard error."""
-        outputs = Outputs(_ERROR_LIMIT, _ERROR_LIMIT)
-        self._run(words, VERSION_SECONDS, outputs)
-        lines = b"\n".join(map(bytes, outputs.kept)).decode(errors="replace").split("\n")
+        _, said = self._run(words, VERSION_SECONDS, Outputs(_ERROR_LIMIT, _ERROR_LIMIT))
+        lines = "\n".join(said).split("\n")
         return next((line.strip()[:_LONGEST_VERSION] for line in lines if line.strip()), None)
 
     def _succeeds(self, words: Sequence[str], seconds: float) -> str | None:
         """Run a command of the service; return what went wrong, or None."""
-        outputs = Outputs(0, _ERROR_LIMIT)
-        report = self._run(words, seconds, outputs)
+        report, (_, errors) = self._run(words, seconds, Outputs(0, _ERROR_LIMIT))
         if report.get("status") == 0 and not report["timed_out"]:
             return None
-        said = bytes(outputs.kept[1]).decode(errors="replace").strip().splitlines()[-1:]
+        said = errors.strip().splitlines()[-1:]
         return f"{words[0]!r} does not succeed" + "".join(f": {line}" for line in said)
 
-    def _run(self, words: Sequence[str], seconds: float, outputs: Outputs) -> Json:
-        """Run a command of the service to its end, and return how it went."""
-        task = self._task
-        program = Program(words, task["directory"], task["environment"], seconds, outputs)
+    def _run(self, words: Sequence[str], seconds: float, outputs: Outputs) -> tuple[Json, list[str]]:
+        """Run a command of the service to its end; return how it went, and what is kept of what it printed, without secrets."""
+        program = Program(words, self._task["directory"], self._environment, seconds, outputs)
         if not program.wait(None, self._cancel):
             program.end()
             program.wait(None)
         program.close()
-        return program.report or {}
+        said = [self._masks.masked(bytes(kept), cut=True) for kept in outputs.kept]
+        return program.report or {}, [text.decode(errors="replace") for text in said]
 
     def _end_orphans(self, program: Program) -> None:
         """End what the supervisor could not, if somebody killed it."""
         if "problem" not in (program.report or {}):
             return
-        marker = self._task["environment"][MARKER]
+        marker = self._environment[MARKER]
         group = self.main[0] if self.main else 0
         end_processes(lambda each: carries(each, marker) or in_group(each, group))
 

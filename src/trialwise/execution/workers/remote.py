@@ -6,7 +6,7 @@ import errno
 import json
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -279,13 +279,18 @@ class Remote:
 
 
 def _request(key: str, marker: str, task: dict[str, Any] | None) -> tuple[dict[str, Any], bytes]:
-    """Return head and body of the request to execute a task: the body is kept in a file there, so secrets go into the head."""
+    """Return head and body of the request to execute a task."""
     head: dict[str, Any] = {"key": key, "marker": marker}
     if task is None:
         return head, b""
-    if "secrets" in task:
-        head["secrets"] = task["secrets"]
-    return head, json.dumps({name: value for name, value in task.items() if name != "secrets"}).encode()
+    secrets, body = parted(task)
+    return {**head, **secrets}, body
+
+
+def parted(task: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Part a task into its secrets, for the head of a request, and the rest, for the body, which is kept in a file there."""
+    secrets = {name: value for name, value in task.items() if name == "secrets"}
+    return secrets, json.dumps({name: value for name, value in task.items() if name not in secrets}).encode()
 
 
 def _readable(descriptor: int) -> bool:

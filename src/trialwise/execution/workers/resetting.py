@@ -14,8 +14,10 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
+from trialwise.measurement.masking import Masks
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
+from trialwise.trials.surroundings import masked_run, secrets_of
 
 REBOOT = ("sh", "-c", "reboot || sudo -n reboot")
 ORDER_SECONDS = 10.0
@@ -40,6 +42,7 @@ class RemoteReset:
         self._reset = experiment.reset or Reset()
         self._own = experiment.service_names
         self._services = services
+        self._masks = Masks(secrets_of(experiment.trial))
         self._row = row
         self._marker = marker
         self._cancel = cancel
@@ -95,14 +98,14 @@ class RemoteReset:
             return f"{name}: {run}"
         if run.timed_out:
             return f"{name} took longer than the {self._reset.timeout:g} s of reset.timeout and was ended"
-        return None if run.exit_code == 0 else f"{name} {ending(run)}"
+        return None if run.exit_code == 0 else f"{name} {ending(masked_run(run, self._masks))}"
 
     def _reboot(self) -> str | None:
         before = self._remote.look([]).clocks.boot
         run = self._command(REBOOT, patience=min(ORDER_SECONDS, self._left))
         # The missing result is as expected: the machine went down.
         if not isinstance(run, str) and run.exit_code:
-            return f"reset.reboot: {ending(run)}; try: let the user reboot it (sudo -n reboot)"
+            return f"reset.reboot: {ending(masked_run(run, self._masks))}; try: let the user reboot it (sudo -n reboot)"
         try:
             wait_for_another_boot(
                 before,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import select
 import time
 import uuid
@@ -12,7 +11,7 @@ from typing import Any
 
 from trialwise.errors import WorkerError
 from trialwise.execution.workers.connection import Reply
-from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.remote import Remote, parted
 from trialwise.visible import visible
 
 SERVICE_QUERY = "service"
@@ -31,7 +30,6 @@ class RemoteServices:
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self.running: list[str] = []
-        self.environment: Mapping[str, str] = {}
 
     @property
     def folder(self) -> str:
@@ -71,7 +69,8 @@ class RemoteService:
         if not self._remote.supervised:
             return f"{where}: there is no supervisor for its processor, without which no service runs"
         lease = self._remote.settings.reconnect
-        self._remote.ask("serve", {"name": self._name}, json.dumps({**self._task, "lease": lease}).encode())
+        secrets, body = parted({**self._task, "lease": lease})
+        self._remote.ask("serve", {"name": self._name, **secrets}, body)
         pause = _PAUSES[0]
         while (state := self._state())["state"] == "starting":
             if cancel is not None and select.select([cancel], [], [], pause)[0]:
@@ -94,6 +93,12 @@ class RemoteService:
             return None
         self._await_end()
         return self._problem(self._state())
+
+    @property
+    def masked(self) -> set[str]:
+        """The names of the secrets that were masked in what it printed; only once it has ended."""
+        told = () if self._last is None else self._last.head.get("masked", ())
+        return {name for name in self._task["secrets"] if name in told}
 
     def begin_use(self) -> None:
         """Leave that to the process that executes the trial there."""

@@ -10,6 +10,7 @@ import sys
 import threading
 
 from trialwise.execution.services import keeper
+from trialwise.execution.workers.agent.apart import start_apart
 from trialwise.execution.workers.agent.folder import (
     Folder,
     note_hand,
@@ -270,23 +271,10 @@ class Attachment:
 
     def start(self, key: str, task: bytes, lock: int, secrets: Json) -> None:
         """Reserve space, record the start, and start the process that holds the lock from now on; secrets go to its standard input."""
-        import subprocess
-
         note_hand(lock, key, 0)
         set_aside(self.folder.started(key), task)
         sync_folder(self.folder.at("spool"))
-        words = [sys.executable, "-IS", "-c", EXECUTE, self.folder.at("agent.zip"), self.folder.path, key]
-        with open(self.folder.at("agent.log"), "ab") as log:
-            process = subprocess.Popen(
-                [*words, str(len(task)), str(lock)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=(lock,),
-            )
-        with contextlib.suppress(OSError), process.stdin:  # type: ignore[union-attr]
-            process.stdin.write(json.dumps(secrets).encode())  # type: ignore[union-attr]
+        start_apart(self.folder, self.folder.at("agent.zip"), EXECUTE, [key, str(len(task))], lock, secrets)
 
     def do_result(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Return the result of a trial, waiting while it runs."""
@@ -325,7 +313,8 @@ class Attachment:
             if text_of(self.folder.at("connection")) != self.token:
                 msg = "a newer connection is at work"
                 raise Refused(msg)
-            keeper.begin(self.folder, head["name"], body, self.folder.at("agent.zip"))
+            archive = self.folder.at("agent.zip")
+            keeper.begin(self.folder, head["name"], body, archive, head.get("secrets") or {})
         return {}, b""
 
     def do_service(self, head: Json, body: bytes) -> tuple[Json, bytes]:

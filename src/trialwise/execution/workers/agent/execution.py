@@ -10,6 +10,7 @@ import sys
 import time
 
 from trialwise.execution.services.keeper import problems_of, uses_of
+from trialwise.execution.workers.agent.apart import secrets_given
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.probe import boot_id, lines_of
@@ -245,9 +246,8 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
     Secrets come by standard input, since the task stands in a file.
     """
     os.set_inheritable(lock, False)
-    secrets = json.loads(sys.stdin.buffer.read() or b"{}")
     with open(folder.started(key), "rb") as file:
-        task = dict(json.loads(file.read(size)), secrets=secrets)
+        task = dict(json.loads(file.read(size)), secrets=secrets_given())
     if not task.get("supervised"):
         stand_in()
     if "path" in task:
