@@ -66,10 +66,12 @@ lint-python: setup
 	$(BIN)/typos
 	$(BIN)/stubtest trialwise._core trialwise._linux
 
+# Last as most people build it: without any optional part.
 lint-rust:
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path $(QUICHE)
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
+	cargo check --quiet --workspace --locked
 
 # Property tests draw the same examples in every run, so that it says something of a change; soak draws new ones.
 check-rust: export PROPTEST_RNG_SEED = 20260101

@@ -36,10 +36,13 @@ fn main() -> ExitCode {
             return u8::try_from(trialwise_transport::program::main(rest))
                 .map_or(ExitCode::FAILURE, ExitCode::from);
         }
+        #[cfg(feature = "utp")]
         "utp" => {
             return u8::try_from(trialwise_utp::program::main(rest))
                 .map_or(ExitCode::FAILURE, ExitCode::from);
         }
+        #[cfg(not(feature = "utp"))]
+        "utp" => Err(trialwise_utp::NotBuilt.to_string()),
         "attach" => Err(attach(rest)),
         "capture" => capture(rest),
         "tunnel" => tunnel(rest),
