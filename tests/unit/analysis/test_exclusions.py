@@ -14,6 +14,7 @@ from trialwise import study
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.errors import PlanError, TrialwiseError
 from trialwise.exchange.plain import plain
+from trialwise.report.figures.metric import figures
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.study.excluding import exclude
 
@@ -121,3 +122,14 @@ def test_what_cannot_be_left_out_is_refused_and_nothing_is_written(example, tria
     with pytest.raises(PlanError, match=said):
         exclude(example, trials, because, undo=undo)
     assert (example / "ledger.sqlite").read_bytes() == before
+
+
+def test_the_figure_of_trials_tells_the_excluded_from_the_failed(example, tmp_path):
+    results = shutil.copytree(example, tmp_path / "results")
+    exclude(results, ["3-5"], "the fan stood still")
+    found = study.analyse(results)
+    failed = sum(row.status != "excluded" for row in found.failures)
+    (caption,) = (
+        one.caption for one in figures(found, found.metrics[0], {}) if one.title == "Trials in order"
+    )
+    assert f"Crosses at the foot: {failed} attempts without a result and 3 excluded trials." in caption

@@ -54,17 +54,25 @@ def _order(context: FigureContext) -> Figure:
         layers.append(encoded.add_params(encodings.zoom("x", "y")))
     else:
         layers += _highlighted(trials, context.names)
-    failed = len(context.analysis.failures)
-    cross = (
-        f" A cross at the foot is one of {counted(failed, 'attempt')} that gave no result." if failed else ""
-    )
     return context.figure(
         "order",
         "Trials in order",
-        f"Each mark is a trial. {advice}{cross}{drawn_words(found)}",
+        f"Each mark is a trial. {advice}{_cross_words(context.analysis)}{drawn_words(found)}",
         f"Scatter plot of {found.metric.name} of each trial over the order of the trials, by treatment.",
         alt.layer(*layers, *_series_marks(context), *_failure_marks(context)),
     )
+
+
+def _cross_words(analysis: Analysis) -> str:
+    """Return what the crosses at the foot stand for: excluded trials have a result, which the analysis leaves out."""
+    excluded = sum(one.status == "excluded" for one in analysis.failures)
+    failed = len(analysis.failures) - excluded
+    meanings = (
+        (failed, f"{counted(failed, 'attempt')} without a result"),
+        (excluded, f"{counted(excluded, 'excluded trial')}"),
+    )
+    said = " and ".join(words for number, words in meanings if number)
+    return f" Crosses at the foot: {said}." if said else ""
 
 
 def _highlighted(trials: Chart, names: list[str]) -> list[Chart]:
