@@ -23,9 +23,10 @@ from trialwise.experiment.ab_experiment import (
     two_versions,
     worktree_command,
 )
+from trialwise.experiment.environment import EVERYTHING_PASSED
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
+from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
 from trialwise.numbers import as_given

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from trialwise.design.orders import rounds_in_block
 from trialwise.errors import PlanError
+from trialwise.experiment.environment import EVERYTHING_PASSED
 from trialwise.experiment.model import Design, Experiment, FixedFactor, Level, Metric, Order, Reset
 from trialwise.experiment.placeholders import names_in
-from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
+from trialwise.experiment.trials import CommandTrial
 from trialwise.statistics import equivalence_size
 
 FLAVOUR = "flavour"

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
+from trialwise.experiment.environment import EVERYTHING_PASSED
 from trialwise.experiment.model import Better, Design, Experiment, Extent, FixedFactor, Metric
 from trialwise.experiment.placeholders import literal
 from trialwise.experiment.results import Results
 from trialwise.experiment.sources import Resource, ResourceSource, TextSource
-from trialwise.experiment.trials import EVERYTHING_PASSED, CommandTrial
+from trialwise.experiment.trials import CommandTrial
 
 VERSIONS = ("base", "head")
 _RESOURCES: tuple[Resource, ...] = ("wall", "user", "system", "max_rss")

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from trialwise.experiment.environment import ENVIRONMENT, Environment
 from trialwise.experiment.file.sections import Limits, Section, Written, WrongValueError, key, made_of
 from trialwise.experiment.file.values import Argv, Name, PositiveDuration, Text, without_doubles
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.sources import ServiceSource
 from trialwise.experiment.traits import sources_of
-from trialwise.experiment.trials import DIRECTORY, ENVIRONMENT, Environment
+from trialwise.experiment.trials import DIRECTORY
 
 if TYPE_CHECKING:
     from trialwise.experiment.file.positions import Key

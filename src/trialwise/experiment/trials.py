@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from trialwise._core import parse_quantity
+from trialwise.experiment.environment import ENVIRONMENT, PASS, SECRET, Environment, Variables
 from trialwise.experiment.file.sections import (
     ByShape,
     Key,
@@ -27,8 +27,8 @@ from trialwise.experiment.file.values import (
     several,
     without_doubles,
 )
+from trialwise.experiment.keeping import KeepLimit, Kept
 from trialwise.experiment.mahimahi import path_shells
-from trialwise.experiment.quantity import size_text
 from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import Source, Traits, Trial
@@ -45,34 +45,7 @@ NO_FLOW = "none"
 """The scheme of a flow that does not run, as in a trial in which another flow is alone."""
 
 
-def _variable(name: str) -> str:
-    if not name or "=" in name or "\0" in name:
-        raise WrongValueError("cannot be the name of a variable")
-    return name
-
-
-Environment = Annotated[
-    tuple[tuple[str, str], ...],
-    Written(
-        dict[Annotated[str, Written(str, _variable)], str],
-        lambda variables: tuple(sorted(variables.items())),
-        dict,
-    ),
-]
-ENVIRONMENT = Key(
-    words="Variables added to the environment.", examples=({"OMP_NUM_THREADS": "{threads}"},), filled=True
-)
-_PASS = Key(
-    words="Variables of the machine that trials and services get besides the few that they always get; * stands for anything.",
-    examples=(["LD_LIBRARY_PATH", "OMP_*"],),
-    name="pass",
-)
-_SECRET = Key(
-    words="Variables that the runner hands to trials and services through their environment alone; their values are written nowhere.",
-    examples=(["PGPASSWORD"],),
-)
 DIRECTORY = Key(words="Working directory, relative to the experiment file.", examples=("build",), filled=True)
-Variables = Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _variable)], max_length=100)]
 _TIMEOUT = Key(words="A trial that takes longer is ended and failed.", examples=("30s",))
 _Isolate = Annotated[tuple[Namespace, ...], without_doubles(Namespace)]
 _ISOLATE = Key(
@@ -80,48 +53,6 @@ _ISOLATE = Key(
     "shared memory, semaphores and message queues.",
     examples=(["network", "ipc"],),
 )
-
-
-EVERYTHING_PASSED = ("*",)
-"""`passed` of commands that were typed and not written into a file: they run in the environment that they were typed in."""
-
-
-def _kept(place: str) -> str:
-    if place.startswith(("/", "~")) or ".." in place.split("/"):
-        raise WrongValueError(f"{place!r} is not below the working directory")
-    return place
-
-
-HIGHEST_KEEP_LIMIT = 256 << 20
-"""Maximum of `keep_limit`, bytes: archives of kept files are packed, sent and read in memory."""
-
-
-def _checked_limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError('must be a size: "10MB", "1GiB", or a number of bytes')  # noqa: TRY004 pydantic reads ValueError
-    size = round(parse_quantity(value, "size")) if isinstance(value, str) else value
-    if not 1 <= size <= HIGHEST_KEEP_LIMIT:
-        raise ValueError(f"must be from 1 byte to {size_text(HIGHEST_KEEP_LIMIT)}")
-    return size
-
-
-Kept = Annotated[
-    tuple[str, ...] | Literal["failed"],
-    ByShape(
-        value=Literal["failed"],
-        items=Annotated[tuple[str, ...], several(Annotated[str, Written(Text, _kept)], max_length=100)],
-    ),
-]
-KeepLimit = Annotated[
-    int,
-    Written(Any, _checked_limit, size_text),
-    Limits(
-        {
-            "type": ["string", "integer"],
-            "title": 'a size such as "10MB", or a number of bytes, at most 256 MiB',
-        }
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +106,8 @@ class CommandTrial(Trial):
     )
     directory: Text = key(".", DIRECTORY)
     environment: Environment = key((), ENVIRONMENT)
-    passed: Variables | None = key(None, _PASS)
-    secret: Variables = key((), _SECRET)
+    passed: Variables | None = key(None, PASS)
+    secret: Variables = key((), SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["command"] = key("command", KIND)  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -253,8 +184,8 @@ class PythonTrial(Trial):
     process: Process = key("trial", _PROCESS)
     directory: Text = key(".", DIRECTORY)
     environment: Environment = key((), ENVIRONMENT)
-    passed: Variables | None = key(None, _PASS)
-    secret: Variables = key((), _SECRET)
+    passed: Variables | None = key(None, PASS)
+    secret: Variables = key((), SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["python"] = key("python", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]

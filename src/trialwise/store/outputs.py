@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from trialwise.errors import StoreError
-from trialwise.experiment.trials import HIGHEST_KEEP_LIMIT
+from trialwise.experiment.keeping import HIGHEST_KEEP_LIMIT
 from trialwise.foreign_files import open_foreign
 
 Output = Literal["stdout", "stderr"]
