@@ -179,12 +179,12 @@ def _effects(folder: Path) -> None:
     folder.mkdir(parents=True)
     made = run(["python", str(ROOT / "docs/how-to/factor_trials.py")], folder)
     (folder / "trials.csv").write_text(made.stdout)
-    words = ["trials.csv", "--factor", "flavour", "--factor", "load", "--value", "delay"]
+    words = ["trials.csv", "--group", "flavour", "--group", "load", "--value", "delay"]
     trialwise("effects", *words, "--base", "flavour=none", "--margin", "3%", "--svg", "two", cwd=folder)
     rows = made.stdout.splitlines()
     kinds = [f"{row},{place % 2}" for place, row in enumerate(rows[1:])]
     (folder / "three.csv").write_text("\n".join([f"{rows[0]},kind", *kinds]) + "\n")
-    trialwise("effects", "three.csv", *words[1:], "--factor", "kind", "--svg", "three", cwd=folder)
+    trialwise("effects", "three.csv", *words[1:], "--group", "kind", "--svg", "three", cwd=folder)
 
 
 def _conditions(folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path, content):
     "words",
     [
         ("analyze", "{}"), ("report", "{}"), ("order", "{}"), ("status", "{}"), ("run", "{}"), ("plan", "{}"), ("packets", "{}"),
-        ("compare", "{}", "{}.csv"), ("trace", "show", "{}"), ("profile", "{}"), ("effects", "{}", "--factor", "a"),
+        ("compare", "{}", "{}.csv"), ("trace", "show", "{}"), ("profile", "{}"), ("effects", "{}", "--group", "a"),
     ],
 )  # fmt: skip
 def test_every_command_says_of_a_url_that_it_is_none_of_its_files(tmp_path, words, monkeypatch):

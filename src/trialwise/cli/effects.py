@@ -40,13 +40,7 @@ _MARGIN = re.compile(r"(?:(?P<metric>.+)=)?(?P<size>\d+(?:\.\d*)?|\.\d+)\s*(?P<p
 class EffectsColumns:
     """Which column of a table is what."""
 
-    factor: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="Column of a factor; repeatable. Of result files: how their names give factors, as '{cc}_{rep}.json'.",
-            negative="",
-        ),
-    ] = ()
+    group: Annotated[tuple[str, ...], Parameter(help="Column of a factor; repeatable.", negative="")] = ()
     value: Annotated[
         tuple[str, ...], Parameter(help="Column of a metric's values; repeatable.", negative="")
     ] = ()
@@ -60,13 +54,9 @@ class EffectsColumns:
         str, Parameter(help="What reduces samples: mean, median, min, max, or a percentile as p95.")
     ] = "mean"
 
-    def pattern(self) -> str | None:
-        """Return the pattern of names of files, if the only factor is one; no column is called so."""
-        return self.factor[0] if len(self.factor) == 1 and "{" in self.factor[0] else None
-
-    def names_columns(self) -> bool:
-        """True if any of them names a column, or says how samples are reduced."""
-        return self != (EffectsColumns(factor=self.factor) if self.pattern() else EffectsColumns())
+    def given(self) -> bool:
+        """True if any of them was given."""
+        return self != EffectsColumns()
 
 
 def effects(
@@ -75,6 +65,7 @@ def effects(
     base: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     margin: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    factor: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     method: EffectsMethod = "welch",
     confidence: float = 95,
     interactions: int | None = None,
@@ -102,8 +93,8 @@ def effects(
     ```text
     trialwise effects probes.results --base flavour=none --margin 3%
     trialwise effects probes.results --by rate --svg figures
-    trialwise effects runs.csv --factor flavour --factor load --value delay
-    trialwise effects samples.csv --factor oml --factor threads --value rate \
+    trialwise effects runs.csv --group flavour --group load --value delay
+    trialwise effects samples.csv --group oml --group threads --value rate \
         --trial run --by speed --method paper
     ```
 
@@ -126,6 +117,8 @@ def effects(
         Default: that of the experiment.
     metric
         Metric to analyse, repeatable; default all. Of a table: entries of its column "metric".
+    factor
+        How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     method
         welch: each treatment has a spread of its own; ordinary; freedman_lane or raw_permutation: by permutations; paper: the
         OML study's procedure, on samples.
@@ -157,7 +150,7 @@ def effects(
     check_percentage(confidence, "--confidence", least=50)
     _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
     _check_places([csv, latex])
-    margins, bases = _margins(margin), _bases(base)
+    margins, bases, pattern = _margins(margin), _bases(base), _pattern(factor)
     with StatusLine(f"reading {named_all(data)}") as patience:
         given = _read(
             data,
@@ -165,6 +158,7 @@ def effects(
             reading or ReadingOptions(),
             metric,
             by,
+            pattern,
             samples=method == "paper",
         )
         # The order of levels in a table is unknown: the base comes first.
@@ -219,6 +213,17 @@ def _check(
         )
 
 
+def _pattern(factor: tuple[str, ...]) -> str | None:
+    """Return the pattern of names of files; refuse columns, which had this option once."""
+    columns = [name for name in factor if "{" not in name] or factor[1:]
+    if columns:
+        raise TrialwiseError(
+            f"--factor {columns[0]}: expected one pattern of the names of files, as '{{cc}}_{{rep}}.json'",
+            hint=f"name columns of a table with {' '.join(f'--group {name}' for name in columns)}",
+        )
+    return factor[0] if factor else None
+
+
 def _check_places(places: list[Path | None]) -> None:
     for path in places:
         if path is not None and not path.parent.is_dir():
@@ -266,21 +271,22 @@ def _read(
     reading: ReadingOptions,
     metrics: tuple[str, ...],
     by: tuple[str, ...],
+    pattern: str | None,
     *,
     samples: bool,
 ) -> EffectsInput:
     from trialwise.study.sources import TableFile, effects_of, source
 
-    pattern, told = columns.pattern(), columns.names_columns() or reading.given()
+    told = columns.given() or reading.given()
     found = source(paths, pattern, told=told)
     if not isinstance(found, TableFile):
         refuse_told(named_all(paths), given=told)
         return effects_of(found, metrics, samples=samples)
     data = found.path
-    if not columns.factor or not columns.value:
+    if not columns.group or not columns.value:
         check_is_table(data)
         raise AnalysisError(
-            f"{data}: a table needs to know its columns", hint="add --factor COLUMN and --value COLUMN"
+            f"{data}: a table needs to know its columns", hint="add --group COLUMN and --value COLUMN"
         )
     from trialwise.analysis.effects.directory import EffectsInput
     from trialwise.analysis.effects.table import EffectColumns, read_effects_table
@@ -289,7 +295,7 @@ def _read(
     trials, series = read_effects_table(
         data,
         EffectColumns(
-            tuple(dict.fromkeys((*columns.factor, *by))),
+            tuple(dict.fromkeys((*columns.group, *by))),
             tuple(dict.fromkeys(columns.value)),
             columns.trial,
             columns.time,

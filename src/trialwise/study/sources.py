@@ -64,10 +64,11 @@ def source(paths: Sequence[Path], pattern: str | None = None, *, told: bool = Fa
     Raises
     ------
     AnalysisError
-        A path does not exist, is of no known tool, or several are of several.
+        A path does not exist, is of no known tool, or several are of several; or there is a pattern, and no names of files to read.
     """
     first = paths[0]
     if len(paths) == 1 and is_ours(first):
+        _refuse_pattern(first, pattern, "an experiment directory, whose factors are known")
         return Directory(first)
     for path in paths:
         if not path.exists():
@@ -82,7 +83,17 @@ def source(paths: Sequence[Path], pattern: str | None = None, *, told: bool = Fa
         found = tool_results(paths, pattern, told=told)
     except NothingKnownError as error:
         raise (folder_error(first) if len(paths) == 1 else error) from error
-    return found if isinstance(found, Recorded) else TableFile(first)
+    if isinstance(found, Recorded):
+        return found
+    _refuse_pattern(first, pattern, "a table, whose columns have the factors")
+    return TableFile(first)
+
+
+def _refuse_pattern(path: Path, pattern: str | None, what: str) -> None:
+    if pattern is not None:
+        raise AnalysisError(
+            f"{path}: is {what}; --factor is for names of result files", hint="leave --factor out"
+        )
 
 
 def trials(path: Path, metrics: Sequence[str] = (), columns: TrialColumns | None = None) -> TrialSet:

@@ -188,8 +188,8 @@ analysis-simulation: analyze dumbbell.results
 order: order orders.csv
 order-paper: order orders.csv --method paper
 calibration: aa dumbbell.results
-effects: effects trials.csv --value delay --factor scheme --factor load --base scheme=cubic --margin 5%
-effects-paper: effects trials.csv --value delay --factor scheme --factor load --method paper
+effects: effects trials.csv --value delay --group scheme --group load --base scheme=cubic --margin 5%
+effects-paper: effects trials.csv --value delay --group scheme --group load --method paper
 comparison: compare trials.csv again.csv --value delay --value loss --group scheme --group load --margin 3% --better lower
 comparison-rank: compare trials.csv --value delay --group scheme --rank --better lower
 profile: profile conditions.csv --value rtt
@@ -362,9 +362,9 @@ order none
 aa none.csv
 aa trials.csv
 effects trials.csv
-effects trials.csv --value delay --factor none
-effects trials.csv --value delay --factor scheme --base scheme=none
-effects trials.csv --value delay --factor scheme --margin x
+effects trials.csv --value delay --group none
+effects trials.csv --value delay --group scheme --base scheme=none
+effects trials.csv --value delay --group scheme --margin x
 compare
 compare trials.csv
 compare trials.csv none.csv

@@ -31,7 +31,7 @@ def test_a_table_of_such_values_is_refused_in_one_line(tmp_path, factor, command
     (tmp_path / "t.csv").write_text("treatment,value\n" + rows)
     words = {
         "compare": ("--a", "treatment=a", "--b", "treatment=b"),
-        "effects": ("--factor", "treatment", "--value", "value"),
+        "effects": ("--group", "treatment", "--value", "value"),
         "analyze": ("--value", "value", "--group", "treatment"),
     }[command]
     done = in_process.trialwise(command, "t.csv", *words, cwd=tmp_path)
@@ -49,7 +49,7 @@ def test_what_is_just_within_is_computed_without_a_warning(tmp_path, factor, com
     (tmp_path / "t.csv").write_text("treatment,value\n" + rows)
     words = {
         "compare": ("--a", "treatment=a", "--b", "treatment=b"),
-        "effects": ("--factor", "treatment", "--value", "value"),
+        "effects": ("--group", "treatment", "--value", "value"),
         "analyze": ("--value", "value", "--group", "treatment", "--objective", "percentile=50,confidence=75"),
     }[command]
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ import pytest
     "options",
     [
         ["analyze", "--objective", "percentile=50,confidence=75"],
-        ["effects", "--factor", "scheme"],
+        ["effects", "--group", "scheme"],
     ],
     ids=["console", "lines"],
 )

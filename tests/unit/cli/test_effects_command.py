@@ -14,7 +14,7 @@ import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "from trialwise.cli.main import main; main()"
-TABLE = ["trials.csv", "--factor", "flavour", "--factor", "load", "--value", "delay"]
+TABLE = ["trials.csv", "--group", "flavour", "--group", "load", "--value", "delay"]
 
 
 def run(*arguments, cwd):
@@ -70,7 +70,7 @@ def test_exit_codes_follow_the_verdict(folder):
     assert run(*TABLE, *few, "--gate", cwd=folder).returncode == 1
     quiet = (folder / "trials.csv").read_text().splitlines()
     (folder / "quiet.csv").write_text("\n".join(line for line in quiet if ",1000," not in line) + "\n")
-    arguments = ["quiet.csv", "--factor", "flavour", "--by", "load", "--value", "delay"]
+    arguments = ["quiet.csv", "--group", "flavour", "--by", "load", "--value", "delay"]
     within = run(*arguments, "--margin", "3%", cwd=folder)
     assert within.returncode == 0, within.stdout
     assert within.stdout.startswith(
@@ -90,7 +90,7 @@ def test_every_method_runs(folder):
 
 
 def test_the_papers_tables(folder):
-    arguments = ["samples.csv", "--factor", "flavour", "--value", "delay", "--trial", "trial", "--by", "load"]
+    arguments = ["samples.csv", "--group", "flavour", "--value", "delay", "--trial", "trial", "--by", "load"]
     paper = ["--method", "paper", "--permutations", 499, "--gate"]
     done = run(*arguments, *paper, "--latex", "p.tex", "--svg", "paper", cwd=folder)
     assert done.returncode == 1, done.stderr
@@ -118,9 +118,9 @@ def test_the_papers_tables(folder):
 def test_samples_of_a_trial_count_once(folder):
     arguments = [
         "samples.csv",
-        "--factor",
+        "--group",
         "flavour",
-        "--factor",
+        "--group",
         "load",
         "--value",
         "delay",
@@ -136,14 +136,17 @@ def test_samples_of_a_trial_count_once(folder):
     ("arguments", "code", "words"),
     [
         (["nothing.csv"], 7, "no such file"),
-        (["trials.csv"], 7, "add --factor COLUMN and --value COLUMN"),
-        (["trials.csv", "--factor", "flavor", "--value", "delay"], 7, "'flavour' is there"),
+        (["trials.csv", "--factor", "flavour", "--factor", "load"], 2, "--group flavour --group load"),
+        (["trials.csv", "--factor", "{a}_{b}.csv", "--factor", "load"], 2, "with --group load"),
+        ([*TABLE, "--factor", "{load}.csv"], 7, "leave --factor out"),
+        (["trials.csv"], 7, "add --group COLUMN and --value COLUMN"),
+        (["trials.csv", "--group", "flavor", "--value", "delay"], 7, "'flavour' is there"),
         (
-            ["trials.csv", "--factor", "flavour", "--value", "load", "--factor", "load"],
+            ["trials.csv", "--group", "flavour", "--value", "load", "--group", "load"],
             7,
             "a factor and something else",
         ),
-        (["trials.csv", "--factor", "load", "--value", "flavour"], 7, "not a finite number"),
+        (["trials.csv", "--group", "load", "--value", "flavour"], 7, "not a finite number"),
         ([*TABLE, "--margin", "much"], 2, "write 3%, 0.5 or METRIC=3%"),
         ([*TABLE, "--margin", "loss=3%"], 2, "metrics: delay"),
         ([*TABLE, "--base", "none"], 2, "--base flavour=none"),
@@ -233,5 +236,7 @@ def test_an_experiment_directory(tmp_path):
     assert 15 < row["difference"] < 25
     paper = run("probes.results", "--method", "paper", "--by", "load", cwd=tmp_path)
     assert paper.returncode == 0, paper.stderr
-    wrong = run("probes.results", "--factor", "flavour", cwd=tmp_path)
+    wrong = run("probes.results", "--group", "flavour", cwd=tmp_path)
     assert (wrong.returncode, "are for tables" in wrong.stderr) == (7, True)
+    wrong = run("probes.results", "--factor", "{flavour}.csv", cwd=tmp_path)
+    assert (wrong.returncode, "leave --factor out" in wrong.stderr) == (7, True)

@@ -150,7 +150,7 @@ def _values() -> list[str]:
 
 
 def test_effects_of_many_metrics_are_a_row_each_with_the_largest_first(many: Path) -> None:
-    words = ("effects", many, "--factor", "scheme", *_values())
+    words = ("effects", many, "--group", "scheme", *_values())
     brief, full = (in_process.trialwise(*words, *more, cwd=many.parent).stdout for more in ((), ("--full",)))
     rows = [line.split()[0] for line in brief.splitlines() if line.startswith("  m") and "scheme" in line]
     assert rows[:2] == ["m13", "m12"]

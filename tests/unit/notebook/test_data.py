@@ -118,7 +118,7 @@ def test_a_table_answers_as_the_commands_do(table: Path):
         data.compare(a={"treatment": "a"}, b={"treatment": "b"}),
         printed("compare", table, *words, *sides, cwd=table.parent),
     )
-    effects = [*words[:4], "--factor", "treatment", "--margin", "3%"]
+    effects = [*words[:4], "--group", "treatment", "--margin", "3%"]
     assert same(data.effects(margin="3%"), printed("effects", table, *effects, cwd=table.parent))
 
 
