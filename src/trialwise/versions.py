@@ -86,7 +86,7 @@ class Steering:
         self.changed |= isinstance(event, EnvironmentChanged)
         if isinstance(event, TrialRecalled):
             self._looks.add(event.row, event.samples())
-        elif isinstance(event, TrialEnded) and event.outcome.status != "abandoned":
+        elif isinstance(event, TrialEnded) and event.is_last:
             finished = event.outcome.status == "finished"
             self._looks.add(event.row, event.outcome.samples if finished else None)
             self._done += 1

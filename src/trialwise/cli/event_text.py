@@ -83,7 +83,8 @@ def _trial_ended(event: TrialEnded) -> str:
     took = "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
     reason = f": {outcome.reason}" if outcome.reason else ""
     where = "" if event.row.worker in (None, LOCAL) else f" on {event.row.worker}"
-    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}"
+    again = "" if event.is_last or outcome.status == "abandoned" else "; it is tried again"
+    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}{again}"
 
 
 def width_text(width: Width) -> str:

@@ -182,7 +182,7 @@ class Bar:
 
     def _ended(self, event: TrialEnded) -> None:
         outcome = event.outcome
-        self._failed += outcome.status in {"failed", "invalid"}
+        self._failed += event.is_last and outcome.status != "finished"
         if outcome.status == "finished":
             self._widths.add(event.row, outcome.samples)
             if outcome.started is not None:

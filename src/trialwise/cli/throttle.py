@@ -80,7 +80,7 @@ class Course:
             case SessionStarted():
                 self.done, self.total = event.done, event.total
             case TrialEnded():
-                self.done += event.outcome.status != "abandoned"
+                self.done += event.is_last
             case StoppingOutlook(total=None):
                 self._surely = "at most "
             case StoppingOutlook():

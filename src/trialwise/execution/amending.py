@@ -22,6 +22,7 @@ from trialwise.experiment.model import (
 )
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, size_text
+from trialwise.experiment.retrying import Retry
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.traits import assumed
@@ -43,8 +44,8 @@ AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
-    "trial.secret, trial.keep, trial.keep_limit, levels of factors that come or go, a metric's direction, unit, limits and what is "
-    "claimed of it, further metrics of standard output or of kept files, and the name and description"
+    "trial.secret, trial.keep, trial.keep_limit, trial.retry, levels of factors that come or go, a metric's direction, unit, limits "
+    "and what is claimed of it, further metrics of standard output or of kept files, and the name and description"
 )
 
 
@@ -230,13 +231,15 @@ def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Ite
             yield f"trial.{_NAMES.get(name, name)}: {_setting(name, then)} → {_setting(name, later)}"
 
 
-def _setting(name: str, value: float | str | tuple[str, ...] | None) -> str:
+def _setting(name: str, value: float | str | tuple[str, ...] | Retry | None) -> str:
     """Write the value of a key of the trial: a size, a duration, or texts."""
     match value:
         case tuple():
             return ", ".join(value) or "none"
         case str():
             return value
+        case Retry():
+            return value.text
         case int() if name == "keep_limit":
             return size_text(value)
         case _:

@@ -76,10 +76,14 @@ class NodesAwaited:
 
 @dataclass(frozen=True, slots=True)
 class TrialEnded:
-    """A trial has ended and is on disk; an independent trial is being written together with others."""
+    """A trial has ended and is on disk; an independent trial is being written together with others.
+
+    `is_last` is false if another attempt at it follows.
+    """
 
     row: TrialRow
     outcome: TrialOutcome
+    is_last: bool = True
 
 
 @dataclass(frozen=True, slots=True)

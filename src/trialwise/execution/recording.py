@@ -54,8 +54,8 @@ class Recorder:
         self._now = now
         self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
 
-    def record(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Record the outcome of a claimed trial.
+    def record(self, row: TrialRow, outcome: TrialOutcome, *, retry: bool = False) -> None:
+        """Record the outcome of a claimed trial; with `retry` it is planned again.
 
         Raises
         ------
@@ -78,6 +78,7 @@ class Recorder:
                 values=values,
                 process=outcome.process,
                 digests=digests,
+                retry=retry,
             )
         except TrialwiseError:
             remove_tree(self._directory.scratch)

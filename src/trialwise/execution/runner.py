@@ -32,6 +32,7 @@ from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.path_series import placed
 from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
+from trialwise.execution.retrying import is_retried
 from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
@@ -298,11 +299,18 @@ class Runner:
         outcome = self._services.judged(row, self._kind.execute(self.request(row, interruption)))
         outcome = self._found.checked(row.treatment, outcome)
         row = self._on_path(self._learned(row, outcome, began), outcome)
-        self._recorder.record(row, outcome)
+        is_last = self._record(row, outcome)
         for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):
             self._tell(Remarked(text))
-        self._tell(TrialEnded(row, outcome))
+        self._tell(TrialEnded(row, outcome, is_last))
         return outcome
+
+    def _record(self, row: TrialRow, outcome: TrialOutcome) -> bool:
+        """Record the outcome; return whether no further attempt at the trial follows."""
+        before = self._ledger.unsuccessful_attempts(row.number)
+        retry = is_retried(self._experiment.trial.retries, outcome, before)
+        self._recorder.record(row, outcome, retry=retry)
+        return not retry and outcome.status != "abandoned"
 
     def _learned(self, row: TrialRow, outcome: TrialOutcome, began: float) -> TrialRow:
         """Take in what the trial ran; if that differs from earlier trials, move it to a new session."""
@@ -328,8 +336,7 @@ class Runner:
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Record, and announce, the outcome of a trial that an earlier run had begun."""
         outcome = self._found.checked(row.treatment, outcome)
-        self._recorder.record(row, outcome)
-        self._tell(TrialEnded(row, outcome))
+        self._tell(TrialEnded(row, outcome, self._record(row, outcome)))
 
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
         """Return the request to the kind of trial."""

@@ -18,13 +18,20 @@ _MAX_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:", "recording:")
 """Links with files are checked when they run, so that an experiment can be read where its files are missing."""
 
+_OF_PACKETS = {
+    "lateness": "no program runs",
+    "environment": "no program runs",
+    "retry": "another attempt computes the same again",
+}
+"""Keys of trials with real packets, and why those of simulated ones lack them."""
+
 
 def path_trial(table: trials.PathTrialTable, document: doc.Document, problems: Problems) -> trials.PathTrial:
     """Build the trial of a document with the kind path; problems are noted."""
     if table.engine == "simulated":
-        for name in ("lateness", "environment"):
+        for name, why in _OF_PACKETS.items():
             if problems.given(("trial", name)):
-                problems.add(("trial", name), 'does not go with engine = "simulated": no program runs')
+                problems.add(("trial", name), f'does not go with engine = "simulated": {why}')
     for key, settings in _tables(document).items():
         for way in ("uplink", "downlink"):
             where = (*key, way) if problems.given((*key, way)) else key

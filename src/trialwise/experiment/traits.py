@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trialwise.experiment.metrics import Better, Metric, MetricTable
     from trialwise.experiment.model import Experiment
     from trialwise.experiment.problems import Problems
+    from trialwise.experiment.retrying import Retry
 
 Record = TypeVar("Record")
 
@@ -130,6 +131,11 @@ class Trial(Section):
     def variables(self) -> tuple[str, ...]:
         """Names of the environment variables that the experiment gives to the trial: those that it sets, and secrets."""
         return (*(name for name, _ in getattr(self, "environment", ())), *getattr(self, "secret", ()))
+
+    @property
+    def retries(self) -> Retry | None:
+        """Which attempts are followed by another one; None if none are."""
+        return getattr(self, "retry", None)
 
     @property
     def workload_texts(self) -> tuple[tuple[str, str], ...]:

@@ -29,6 +29,7 @@ from trialwise.experiment.file.values import (
 )
 from trialwise.experiment.keeping import KeepLimit, Kept
 from trialwise.experiment.mahimahi import path_shells
+from trialwise.experiment.retrying import RETRY, Retry
 from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
 from trialwise.experiment.sources import PathSource
 from trialwise.experiment.traits import Source, Traits, Trial
@@ -109,6 +110,7 @@ class CommandTrial(Trial):
     passed: Variables | None = key(None, PASS)
     secret: Variables = key((), SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
+    retry: Retry | None = key(None, RETRY)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["command"] = key("command", KIND)  # pyright: ignore[reportIncompatibleMethodOverride]
 
@@ -130,7 +132,14 @@ class CommandTrial(Trial):
         return Traits(
             runs="trialwise.trials.command:CommandKind",
             changes_treatments=True,
-            amendable={"timeout": True, "passed": True, "secret": True, "keep": False, "keep_limit": False},
+            amendable={
+                "timeout": True,
+                "passed": True,
+                "secret": True,
+                "keep": False,
+                "keep_limit": False,
+                "retry": False,
+            },
             kept=frozenset({"output"} if self.keeps_failed or not self.keep else {"output", "file"}),
             here_only="",
         )
@@ -187,6 +196,7 @@ class PythonTrial(Trial):
     passed: Variables | None = key(None, PASS)
     secret: Variables = key((), SECRET)
     timeout: PositiveDuration | None = key(None, _TIMEOUT)
+    retry: Retry | None = key(None, RETRY)
     isolate: _Isolate = key((), _ISOLATE)
     kind: Literal["python"] = key("python", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
 
@@ -200,6 +210,7 @@ class PythonTrial(Trial):
             else "trialwise.trials.python:PythonKind",
             shares_processes=shared,
             changes_treatments=True,
+            amendable={"retry": False},
             here_only="the callable would need Trialwise there",
         )
 
@@ -645,6 +656,7 @@ class PathTrial(Trial):
         "simulated",
     )
     environment: Environment = key((), ENVIRONMENT)
+    retry: Retry | None = key(None, RETRY)
     kind: Literal["path"] = key("path", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     places = "trial.scheme, trial.path or trial.environment"
@@ -668,6 +680,7 @@ class PathTrial(Trial):
             random=not simulated,
             simulates_runtime=simulated,
             own_namespaces=True,
+            amendable={"retry": False},
             here_only="an emulated path would need Trialwise and its privileges there",
         )
 

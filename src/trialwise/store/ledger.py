@@ -177,16 +177,17 @@ class Ledger(LedgerChain):
         values: Sequence[tuple[str, float | None, int, str | None]],
         process: str | None = None,
         digests: Mapping[str, str] | None = None,
+        retry: bool = False,
     ) -> None:
         """Record the end of a claimed trial, and what it reported, durably, in one transaction.
 
-        An abandoned trial is planned again, as a further attempt. `values` and `process` are those of a `TrialEnd`; `digests` are the
-        SHA-256 of the files that values are in, by their names.
+        A trial that is abandoned, or to be tried again (`retry`), is planned again, as a further attempt. `values` and
+        `process` are those of a `TrialEnd`; `digests` are the SHA-256 of the files that values are in, by their names.
         """
         with self._transaction():
             end = TrialEnd(row, status, started, finished, exit_code, reason, values, process=process)
             self._end([end], digests or {})
-            if status == "abandoned":
+            if status == "abandoned" or retry:
                 self._insert([again(row)])
 
     def record_together(

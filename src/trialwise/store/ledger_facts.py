@@ -197,6 +197,11 @@ class LedgerFacts(LedgerFile):
         rows = self._select(query, numbers)
         return {(str(treatment), series, round_, bool(warmup)) for treatment, series, round_, warmup in rows}
 
+    def unsuccessful_attempts(self, number: int) -> int:
+        """Count the attempts at a trial that failed or are invalid."""
+        query = "SELECT count(*) FROM trial WHERE number = ? AND status IN ('failed', 'invalid')"
+        return int(self._select(query, [number])[0][0])
+
     def last_number(self) -> int:
         """Return the highest trial number; 0 if there are no trials."""
         return int(self._select("SELECT coalesce(max(number), 0) FROM trial")[0][0])

@@ -67,8 +67,8 @@ class TrialOutcome:
     `record` is a Parquet file in the scratch folder with a row per packet or flow, to be kept with the samples, and its kind; for a
     trial computed elsewhere, it is the file's content. `process` names the process that the trial shared with
     others, None if it had its own. `seen` answers `TrialRequest.follow`. `kept` is an archive of those files written by the trial
-    that are to be kept. `condition` is that of the real path that the trial ran over, `ends` what
-    the session's record keeps of its ends, by name.
+    that are to be kept. `cause` says more than the status about what ended it, if that is known. `condition` is that of the real path
+    that the trial ran over, `ends` what the session's record keeps of its ends, by name.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -76,6 +76,7 @@ class TrialOutcome:
     finished: float
     exit_code: int | None = None
     reason: str | None = None
+    cause: Literal["timeout", "service", "lost"] | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, "Samples"])
     record: tuple[Literal["packets", "flows"], Path | bytes] | None = None
     remarks: tuple[str, ...] = ()

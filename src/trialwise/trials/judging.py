@@ -123,6 +123,7 @@ def judge(
         finished=started + run.wall_ns / 1e9,
         exit_code=run.exit_code,
         reason=problem,
+        cause="timeout" if run.timed_out and not run.cancelled else None,
         samples=samples,
         remarks=remarks,
         output=run.stdout,

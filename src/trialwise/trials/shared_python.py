@@ -204,7 +204,7 @@ def _unanswered(
     if why == "timed out":
         limit = trial_of(experiment).timeout
         reason = f"took longer than the timeout of {limit:g} s; its process was ended, and the next trial begins another"
-        return TrialOutcome("failed", began, finished, reason=reason, **told)
+        return TrialOutcome("failed", began, finished, reason=reason, cause="timeout", **told)
     try:
         end = process.how_it_ended(told["errors"])
     except TrialError as error:

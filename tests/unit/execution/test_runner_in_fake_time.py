@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from fake_time import FakeRun
+from trialwise.analysis.retries import retries_text
 from trialwise.errors import PlanError
+from trialwise.execution.events import RunEvent, TrialEnded
 from trialwise.store.records import TrialRow
 
 FILE = """
@@ -145,3 +147,98 @@ def test_more_rounds_go_on_with_the_sequence_and_fewer_are_refused(tmp_path: Pat
     assert run.go(extend=True).reason == "complete"
     after = [(row.factors, row.seed) for row in run.rows()]
     assert (after[:6], len(after)) == (before, 10)
+
+
+RETRY = "retry = {{ on = [{}], times = 2 }}\n[metrics.time]"
+
+
+def _retrying(*on: str) -> str:
+    return FILE.replace("[metrics.time]", RETRY.format(", ".join(f'"{each}"' for each in on)))
+
+
+@pytest.mark.parametrize(
+    ("on", "outcome", "attempts"),
+    [
+        ("failed", {"status": "failed"}, 3),
+        ("failed", {"status": "failed", "cause": "timeout"}, 3),
+        ("timeout", {"status": "failed", "cause": "timeout"}, 3),
+        ("lost", {"status": "failed", "cause": "lost"}, 3),
+        ("service", {"status": "invalid", "cause": "service"}, 3),
+        ("invalid", {"status": "invalid", "cause": "service"}, 3),
+        ("timeout", {"status": "failed"}, 1),
+        ("service", {"status": "invalid"}, 1),
+        ("invalid", {"status": "failed"}, 1),
+    ],
+)
+def test_what_a_rule_names_is_tried_again_at_once_up_to_its_limit(tmp_path: Path, on, outcome, attempts):
+    run = FakeRun(
+        tmp_path, _retrying(on), script=lambda request: outcome if request.number == 3 else {}, lasts=20
+    )
+    assert run.go().reason == "complete"
+    rows = run.rows()
+    assert [row.number for row in sorted(rows, key=lambda row: row.started or 0)] == [
+        *(1, 2),
+        *[3] * attempts,
+        *(4, 5, 6),
+    ]
+    assert [(row.attempt, row.status) for row in rows if row.number == 3] == [
+        (attempt, outcome["status"]) for attempt in range(1, attempts + 1)
+    ]
+    assert {(row.seed, row.round, row.position) for row in rows if row.number == 3} == {
+        (rows[2].seed, rows[2].round, rows[2].position)
+    }
+
+
+def test_a_trial_that_finishes_in_a_retry_counts_once_and_is_named(tmp_path: Path):
+    run = FakeRun(
+        tmp_path,
+        _retrying("failed"),
+        script=lambda request: {"status": "failed"} if (request.number, request.attempt) == (3, 1) else {},
+    )
+    seen = Seen()
+    assert run.go(observers=[seen]).reason == "complete"
+    assert [(event.row.number, event.is_last) for event in seen.ended] == [
+        *[(1, True), (2, True), (3, False), (3, True), (4, True), (5, True), (6, True)]
+    ]
+    (text,) = retries_text(run.rows())
+    assert "1 trial measured in a retry, after 1 attempt without a value: 3 (attempt 2)" in text
+    ledger = run.directory.ledger()
+    assert (ledger.ended(), ledger.planned_number(), ledger.unsuccessful()) == (6, 6, [])
+    assert [row[0] for row in ledger.linked_trials()] == [1, 2, 3, 4, 5, 6, 7]
+    ledger.close()
+
+
+def test_a_kill_between_attempts_loses_no_retry_and_adds_none(tmp_path: Path):
+    """The attempt and its successor are one transaction, and attempts of earlier runs count."""
+
+    def script(request):
+        if (request.number, request.attempt) == (3, 2):
+            raise KeyboardInterrupt
+        return {"status": "failed"} if request.number == 3 else {}
+
+    run = FakeRun(tmp_path, _retrying("failed"), script=script)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    ledger = run.directory.ledger(read_only=False)
+    ledger.abandon_running("the runner was killed during this trial")
+    ledger.close()
+    run.script = lambda request: {"status": "failed"} if request.number == 3 else {}
+    run.__post_init__()
+    assert run.go().reason == "complete"
+    assert [row.status for row in run.rows() if row.number == 3] == [
+        "failed",
+        "abandoned",
+        "failed",
+        "failed",
+    ]
+
+
+class Seen:
+    """The trials that ended."""
+
+    def __init__(self) -> None:
+        self.ended: list[TrialEnded] = []
+
+    def notice(self, event: RunEvent) -> None:
+        if isinstance(event, TrialEnded):
+            self.ended.append(event)

@@ -321,7 +321,7 @@ def without_services(outcome: TrialOutcome, said: Sequence[str]) -> TrialOutcome
     if not said or outcome.status == "abandoned":
         return outcome
     reason = f"not all services lasted through the trial: {'; '.join(said)}"
-    return replace(outcome, status="invalid", reason=reason, samples={}, record=None)
+    return replace(outcome, status="invalid", cause="service", reason=reason, samples={}, record=None)
 
 
 def with_use(outcome: TrialOutcome, used: Mapping[str, tuple[float, int]]) -> TrialOutcome:

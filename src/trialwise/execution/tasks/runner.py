@@ -186,7 +186,7 @@ class TaskRunner:
         self._pending_samples += sum(len(samples) for samples in outcome.samples.values())
         for text in self._recorder.new_remarks(outcome.remarks):
             self._tell(Remarked(text))
-        self._tell(TrialEnded(row, outcome))
+        self._tell(TrialEnded(row, outcome, outcome.status != "abandoned"))
 
     def _is_due(self) -> bool:
         return bool(self._pending) and (

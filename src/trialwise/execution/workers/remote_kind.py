@@ -273,7 +273,7 @@ class RemoteKind:
         if self._losses[request.number] < MAX_LOSSES:
             return TrialOutcome("abandoned", None, time.time(), reason=reason)
         text = f"was lost {MAX_LOSSES} times ({reason}); it may be what takes the worker down"
-        return TrialOutcome("failed", None, time.time(), reason=text)
+        return TrialOutcome("failed", None, time.time(), reason=text, cause="lost")
 
     def _judged(self, request: TrialRequest, report: Report) -> TrialOutcome:
         trial = trial_of(request.experiment)
