@@ -17,6 +17,7 @@ from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.missing_cells import missing_cells
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.retries import retries_text
+from trialwise.analysis.skips import skips_text
 from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
@@ -160,7 +161,7 @@ def read_trial_set(
     seconds = dict((_computing if simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
-    notes = [*_lost(experiment, store.rows), *retries_text(store.rows)]
+    notes = [*_lost(experiment, store.rows), *skips_text(ledger, store.rows), *retries_text(store.rows)]
     compared, apart = _compared(store)
     notes += apart
     notes += _mixed(store.rows, compared, ledger.events())

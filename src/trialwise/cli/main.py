@@ -51,6 +51,8 @@ SUMMARIES = {
         "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
         "run": "Run an experiment, or go on with it.",
         "status": "Show how far an experiment is.",
+        "pause": "Ask a run in progress to stop after its running trials.",
+        "skip": "Skip a treatment of a begun experiment, also while it runs.",
         "exclude": "Leave finished trials out of every analysis, with a reason.",
         "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
     },

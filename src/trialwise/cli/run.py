@@ -39,6 +39,7 @@ def run(
     again: bool = False,
     anytime: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    rounds: int | None = None,
     workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     jobs: int | None = None,
     cluster: str | None = None,
@@ -60,6 +61,7 @@ def run(
     trialwise run results/monday          # go on
     trialwise run results/monday --again  # and give failed trials another attempt
     trialwise run experiment.toml --only scheme=cubic,bbr
+    trialwise run experiment.toml --rounds 1  # the smallest run: one round now, the rest later
     trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
     trialwise run simulated.toml --jobs 4
     trialwise run simulated.toml --cluster tcp://scheduler:8786
@@ -69,7 +71,8 @@ def run(
     known of each claim.
 
     Exit codes: 0 all trials finished, or everything asked for is known; 3 the run ended by itself and something is not, or a cap on
-    what real paths carry ended it; 4 some trials failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
+    what real paths carry ended it; 4 some trials failed, 6 a worker was lost and trials remain, 130 interrupted or paused, 2 and 5
+    errors.
 
     Parameters
     ----------
@@ -87,6 +90,8 @@ def run(
     only
         FACTOR=LEVEL[,LEVEL…]: run the planned trials with one of these levels; the others stay planned, and a later run
         without it goes on with them. Repeatable.
+    rounds
+        Run at most so many more rounds; the rest stays planned, and a later run goes on with it.
     workers
         WORKER[,WORKER…]: run on these machines instead of those of the file: local, ssh://host, ssh://user@host:port. Each runs the
         whole plan, in orders of its own. Repeatable.
@@ -122,6 +127,7 @@ def run(
             again=again,
             anytime=anytime,
             only=only,
+            rounds=rounds,
             workers=split_names(workers),
             jobs=jobs,
             cluster=cluster,
@@ -169,7 +175,7 @@ def _cautions(experiment: Experiment) -> Iterable[str]:
 
 
 def _exit_code(result: RunResult) -> int:
-    if result.ending.reason == "interrupted":
+    if result.ending.reason in ("interrupted", "paused"):
         return 130
     if result.ending.reason == "worker lost":
         return 6

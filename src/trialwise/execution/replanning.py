@@ -30,7 +30,7 @@ from trialwise.numbers import counted
 from trialwise.store.directory import EXPERIMENT
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import CLOSED
-from trialwise.store.records import Event, TrialRow
+from trialwise.store.records import NOT_BEGUN, Event, TrialRow
 
 _MAX_DIFFERENCE = 60
 
@@ -78,7 +78,7 @@ def replanned(
     dropped = [row for row in ledger.trials() if not experiment.includes(row.factors)]
     if change is None or not dropped:
         return step
-    withdrawn = [row for row in dropped if row.status == "planned"]
+    withdrawn = [row for row in dropped if row.status in NOT_BEGUN]
     return dataclasses.replace(step or Step(), withdrawn=withdrawn, text=_stays(dropped))
 
 
@@ -112,8 +112,8 @@ def _reclaim(began: Began, ledger: Ledger) -> None:
 def _anew(experiment: Experiment, ledger: Ledger) -> Step:
     """Close the series that have begun, and lay out those of the plan after them."""
     rows = ledger.trials()
-    withdrawn = [row for row in rows if row.status == "planned"]
-    begun = [row for row in rows if row.status != "planned"]
+    withdrawn = [row for row in rows if row.status in NOT_BEGUN]
+    begun = [row for row in rows if row.status not in NOT_BEGUN]
     closed = max((row.series for row in begun), default=0)
     further, meta = _further(
         ledger, lambda lane: laid_out(lane.experiment(experiment), closed), lambda _: set()

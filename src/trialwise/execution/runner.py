@@ -29,6 +29,7 @@ from trialwise.execution.events import (
 from trialwise.execution.found_results import FoundResults
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.namespaces import FreshNamespace
+from trialwise.execution.orders import LOOK_SECONDS, Orders, order_text
 from trialwise.execution.path_series import placed
 from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
@@ -40,7 +41,7 @@ from trialwise.experiment.model import Experiment, Reset
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Blocks, Event, TrialRow
+from trialwise.store.records import Amendment, Blocks, Event, TrialRow
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
 from trialwise.trials.marked import end_left, marker_of_resets
 
@@ -50,7 +51,14 @@ class Ending:
     """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
 
     reason: Literal[
-        "complete", "interrupted", "stopped", "cap reached", "reset failed", "service failed", "worker lost"
+        "complete",
+        "interrupted",
+        "paused",
+        "stopped",
+        "cap reached",
+        "reset failed",
+        "service failed",
+        "worker lost",
     ]
     text: str
 
@@ -62,7 +70,17 @@ def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
     """Return the ending when nothing is left of the requested trials in `blocks` (default all)."""
     if left := ledger.count(["planned"], blocks=blocks):
         return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
+    if skipped := ledger.count(["skipped"], blocks=blocks):
+        return Ending(
+            "complete",
+            f"every planned trial has come to an end; {skipped} of skipped treatments have not run",
+        )
     return Ending("complete", "every planned trial has come to an end")
+
+
+def paused(request: Amendment, directory: ExperimentDirectory) -> Ending:
+    """Return the ending on the request to pause."""
+    return Ending("paused", f"{order_text(request)}; `trialwise run {directory.path}` goes on")
 
 
 class Host(Protocol):
@@ -160,6 +178,7 @@ class Runner:
         blocks: Blocks | None = None,
         host: Host | None = None,
         budget: Budget | None = None,
+        orders: Orders | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
@@ -173,6 +192,7 @@ class Runner:
         self._blocks = blocks
         self._host = host or LocalHost(experiment.folder, [experiment.folder, directory.path, *_OWN])
         self._budget = budget
+        self._orders = orders or Orders(ledger, self._tell)
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
@@ -206,6 +226,8 @@ class Runner:
             is_new_round = (row.series, row.round, row.warmup) != place
             if ending := self._before(row, interruption, is_new_round=is_new_round):
                 return ending
+            if not self._ledger.is_planned(row):  # skipped a moment ago
+                continue
             place = (row.series, row.round, row.warmup)
             outcome = self._trial(row, interruption)
             clocks = self._look_at_clocks(row, clocks)
@@ -223,8 +245,8 @@ class Runner:
             if reason := self._stopping.reason_to_stop(row):
                 return Ending("stopped", reason)
             self._wait(row, interruption)
-            if interruption.requested:
-                return self._interrupted(interruption)
+        if ending := self._asked(interruption):
+            return ending
         self._ledger.check_in_place()
         if self._budget is not None and (reason := self._budget.reason_to_stop(row)):
             return Ending("cap reached", reason)
@@ -243,7 +265,12 @@ class Runner:
         moment = self._origin + row.planned_start
         if moment > self._now():
             self._tell(Waiting(moment))
-            interruption.sleep_until(moment)
+            self._sleep_until(moment, interruption)
+
+    def _sleep_until(self, moment: float, interruption: Interruption) -> None:
+        """Sleep until a moment, or until somebody asks to stop or to pause."""
+        while not interruption.requested and self._now() < moment and self._orders.pause() is None:
+            interruption.sleep_until(min(moment, self._now() + LOOK_SECONDS))
 
     def _set_up(self, row: TrialRow, interruption: Interruption, reset: Reset | None) -> Ending | None:
         """Start services, reset the machine if that is due, and see that all services run."""
@@ -279,6 +306,15 @@ class Runner:
             return self._interrupted(interruption) if interruption.requested else None
         self._ledger.add_event(Event(self._now(), "reset failed", problem))
         return Ending("reset failed", problem)
+
+    def _asked(self, interruption: Interruption) -> Ending | None:
+        """Return the ending if somebody asked to stop, or to pause."""
+        if interruption.requested:
+            return self._interrupted(interruption)
+        if request := self._orders.pause():
+            self._tell(Interrupted(at_once=False))
+            return paused(request, self._directory)
+        return None
 
     def _interrupted(self, interruption: Interruption) -> Ending:
         self._tell(Interrupted(at_once=interruption.at_once))

@@ -170,5 +170,6 @@ _STATUSES = {
     "abandoned": (f"was abandoned {_AGAIN}", f"were abandoned {_AGAIN}"),
     "running": ("was running", "were running"),
     "planned": ("has not run", "have not run"),
+    "skipped": ("was skipped", "were skipped"),
 }
 """What happened to one trial, and to several."""

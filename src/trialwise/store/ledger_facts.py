@@ -15,6 +15,9 @@ from trialwise.store.ledger_file import LedgerFile
 from trialwise.store.records import (
     EXCLUDE,
     INCLUDE,
+    SKIP,
+    TREATMENT,
+    UNSKIP,
     Amendment,
     Blocks,
     Event,
@@ -30,6 +33,8 @@ HEAD = "chain head"
 _MOST_DIGITS = 18
 """Of a number of rows."""
 _ENDED: tuple[Status, ...] = ("finished", "failed", "invalid")
+_AMENDED: frozenset[Status] = frozenset({"finished", "excluded", "planned", "skipped"})
+"""Statuses that amendments make of others."""
 CLOSED = "closed series"
 """Key of `meta`: the number of leading series that are closed because their rounds have other treatments than the file has now."""
 
@@ -38,9 +43,12 @@ class LedgerFacts(LedgerFile):
     """The facts of a ledger, as records."""
 
     def planned_number(self) -> int:
-        """Return the number of trials in the plan, counting each once; trials begun, given up and withdrawn do not count."""
+        """Return the number of trials in the plan, counting each once.
+
+        Trials that were begun, given up and withdrawn do not count, nor do those that are skipped.
+        """
         query = (
-            "SELECT count(*) FROM trial AS last WHERE status != 'abandoned' AND NOT EXISTS "
+            f"SELECT count(*) FROM trial AS last WHERE {self._status} NOT IN ('abandoned', 'skipped') AND NOT EXISTS "  # noqa: S608 ours
             "(SELECT 1 FROM trial AS later WHERE later.number = last.number AND later.attempt > last.attempt)"
         )
         return int(self._select(query)[0][0])
@@ -62,7 +70,7 @@ class LedgerFacts(LedgerFile):
 
     def _status_of(self, statuses: Sequence[Status]) -> str:
         """Return the SQL of a trial's status to compare with `statuses`: the column, which has an index, where that is the same."""
-        return self._status if {"finished", "excluded"} & set(statuses) else "status"
+        return self._status if _AMENDED & set(statuses) else "status"
 
     def _with_reasons(self, rows: list[TrialRow]) -> list[TrialRow]:
         """Return the rows, those that are excluded with who left them out, when and why."""
@@ -76,15 +84,31 @@ class LedgerFacts(LedgerFile):
             for row in rows
         ]
 
-    def amendments(self, *kinds: str) -> list[Amendment]:
-        """Return what was amended, oldest first; only of some kinds, default all."""
+    def amendments(self, *kinds: str, after: int = 0) -> list[Amendment]:
+        """Return what was amended, oldest first; only of some kinds, default all, and only what followed the first `after` of all."""
         if self._format < 3:
             return []
-        where = f" WHERE kind IN ({marks(kinds)})" if kinds else ""
+        where = f" AND kind IN ({marks(kinds)})" if kinds else ""
         query = (
-            f"SELECT time, kind, who, because, trial, attempt, detail FROM amendment{where} ORDER BY number"  # noqa: S608
+            "SELECT time, kind, who, because, trial, attempt, detail FROM amendment "  # noqa: S608 only our own words
+            f"WHERE number > ?{where} ORDER BY number"
         )
-        return [Amendment(*row, detail=_detail(detail)) for *row, detail in self._select(query, kinds)]
+        return [
+            Amendment(*row, detail=_detail(detail)) for *row, detail in self._select(query, [after, *kinds])
+        ]
+
+    def last_amendment(self) -> int:
+        """Return the number of the last amendment; 0 if there is none."""
+        return (
+            0
+            if self._format < 3
+            else int(self._select("SELECT coalesce(max(number), 0) FROM amendment")[0][0])
+        )
+
+    def skips(self) -> dict[str, Amendment]:
+        """Return the treatments that are skipped, each with the amendment that says why."""
+        last = {str(each.detail.get(TREATMENT)): each for each in self.amendments(SKIP, UNSKIP)}
+        return {name: each for name, each in last.items() if each.kind == SKIP}
 
     def exclusions(self) -> dict[tuple[int, int], Amendment]:
         """Return the trials that are left out, by number and attempt, each with the amendment that says why."""
@@ -118,8 +142,16 @@ class LedgerFacts(LedgerFile):
         `blocks` limits the search to ranges of trial numbers, ends included; default all.
         """
         where, parameters = having(wanted or {}, blocks)
-        query = f"SELECT {self._columns} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
+        query = (
+            f"SELECT {self._columns} FROM trial WHERE status = 'planned' AND {self._status} = 'planned'{where} "  # noqa: S608
+            "ORDER BY number, attempt LIMIT 1"
+        )
         return next((trial_row(row) for row in self._select(query, parameters)), None)
+
+    def is_planned(self, row: TrialRow) -> bool:
+        """Return True if an attempt is still to run: nobody has skipped its treatment."""
+        query = f"SELECT 1 FROM trial WHERE number = ? AND attempt = ? AND {self._status} = 'planned'"  # noqa: S608 only our own words
+        return bool(self._select(query, (row.number, row.attempt)))
 
     def next_open(self) -> TrialRow | None:
         """Return the first trial that is planned or running, or None."""
@@ -230,7 +262,7 @@ class LedgerFacts(LedgerFile):
 
 
 def excluded_text(why: Amendment) -> str:
-    """Say who left a trial out, when (UTC) and why."""
+    """Say who left a trial out, or amended something else, when (UTC) and why."""
     day = datetime.fromtimestamp(why.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"by {why.who} on {day}: {why.because}"
 

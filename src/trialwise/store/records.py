@@ -8,8 +8,10 @@ from typing import Literal
 
 from trialwise.experiment.model import Level
 
-Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid", "excluded"]
-"""What became of an attempt; `excluded` is a finished one that somebody left out, with a reason."""
+Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid", "excluded", "skipped"]
+"""What became of an attempt; `excluded` is a finished one that somebody left out, with a reason, `skipped` one that is not to run."""
+NOT_BEGUN: tuple[Status, ...] = ("planned", "skipped")
+"""Statuses of attempts that have not run."""
 Blocks = Sequence[tuple[int, int]]
 """Ranges of trial numbers, first and last."""
 
@@ -69,6 +71,10 @@ class TrialEnd:
 
 EXCLUDE, INCLUDE, REREAD, PLAN, UPGRADE = "exclude", "include", "reread", "plan", "upgrade"
 """Kinds of amendments: a trial is left out, or back; values were read later; the file was changed; an old ledger was upgraded."""
+SKIP, UNSKIP, PAUSE = "skip", "unskip", "pause"
+"""Kinds of amendments that a run in progress takes up: trials of a treatment are not to run, or are again; it is to stop for now."""
+TREATMENT = "treatment"
+"""Key of the detail of an amendment: the treatment that it is about."""
 
 
 @dataclass(frozen=True, slots=True)

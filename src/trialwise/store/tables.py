@@ -102,16 +102,25 @@ PLAIN_COLUMNS = (
     "epoch, session, worker, boot, claimed, started, finished, exit_code, reason, process"
 )
 """The columns of a trial's row as they stand, without its place in the chain."""
-_STATUS = (
-    "CASE WHEN status = 'finished' AND (number, attempt) IN (SELECT trial, attempt FROM (SELECT trial, attempt, kind, max(number) "
+_SKIPPED = (
+    "WHEN status = 'planned' AND treatment IN (SELECT name FROM (SELECT json_extract(detail, '$.treatment') AS name, kind, "
+    "max(number) FROM amendment WHERE kind IN ('skip', 'unskip') GROUP BY name) WHERE kind = 'skip') THEN 'skipped' "
+)
+_EXCLUDED = (
+    "WHEN status = 'finished' AND (number, attempt) IN (SELECT trial, attempt FROM (SELECT trial, attempt, kind, max(number) "
     "FROM amendment WHERE kind IN ('exclude', 'include') GROUP BY trial, attempt) WHERE kind = 'exclude') "
-    "THEN 'excluded' ELSE status END"
+    "THEN 'excluded' "
 )
 
 
 def status_column(version: int, *, with_excluded: bool) -> str:
-    """Return the SQL of a trial's status as it counts: `excluded` if the last amendment says so, unless `with_excluded`."""
-    return "status" if version < 3 or with_excluded else _STATUS
+    """Return the SQL of a trial's status as it counts.
+
+    It is `excluded`, unless `with_excluded`, or `skipped`, if the last amendment says so.
+    """
+    if version < 3:
+        return "status"
+    return f"CASE {'' if with_excluded else _EXCLUDED}{_SKIPPED}ELSE status END"
 
 
 def trial_columns(version: int, status: str) -> str:

@@ -29,7 +29,14 @@ class RunDocument:
 
     directory: str
     ending: Literal[
-        "complete", "interrupted", "stopped", "cap reached", "reset failed", "service failed", "worker lost"
+        "complete",
+        "interrupted",
+        "paused",
+        "stopped",
+        "cap reached",
+        "reset failed",
+        "service failed",
+        "worker lost",
     ]
     text: str
     counts: dict[str, int]
@@ -160,3 +167,37 @@ class ExclusionDocument:
     excluded: list[FailureDocument]
     chain: Head
     format: Literal["trialwise.exclude/1"] = "trialwise.exclude/1"
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedDocument:
+    """A treatment that is skipped, the number of its trials that do not run, and who asked for that, when and why."""
+
+    treatment: str
+    trials: int
+    why: Amendment
+
+
+@dataclass(frozen=True, slots=True)
+class SkipDocument:
+    """The treatments that `trialwise skip` skipped, or no longer skips: those of this call, and all that are in `skipped`."""
+
+    directory: str
+    kind: Literal["skip", "unskip"]
+    because: str
+    who: str
+    treatments: list[str]
+    skipped: list[SkippedDocument]
+    chain: Head
+    format: Literal["trialwise.skip/1"] = "trialwise.skip/1"
+
+
+@dataclass(frozen=True, slots=True)
+class PauseDocument:
+    """A run that was asked to pause after its running trials: by whom and why."""
+
+    directory: str
+    because: str
+    who: str
+    chain: Head
+    format: Literal["trialwise.pause/1"] = "trialwise.pause/1"

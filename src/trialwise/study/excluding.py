@@ -15,10 +15,12 @@ from trialwise.store.records import EXCLUDE, INCLUDE, Amendment, TrialRow
 from trialwise.store.user import user_name
 from trialwise.study.documents import ExclusionDocument
 from trialwise.study.load import frozen_experiment
+from trialwise.study.reasons import checked_reason
 from trialwise.study.state import failure_document
 from trialwise.visible import visible
 
-_MAX_REASON = 2000
+_WITHOUT = "a trial is left out for a reason that others can judge"
+_EXAMPLE = "the fan of node3 failed during this trial"
 _MAX_TRIALS = 1_000_000
 _RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
 
@@ -46,7 +48,7 @@ def exclude(
     StoreError
         There is no ledger, or a run that waits for results is active.
     """
-    reason = _reason(because, undo=undo)
+    reason = checked_reason(because) if undo else checked_reason(because, without=_WITHOUT, example=_EXAMPLE)
     directory = ExperimentDirectory(latest(path))
     reader = directory.ledger()
     try:
@@ -74,18 +76,6 @@ def exclude(
         [failure_document(row) for row in excluded],
         head,
     )
-
-
-def _reason(because: str, *, undo: bool) -> str:
-    reason = visible(because.strip())
-    if not reason and not undo:
-        raise PlanError(
-            "a trial is left out for a reason that others can judge",
-            hint='say it: --because "the fan of node3 failed during this trial"',
-        )
-    if len(reason) > _MAX_REASON:
-        raise PlanError(f"the reason has {len(reason)} characters; {_MAX_REASON} are kept", hint="shorten it")
-    return reason
 
 
 def _refuse_running_rule(directory: ExperimentDirectory, ledger: Ledger) -> None:
@@ -138,6 +128,7 @@ def _checked(directory: ExperimentDirectory, row: TrialRow | None, number: int, 
 _NO_VALUE = "it has no value that could be left out, and is counted as it is"
 _HINTS = {
     "planned": "it has not run",
+    "skipped": "it has not run",
     "running": "wait until it has ended",
     "failed": _NO_VALUE,
     "invalid": _NO_VALUE,

@@ -21,7 +21,7 @@ from trialwise.store.outputs import (
     read_files,
     read_output,
 )
-from trialwise.store.records import TrialRow
+from trialwise.store.records import NOT_BEGUN, TrialRow
 from trialwise.study.documents import KeptFileDocument, OutputDocument, TrialDocument, ValueDocument
 
 
@@ -77,7 +77,7 @@ def _chosen(rows: list[TrialRow], path: Path, number: int, attempt: int | None) 
     if not rows:
         raise StoreError(f"{path}: has no trial {number}", hint=f"`trialwise status {path}` names them")
     if attempt is None:
-        begun = [row for row in rows if row.status != "planned"]
+        begun = [row for row in rows if row.status not in NOT_BEGUN]
         return (begun or rows)[-1]
     for row in rows:
         if row.attempt == attempt:
@@ -103,7 +103,7 @@ def _document(
     return TrialDocument(
         number=row.number,
         attempt=row.attempt,
-        attempts=len([each for each in rows if each.status != "planned"]),
+        attempts=len([each for each in rows if each.status not in NOT_BEGUN]),
         treatment=row.treatment,
         factors=dict(row.factors),
         status=row.status,

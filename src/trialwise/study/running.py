@@ -39,6 +39,7 @@ def run(
     again: bool = False,
     anytime: bool = False,
     only: Sequence[str] = (),
+    rounds: int | None = None,
     workers: Sequence[str] = (),
     jobs: int | None = None,
     cluster: str | None = None,
@@ -63,6 +64,8 @@ def run(
         Whether to use anytime looks, whatever the file says; only from the beginning on.
     only
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
+    rounds
+        How many more rounds to run at most; the rest stays planned. Default: all.
     workers
         Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
     jobs, cluster
@@ -84,6 +87,8 @@ def run(
     WorkerError
         Workers cannot be allocated, or the cluster cannot be used.
     """
+    if rounds is not None and rounds < 1:
+        raise PlanError(f"--rounds {rounds}: nothing would run", hint="ask for 1 or more")
     text, experiment, directory = sources(source, path)
     if anytime and experiment.design.looks != ANYTIME.name:
         text, experiment = _at_any_time(text, experiment, source, directory)
@@ -108,6 +113,7 @@ def run(
             jobs=jobs,
             cluster=cluster,
             allowed=allowed,
+            rounds=rounds,
         ),
         directory,
     )

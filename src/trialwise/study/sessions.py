@@ -20,6 +20,7 @@ from trialwise.execution.events import (
     StopRequested,
 )
 from trialwise.execution.interruption import Interruption
+from trialwise.execution.limits import SomeRounds
 from trialwise.execution.replay import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
@@ -80,6 +81,7 @@ def run_session(
     jobs: int | None = None,
     cluster: str | None = None,
     allowed: Allowance | None = None,
+    rounds: int | None = None,
 ) -> RunResult:
     """Run one session of the runner: begin or continue, run what is wanted, report how it ended; raises as `run` does."""
     addresses(experiment.workers.use)
@@ -107,7 +109,7 @@ def run_session(
                 if again:
                     ledger.plan_again(unsuccessful(experiment, ledger))
                 return _Session(
-                    experiment, directory, ledger, kind, stopping, observers, interruption, wanted
+                    experiment, directory, ledger, kind, stopping, observers, interruption, wanted, rounds
                 ).run(executor)
             finally:
                 ledger.close()
@@ -200,6 +202,12 @@ class _Session:
     observers: Sequence[Observer]
     interruption: Interruption
     only: Subset
+    rounds: int | None
+
+    @property
+    def rule(self) -> StoppingRule:
+        """When to stop: by the experiment's rule, and after the rounds that were asked for."""
+        return self.stopping if self.rounds is None else SomeRounds(self.stopping, self.rounds)
 
     def run(self, executor: Executor | None) -> RunResult:
         """Run what is wanted, and report how it ended."""
@@ -247,7 +255,7 @@ class _Session:
                 self.kind,
                 keeper,
                 executor,
-                stopping=self.stopping,
+                stopping=self.rule,
                 observers=self.observers,
                 only=self.only,
             )
@@ -257,7 +265,7 @@ class _Session:
             self.ledger,
             self.kind,
             keeper,
-            stopping=self.stopping,
+            stopping=self.rule,
             observers=self.observers,
             only=self.only,
             budget=budget,
@@ -274,7 +282,7 @@ class _Session:
             named = {address.name: address for address in addresses(names)}
             lanes = assign_lanes(ledger, experiment, list(named))
             self._tell_beginning(None, abandon_local(ledger))
-            hub = OneAtATime(self.observers, self.stopping)
+            hub = OneAtATime(self.observers, self.rule)
             common = Common(
                 experiment,
                 directory,

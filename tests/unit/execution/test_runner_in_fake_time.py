@@ -8,9 +8,14 @@ import pytest
 
 from fake_time import FakeRun
 from trialwise.analysis.retries import retries_text
-from trialwise.errors import PlanError
-from trialwise.execution.events import RunEvent, TrialEnded
+from trialwise.analysis.skips import skips_text
+from trialwise.errors import PlanError, StoreError
+from trialwise.execution.events import Remarked, RunEvent, TrialEnded, Waiting
+from trialwise.execution.limits import SomeRounds
+from trialwise.execution.stopping import RunThePlan
 from trialwise.store.records import TrialRow
+from trialwise.study.pausing import pause
+from trialwise.study.skipping import skip
 
 FILE = """
 [experiment]
@@ -242,3 +247,108 @@ class Seen:
     def notice(self, event: RunEvent) -> None:
         if isinstance(event, TrialEnded):
             self.ended.append(event)
+
+
+def test_a_treatment_that_is_skipped_while_it_runs_is_not_measured_from_the_next_trial_on(tmp_path: Path):
+    def script(request):
+        if request.number == 2:
+            skip(run.directory.path, ["scheme=b"], "b hangs", who="ann")
+        return {}
+
+    run = FakeRun(tmp_path, FILE, script=script)
+    told = Told()
+    ending = run.go(observers=[told])
+    ran = [row for row in run.rows() if row.status == "finished"]
+    assert [row.number for row in ran if row.number <= 2] == [1, 2]
+    assert all(row.treatment == "scheme=a" for row in ran if row.number > 2)
+    assert {row.treatment for row in run.rows() if row.status == "skipped"} == {"scheme=b"}
+    assert (ending.reason, ending.text) == (
+        "complete",
+        "every planned trial has come to an end; 2 of skipped treatments have not run",
+    )
+    assert any(text.startswith("scheme=b is skipped by ann on ") for text in told.texts)
+    ledger = run.directory.ledger()
+    assert (ledger.planned_number(), ledger.ended()) == (4, 4)
+    (text,) = skips_text(ledger, ledger.trials())
+    assert text.startswith("scheme=b: skipped by ann on ")
+    assert text.endswith("UTC: b hangs; 2 trials not measured")
+    ledger.close()
+    skip(run.directory.path, ["scheme=b"], "", undo=True)
+    assert run.go().text == "every planned trial has come to an end"
+    assert {row.status for row in run.rows()} == {"finished"}
+
+
+def test_a_run_pauses_after_the_running_trial_and_goes_on(tmp_path: Path):
+    def script(request):
+        if request.number == 3 and request.attempt == 1:
+            pause(run.directory.path, "noon", who="ann")
+        return {}
+
+    run = FakeRun(tmp_path, FILE, script=script)
+    ending = run.go()
+    assert ending.reason == "paused"
+    assert ending.text.startswith("paused by ann on ")
+    assert f": noon; `trialwise run {run.directory.path}` goes on" in ending.text
+    assert [row.status for row in run.rows()] == ["finished"] * 3 + ["planned"] * 3
+    assert run.go().reason == "complete"
+
+
+def test_a_pause_ends_the_wait_for_a_round(tmp_path: Path):
+    run = FakeRun(tmp_path, FILE + SPAN)
+    assert run.go(observers=[Asks(run)]).reason == "paused"
+    assert sum(run.clock.waited) < 60
+    with pytest.raises(StoreError, match="no run is at work"):
+        pause(run.directory.path)
+
+
+class Told:
+    """What was remarked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def notice(self, event: RunEvent) -> None:
+        if isinstance(event, Remarked):
+            self.texts.append(event.text)
+
+
+class Asks:
+    """Asks to pause where the run waits for a round."""
+
+    def __init__(self, run: FakeRun) -> None:
+        self._run = run
+
+    def notice(self, event: RunEvent) -> None:
+        if isinstance(event, Waiting):
+            pause(self._run.directory.path)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_some_rounds_now_and_the_rest_later(tmp_path: Path, first: int):
+    run = FakeRun(tmp_path, FILE)
+    ending = run.go(stopping=SomeRounds(RunThePlan(), first))
+    assert ending.reason == "stopped"
+    assert [row.number for row in run.rows() if row.status == "finished"] == list(range(1, 2 * first + 1))
+    assert run.go(stopping=SomeRounds(RunThePlan(), 3)).reason == "complete"
+
+
+def test_a_round_that_was_begun_before_counts_and_the_rule_of_the_experiment_comes_first(tmp_path: Path):
+    run = FakeRun(tmp_path, FILE, script=lambda request: {} if request.number != 1 else pause_of(run))
+    assert run.go().reason == "paused"
+    run.go(stopping=SomeRounds(RunThePlan(), 1))
+    assert [row.number for row in run.rows() if row.status == "finished"] == [1, 2]
+    assert run.go(stopping=SomeRounds(After(1), 2)).text == "enough"
+
+
+def test_the_warmup_of_a_series_comes_with_its_first_round(tmp_path: Path):
+    run = FakeRun(tmp_path, FILE.replace("series = 1", "series = 2\nwarmup_trials = 1"))
+    assert run.go(stopping=SomeRounds(RunThePlan(), 1)).reason == "stopped"
+    assert [(row.warmup, row.round) for row in run.rows() if row.status == "finished"] == [
+        *[(True, 1)] * 2,
+        *[(False, 1)] * 2,
+    ]
+
+
+def pause_of(run: FakeRun) -> dict[str, object]:
+    pause(run.directory.path)
+    return {}

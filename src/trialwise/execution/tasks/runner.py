@@ -11,8 +11,9 @@ from trialwise.design.subset import Subset, matches
 from trialwise.errors import WorkerError
 from trialwise.execution.events import Computing, Interrupted, Observer, Remarked, RunEvent, TrialEnded
 from trialwise.execution.interruption import Interruption
+from trialwise.execution.orders import LOOK_SECONDS, Orders
 from trialwise.execution.recording import Ended, Recorder
-from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, plan_used_up
+from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, paused, plan_used_up
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.tasks.accounting import NodeAccounting
@@ -23,7 +24,7 @@ from trialwise.execution.tasks.worker_process import Batch, failures
 from trialwise.experiment.model import Experiment
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Amendment, TrialRow
 from trialwise.trials.base import IndependentKind, Task, TrialOutcome
 
 POLL_SECONDS = 0.1
@@ -58,6 +59,7 @@ class TaskRunner:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
+        self._directory = directory
         self._ledger = ledger
         self._kind = kind
         self._keeper = keeper
@@ -66,6 +68,8 @@ class TaskRunner:
         self._observers = observers
         self._now = now
         self._recorder = Recorder(directory, ledger, now)
+        self._orders = Orders(ledger, self._tell)
+        self._looked, self._asked = 0.0, None
         self._book = NodeAccounting(ledger, self._tell)
         self._window = Window([row for row in ledger.trials("planned") if matches(row.factors, only)])
         self._pacing = Pacing()
@@ -106,16 +110,26 @@ class TaskRunner:
             if interruption.at_once or (interruption.requested and not self._flights):
                 self._tell(Interrupted(at_once=interruption.at_once))
                 return STOPPED_ON_REQUEST
+            if (pause := self._pause()) and not self._flights:
+                self._tell(Interrupted(at_once=False))
+                return paused(pause, self._directory)
             nodes = self._executor.nodes()
             self._book.look(nodes)
             cores = sum(node.cores for node in nodes)
-            if cores and not interruption.requested:
+            if cores and not interruption.requested and pause is None:
                 self._hand_out(cores)
             if cores:
                 self._tell(Computing(self._window.in_hand, cores, len(nodes), self._window.oldest))
             for delivery in self._executor.collect(POLL_SECONDS):
                 self._receive(delivery)
         return ending
+
+    def _pause(self) -> Amendment | None:
+        """Return the request to pause, if there is one; look at most once in `LOOK_SECONDS`."""
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._looked = time.monotonic()
+            self._asked = self._orders.pause()
+        return self._asked
 
     # Handing out and taking in
 
@@ -164,6 +178,8 @@ class TaskRunner:
                 return Ending("stopped", reason)
             if (taken := self._window.take()) is None:
                 break
+            if row.treatment in self._orders.skipped:  # since it was handed out
+                continue
             self._end(*taken)
             if self._is_due():
                 self._record()

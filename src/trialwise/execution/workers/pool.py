@@ -89,7 +89,7 @@ def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
 
 def _common_ending(endings: Sequence[Ending]) -> Ending:
     """Return the most important ending, with what its workers say."""
-    for word in ("interrupted", "worker lost", "reset failed", "service failed", "stopped"):
+    for word in ("interrupted", "paused", "worker lost", "reset failed", "service failed", "stopped"):
         texts = [ending.text for ending in endings if ending.reason == word]
         if texts:
             return Ending(word, "; ".join(dict.fromkeys(texts)))

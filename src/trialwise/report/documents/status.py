@@ -23,14 +23,14 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents.stopping import claim_blocks, claim_methods, outlook
 from trialwise.report.numbers import counted
-from trialwise.store.records import EXCLUDE
+from trialwise.store.records import EXCLUDE, NOT_BEGUN, TREATMENT
 from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
     from trialwise.study.documents import RunDocument, StatusDocument, WorkerDocument
 _ROUTINE = {"reset": "resets", "service": "services started"}
 """What is counted of routine events, by their kind."""
-_RARE = ("invalid", "excluded", "running")
+_RARE = ("invalid", "excluded", "running", "skipped")
 """Statuses that have a column only where an attempt has them."""
 
 
@@ -69,14 +69,14 @@ def _outlook(status: StatusDocument) -> Iterator[Note]:
     elif status.seconds_left is not None and status.done < status.planned:
         left = duration_text(status.seconds_left)
         yield Note((f"at the pace so far the rest takes {left}",), is_aside=True)
-    if sum(status.counts.values()) > status.planned:
+    if sum(status.counts.values()) - status.counts.get("skipped", 0) > status.planned:
         attempts = counted(_made(status.counts), "attempt")
         yield Note((f"these trials took {attempts}, which are counted below",), is_aside=True)
 
 
 def _made(counts: Mapping[str, int]) -> int:
     """Return the attempts that have begun: a trial that is to be run has a row too."""
-    return sum(number for status, number in counts.items() if status != "planned")
+    return sum(number for status, number in counts.items() if status not in NOT_BEGUN)
 
 
 def _attempts(status: StatusDocument) -> Iterator[Block]:
@@ -147,7 +147,9 @@ def _amendments(status: StatusDocument) -> Iterator[Text]:
     for each in status.amendments:
         if each.kind == EXCLUDE and (each.trial, each.attempt) in out:
             continue
-        about = f" of trial {each.trial}.{each.attempt}" if each.trial is not None else ""
+        treatment = each.detail.get(TREATMENT)
+        what = f"trial {each.trial}.{each.attempt}" if each.trial is not None else treatment
+        about = f" of {what}" if what else ""
         yield (f"{_local(each.time)} {each.kind}{about} by {each.who}: {each.because or 'no reason given'}",)
 
 
@@ -175,7 +177,7 @@ def ended_document(
 
 def _counts(run: RunDocument, trials: int) -> str:
     counts = ", ".join(f"{number} {status}" for status, number in sorted(run.counts.items()))
-    if sum(run.counts.values()) <= trials:
+    if sum(run.counts.values()) - run.counts.get("skipped", 0) <= trials:
         return counts
     return f"{_made(run.counts)} attempts at {counted(trials, 'trial')}: {counts}"
 
@@ -183,7 +185,7 @@ def _counts(run: RunDocument, trials: int) -> str:
 def _ended_outcome(run: RunDocument, failed: int) -> Outcome:
     if failed or run.ending in ("reset failed", "service failed", "worker lost"):
         return "bad"
-    if run.ending in ("interrupted", "cap reached") or (
+    if run.ending in ("interrupted", "paused", "cap reached") or (
         run.stopping is not None and not run.stopping.decided
     ):
         return "open"

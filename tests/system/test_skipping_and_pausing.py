@@ -1,0 +1,98 @@
+"""Treatments that are skipped, and runs that are paused, from another process while real trials run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+from jsonschema import validate
+from tests.system.conftest import TRIALWISE, Bench
+
+from trialwise.cli.schema import json_schema
+
+TRIAL = (
+    "sh -c 'touch began-{trial}; while [ ! -e go ] && [ {trial} = 2 ]; do sleep 0.05; done; echo {scheme}'"
+)
+"""Trial 2 lasts until the test says so."""
+
+
+@pytest.fixture
+def running(bench: Bench):
+    bench.write(TRIAL, factors='scheme = ["a", "b"]', rounds=3)
+    words = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)]
+    run = subprocess.Popen(words, cwd=bench.folder, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (bench.folder / "began-2").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    yield run
+    (bench.folder / "go").touch()
+    run.communicate(timeout=60)
+
+
+def release(bench: Bench, run: subprocess.Popen[str]) -> str:
+    """Let trial 2 end, and return what the run said."""
+    (bench.folder / "go").touch()
+    return run.communicate(timeout=60)[1]
+
+
+def test_a_skip_while_trials_run_is_taken_up_and_said_everywhere(
+    bench: Bench, running: subprocess.Popen[str]
+):
+    asked = bench.compute(
+        "skip", bench.directory, "scheme=b", "--because", "b hangs", "--by", "ann", "--json"
+    )
+    document = json.loads(asked.stdout)
+    validate(document, json_schema("skip"))
+    assert document["treatments"] == ["scheme=b"]
+    said = release(bench, running)
+    assert running.returncode == 0
+    assert "scheme=b is skipped by ann on" in said
+    assert "complete: every planned trial has come to an end; 2 of skipped treatments have not run" in said
+    state = bench.status()
+    assert (state["planned"], state["done"], state["counts"]) == (4, 4, {"finished": 4, "skipped": 2})
+    assert state["activity"] == "complete"
+    shown = bench.compute("status", bench.directory, "--check")
+    assert shown.returncode == 0
+    assert "skip of scheme=b by ann: b hangs" in shown.stdout
+    analysis = json.loads(bench.compute("analyze", bench.directory, "--json").stdout)
+    assert analysis["counts"] == {"finished": 4, "skipped": 2}
+    assert [text for text in analysis["notes"] if text.startswith("scheme=b: skipped by ann on")]
+    assert not analysis["failures"]
+    bench.compute("skip", bench.directory, "scheme=b", "--undo")
+    assert bench.run().counts == {"finished": 6}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["scheme=c", "--because", "x"], "there is no such level"),
+        (["scheme=a"], "skipped for a reason"),
+        (["scheme=a,b", "--because", "x"], "no treatment would be left"),
+        (["scheme=a", "--undo"], "is not skipped"),
+        (["--because", "x"], "no treatment is named"),
+    ],
+)
+def test_a_skip_that_makes_no_sense_changes_nothing(bench: Bench, words: list[str], text: str):
+    bench.write("true {scheme}", factors='scheme = ["a", "b"]', rounds=1)
+    bench.run(only=["scheme=b"])
+    done = bench.compute("skip", bench.directory, *words)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert bench.run().counts == {"finished": 2}
+
+
+def test_a_pause_ends_the_run_after_its_trial_and_run_goes_on(bench: Bench, running: subprocess.Popen[str]):
+    asked = bench.compute("pause", bench.directory, "--because", "noon", "--by", "ann", "--json")
+    validate(json.loads(asked.stdout), json_schema("pause"))
+    said = release(bench, running)
+    assert running.returncode == 130
+    assert "paused by ann on" in said
+    assert f"`trialwise run {bench.directory}` goes on" in said
+    assert bench.status()["counts"] == {"finished": 2, "planned": 4}
+    refused = bench.compute("pause", bench.directory)
+    assert (refused.returncode, "no run is at work" in refused.stderr) == (5, True)
+    assert bench.run().counts == {"finished": 6}
+    assert "pause by ann: noon" in bench.compute("status", bench.directory, "--check").stdout
