@@ -75,12 +75,22 @@ def _arranged(record: Mapping[str, object]) -> Mapping[str, object]:
     """Return a record with the files and what trials inherit in families; records of other tools stay as they are."""
     families = {"variable": "environment", "limit": "limits", "build": "build"}
     inherited = _mapping(record.get("fingerprint"))
-    kept = {name: part for name, part in record.items() if name not in ("fingerprint", "executables")}
+    kept = {name: part for name, part in record.items() if name not in ("fingerprint", "executables", "ends")}
+    ends = {name: _with_details(_mapping(end)) for name, end in _mapping(record.get("ends")).items()}
     return {
-        **kept,
+        **_with_details(kept),
+        **({"ends": ends} if ends else {}),
         **_settled(record),
         **_files(_records(record.get("executables"))),
         **{family: inherited[name] for family, name in families.items() if name in inherited},
+    }
+
+
+def _with_details(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with its further facts (`trialwise.measurement.details`) beside its others: their names are whole."""
+    return {
+        **{name: part for name, part in record.items() if name != "details"},
+        **_mapping(record.get("details")),
     }
 
 

@@ -67,20 +67,23 @@ def _rules() -> tuple[_Rule, ...]:
         (r"variable\.(LD|OMP|MKL|OPENBLAS|GLIBC|MALLOC|PYTHON|JAVA|JDK|GO|RUST|NODE)_?.*", runtime),
         (r"variable(\..*)?", layout),
         (r"limit(\..*)?", limits),
-        (r"processor\.(governor|driver|turbo|energy_.*|idle_.*)", frequency),
+        (r"processor\.(governor|driver|turbo|throttled|frequency_.*|energy_.*|idle_.*)", frequency),
         (r"processor\.isolated", load),
-        (r"(processor|cpu|num_cpus|goarch|ProcessorName)\b.*|machine\.(architecture|memory)", hardware),
-        (r"devices\.disk.*", hardware),
+        (r"(processor|cpu|num_cpus|goarch|ProcessorName)\b.*|machine\.(architecture|memory.*)", hardware),
+        (r"devices\.disk\.(scheduler|requests|read_ahead|write_cache)", kernel),
+        (r"devices\.(disk|gpu)\..*", hardware),
+        (r"devices\.network\.\d+\.(driver|identifiers|speed|duplex)", hardware),
+        (r"devices\.network\.\d+\.interface", naming),
         (r"(machine\.(identity|boot_id|virtual_machine|container)|host|node)\b.*", place),
         (r"machine\.steal", place),
-        (r"machine\.load", load),
-        (r"machine\.(numa.*|swap|huge_pages.*)|kernel\.transparent_huge_pages", limits),
+        (r"machine\.(load|interrupts_cpus)", load),
+        (r"machine\.(numa.*|swap.*|huge_pages.*|pages_merged)|kernel\.transparent_huge_pages", limits),
         (r"kernel\.sysctls\.(kernel\.numa_balancing|vm\..*)", limits),
         (r"kernel\.sysctls\.net\..*|devices\.network.*", network),
-        (r"kernel\.aslr", layout),
-        (r"kernel\.clock_source", clock),
+        (r"kernel\.aslr|layout\..*", layout),
+        (r"kernel\.clock_source|clock\..*", clock),
         (r"(kernel|goos|devices\.file_system)\b.*", kernel),
-        (r"(python|libc)\b.*", runtime),
+        (r"(python|libc|distribution|runtime)\b.*", runtime),
         (r"machine\.hostname", clock),
     )
     return tuple(_Rule(names, influence) for names, influence in pairs)
@@ -88,7 +91,9 @@ def _rules() -> tuple[_Rule, ...]:
 
 _RULES = tuple((re.compile(rule.names), rule.influence) for rule in _rules())
 _UNKNOWN = Influence(11, "state", "what it does to results is not known")
-_END = re.compile(r"ends\..*?\.(?=(machine|processor|kernel|devices|python|libc|programs|interface)\b)")
+_END = re.compile(
+    r"ends\..*?\.(?=(machine|processor|kernel|devices|python|libc|distribution|runtime|limit|layout|clock|programs|interface)\b)"
+)
 _AT_END = (
     (re.compile(r"programs\..*"), Influence(1, "program", "another program at an end is another experiment")),
     (

@@ -97,11 +97,12 @@ class LocalWatch:
 
     def look(self) -> tuple[Environment, Identity]:
         """Describe this machine."""
-        environment = capture(checkout=self._folder)
+        passed = passed_on(os.environ, self._passed)
+        environment = capture(checkout=self._folder, variables=passed)
         identity = Identity(
             environment.machine_identity(),
             self.files.identified(),
-            variables(passed_on(os.environ, self._passed), self._own, key_here()) if self._measures else None,
+            variables(passed, self._own, key_here()) if self._measures else None,
             limits() if self._measures else None,
             None if self._measures else asdict(own_build()),
             tuple(sorted(self.files.volatile)),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import platform
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from trialwise.measurement.checkout import GitState, git_state
+from trialwise.measurement.details.collecting import details
 from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.measurement.tree import Tree
 from trialwise.measurement.virtualization import container, virtual_machine
@@ -89,7 +92,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where trials run, and with what. Values that could not be determined are None."""
+    """Where trials run, and with what. Values that could not be determined are None.
+
+    `details` are further facts by dotted name (`trialwise.measurement.details`); what could not be determined is not there.
+    """
 
     machine: Machine
     processor: Processor
@@ -97,6 +103,7 @@ class Environment:
     python: str
     executables: tuple[FileIdentity, ...] = ()
     git: GitState | None = None
+    details: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def machine_identity(self) -> dict[str, str | int | None]:
         """Return the properties of the machine that make trials incomparable when they differ; all others only inform.
@@ -119,7 +126,9 @@ class Environment:
         return {**asdict(replace(self, executables=identity.files)), "fingerprint": identity.to_json()}
 
 
-def capture(*, checkout: Path | None = None, root: Path = Path("/")) -> Environment:
+def capture(
+    *, checkout: Path | None = None, root: Path = Path("/"), variables: Mapping[str, str] | None = None
+) -> Environment:
     """Describe this machine. Never fails, changes nothing, and takes milliseconds.
 
     Parameters
@@ -128,6 +137,8 @@ def capture(*, checkout: Path | None = None, root: Path = Path("/")) -> Environm
         A folder whose git state belongs to the experiment.
     root
         Folder that contains ``proc`` and ``sys``.
+    variables
+        Those that trials get; default all of this process.
     """
     tree = Tree(root)
     return Environment(
@@ -136,6 +147,7 @@ def capture(*, checkout: Path | None = None, root: Path = Path("/")) -> Environm
         kernel=_kernel(tree),
         python=platform.python_version(),
         git=None if checkout is None else git_state(checkout),
+        details=details(tree, checkout or Path(), os.environ if variables is None else variables),
     )
 
 

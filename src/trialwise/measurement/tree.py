@@ -1,15 +1,19 @@
-"""Read small files of /proc and /sys: absent or unreadable ones give None, never an error."""
+"""Read small files of /proc and /sys: absent or unreadable ones give None, never an error.
+
+Uses only the standard library and runs on Python 3.8, because it is also sent to workers.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tree:
     """The file system below `root`, which is ``/`` outside tests."""
 
@@ -21,6 +25,30 @@ class Tree:
             return (self.root / path).read_text(errors="replace").strip().strip("\0")
         except (OSError, ValueError):
             return None
+
+    def content(self, path: str, most: int) -> bytes:
+        """Return the first `most` bytes of a file; none if it is absent."""
+        try:
+            with (self.root / path).open("rb") as file:
+                return file.read(most)
+        except (OSError, ValueError):
+            return b""
+
+    def target(self, path: str) -> str | None:
+        """Return what a symbolic link leads to; None if it is none."""
+        try:
+            return os.readlink(self.root / path)
+        except (OSError, ValueError):
+            return None
+
+    def linked(self, path: str) -> str | None:
+        """Return the last part of what a symbolic link leads to, such as the driver of a device; None if it is none."""
+        return (self.target(path) or "").rpartition("/")[2] or None
+
+    def identifiers(self, path: str) -> str | None:
+        """Return vendor and device of a device's folder, such as ``8086:1572``."""
+        texts = [self.text(f"{path}/{name}") for name in ("vendor", "device")]
+        return ":".join(text[2:] if text[:2] == "0x" else text for text in texts if text) or None
 
     def lines(self, path: str) -> list[str]:
         """Return the file's lines; none if it is absent."""

@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import tomllib
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialwise.analysis.comparison.comparing import compare
@@ -82,11 +82,12 @@ def _directory(path: Path) -> Generator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A side, with the files and the variables of its own that this machine is asked for on the other side."""
+    """A side, with what this machine is asked for on the other side: files, and whose variables."""
 
     side: Side
     files: Sequence[FileIdentity] = ()
-    variables: Sequence[str] = ()
+    experiment: Experiment | None = None
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def _side(path: Path, name: str) -> _Read:
@@ -99,7 +100,7 @@ def _side(path: Path, name: str) -> _Read:
             plan=plan_facts(tomllib.loads(frozen_text(directory))),
             study=_study(experiment),
         )
-        return _Read(side, list(files.values())[:_MOST_FILES], tuple(experiment.trial.variables))
+        return _Read(side, list(files.values())[:_MOST_FILES], experiment, ledger.meta())
 
 
 def _study(experiment: Experiment) -> Study:
@@ -126,13 +127,18 @@ def _files(record: dict[str, object]) -> tuple[FileIdentity, ...]:
 
 def _here(other: _Read) -> _Read:
     """Return this machine, with the programs of the other side as they are here."""
-    from trialwise.measurement.inherited import key_here, limits, variables  # not on Windows
+    from trialwise.measurement.inherited import key_here, limits, passed_on, variables
+    from trialwise.trials.surroundings import inheriting, passed_by  # neither is on Windows
 
-    environment = capture()
+    if other.experiment is None:
+        raise AssertionError("the other side is a directory")
+    trial = inheriting(other.experiment, other.facts).trial
+    passed = passed_on(os.environ, passed_by(trial))
+    environment = capture(variables=passed)
     identity = Identity(
         environment.machine_identity(),
         tuple(_found_here(other.files)),
-        variables(os.environ, other.variables, key_here()),
+        variables(passed, trial.variables, key_here()),
         limits(),
     )
     facts = facts_of(json.loads(json.dumps(environment.record(identity))))

@@ -72,6 +72,29 @@ def test_both_directions_find_the_same(a, b):
         ("variable.LANG", 10),
         ("kernel.aslr", 10),
         ("kernel.clock_source", 11),
+        ("machine.memory_channels", 2),
+        ("devices.disk.model", 2),
+        ("devices.gpu.models", 2),
+        ("devices.network.1.driver", 2),
+        ("machine.steal", 3),
+        ("processor.idle_states", 4),
+        ("processor.energy_bias", 4),
+        ("machine.interrupts_cpus", 5),
+        ("machine.numa_distances", 6),
+        ("machine.huge_pages", 6),
+        ("limit.group_cpuset.mems", 6),
+        ("devices.network.1.offload_tso", 7),
+        ("devices.network.loopback.qdisc", 7),
+        ("kernel.mitigations.meltdown", 8),
+        ("devices.file_system.options", 8),
+        ("devices.disk.scheduler", 8),
+        ("libc", 9),
+        ("runtime.java", 9),
+        ("distribution", 9),
+        ("layout.variables_bytes", 10),
+        ("clock.time_zone", 11),
+        ("ends.ssh://far.example.org.devices.network.1.mtu", 7),
+        ("ends.ssh://far.example.org.runtime.java", 9),
         ("variable.TZ", 11),
         ("ends.ssh://far.example.org.kernel.sysctls.net.ipv4.tcp_rmem", 7),
         ("ends.ssh://far.example.org.programs.iperf3", 1),
@@ -108,6 +131,23 @@ def test_a_secret_that_each_machine_hides_its_own_way_is_unknown():
     ]
     found = diff(*sides, NONE)
     assert (found.differences, [one.name for one in found.unknown]) == ((), ["variable.API_KEY"])
+
+
+def test_further_facts_stand_beside_the_others_here_and_at_ends_and_are_unknown_in_older_records():
+    own = {"processor.idle_states": "POLL, C6", "libc": "glibc 2.36"}
+    whole = facts_of(
+        {
+            "processor": {"model": "EPYC"},
+            "details": own,
+            "ends": {"ssh://far": {"details": own, "python": "3.8"}},
+        }
+    )
+    at_end = {f"ends.ssh://far.{name}": text for name, text in own.items()}
+    assert whole == {"processor.model": "EPYC", **own, **at_end, "ends.ssh://far.python": "3.8"}
+    older = facts_of({"processor": {"model": "EPYC"}})
+    found = diff(Side("a", (whole,), None, "measured"), Side("b", (older,), None, "measured"), NONE)
+    assert found.differences == ()
+    assert {one.name for one in found.unknown} == {*own, *at_end, "ends.ssh://far.python"}
 
 
 def record(memory, load, file, *, cpus=4):

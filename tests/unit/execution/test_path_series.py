@@ -20,9 +20,9 @@ from trialwise.execution.ends.condition import condition_of, lowest_round_trip
 from trialwise.execution.ends.environment import EndEnvironment, network_settings
 from trialwise.execution.ends.records import PROBE
 from trialwise.execution.events import EnvironmentChanged, PathChanged
-from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import MET, RUNNING
 from trialwise.experiment.reading import read_experiment
+from trialwise.measurement.details.interfaces import interface_facts
 from trialwise.measurement.packets import DELIVERED, DROPPED, Packets
 from trialwise.measurement.path_condition import PathCondition, is_another_round_trip
 from trialwise.measurement.path_moves import moves_in

@@ -20,7 +20,9 @@ from trialwise.execution.workers.agent.execution import Execution
 from trialwise.execution.workers.agent.folder import Folder
 from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.connection import Connection, DisconnectedError
+from trialwise.execution.workers.machine import FACTS, described_by, known_details
 from trialwise.execution.workers.ssh import agent_archive
+from trialwise.measurement.environment import capture
 
 
 @pytest.fixture(params=["supervised", "unaided"])
@@ -42,6 +44,26 @@ def test_it_can_be_read_by_the_oldest_python_that_is_asked_for():
 def test_a_machine_like_ours_has_a_supervisor(worker: Worker):
     worker.attach()
     assert worker.hello["supervised"]
+
+
+def test_its_machine_is_described_as_this_one_is(worker: Worker):
+    query = {"patterns": FACTS, "own": [], "passed": ["*"], "folder": str(worker.folder)}
+    found = described_by(worker.attach().ask("facts", query, patience=30).head)
+    here = capture(checkout=worker.folder)
+    of_variables = ("layout.variables_bytes", "runtime.")  # a shim of python3 changes PATH for what it starts
+    there, own = (
+        {name: text for name, text in each.details.items() if not name.startswith(of_variables)}
+        for each in (found, here)
+    )
+    assert there.keys() >= {"libc", "processor.caches", "devices.file_system.type"}
+    assert there == own
+
+
+@pytest.mark.parametrize("told", [None, [1], {"a": 1, 2: "b"}, {str(n): "x" * 9999 for n in range(9999)}])
+def test_what_an_agent_tells_of_its_machine_is_bounded(told: object):
+    known = known_details(told)
+    assert len(known) <= 300
+    assert all(isinstance(text, str) and len(text) <= 200 for text in known.values())
 
 
 def test_the_same_key_runs_once_and_is_answered_until_it_is_acknowledged(worker: Worker):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from trialwise.errors import WorkerError
 from trialwise.execution.ends.installed import search_path_at
-from trialwise.execution.workers.machine import FACTS, described_by
+from trialwise.execution.workers.machine import described_by, facts_of
 from trialwise.execution.workers.remote import Remote
 from trialwise.measurement.inherited import EVERYTHING
 from trialwise.schemes.scheme import Scheme
@@ -60,7 +60,7 @@ def environment_at(remote: Remote, program: str, schemes: Sequence[Scheme]) -> E
         The end is lost, or its answer makes no sense.
     """
     try:
-        found = described_by(remote.ask("facts", {"patterns": FACTS, "own": [], "passed": EVERYTHING}).head)
+        found = described_by(facts_of(remote, (), EVERYTHING))
         programs = dict(_programs(remote, program, schemes))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise WorkerError(

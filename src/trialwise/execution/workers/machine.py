@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,7 @@ from trialwise.execution.workers.services import SERVICE_QUERY, RemoteServices
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment
 from trialwise.measurement.checkout import GitState
+from trialwise.measurement.details.collecting import LONGEST, MOST
 from trialwise.measurement.environment import Environment, capture
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.identity import Identity
@@ -119,7 +121,7 @@ class RemoteMachine:
     def look(self) -> tuple[Environment, Identity]:
         """Describe the worker as this machine is described, from the texts of its /proc and /sys; and what is measured on it."""
         self._ask_for_files()
-        facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own, "passed": self._passed}).head
+        facts = facts_of(self._remote, self._own, self._passed)
         environment = dataclasses.replace(described_by(facts), git=self._git())
         identity = Identity(
             environment.machine_identity(),
@@ -172,13 +174,31 @@ class RemoteMachine:
         return None if repository is None else GitState(repository.commit, dirty=False)
 
 
+def facts_of(remote: Remote, own: Sequence[str], passed: Sequence[str]) -> Mapping[str, Any]:
+    """Return what an agent tells of its machine, and of what trials get there."""
+    query = {"patterns": FACTS, "own": own, "passed": passed, "folder": remote.files}
+    return remote.ask("facts", query).head
+
+
 def described_by(facts: Mapping[str, Any]) -> Environment:
-    """Return the environment of another machine from its agent's answer to `facts` with the patterns `FACTS`."""
+    """Return the environment of another machine from what its agent tells (`facts_of`)."""
     with vanishing_folder("trialwise-") as folder:
         _lay_out(folder, facts["files"])
         found = capture(root=folder)
     machine = dataclasses.replace(found.machine, architecture=facts["architecture"])
-    return dataclasses.replace(found, machine=machine, python=facts["python"])
+    told = known_details(facts["details"])
+    return dataclasses.replace(found, machine=machine, python=facts["python"], details=told)
+
+
+def known_details(told: object) -> dict[str, str]:
+    """Return the further facts that another machine tells, bounded; anything but texts by name is left out."""
+    facts: Mapping[object, object] = cast("Any", told) if isinstance(told, Mapping) else {}
+    known = (
+        (name[:LONGEST], text[:LONGEST])
+        for name, text in facts.items()
+        if isinstance(name, str) and isinstance(text, str)
+    )
+    return dict(itertools.islice(known, MOST))
 
 
 def _lay_out(folder: Path, files: object) -> None:

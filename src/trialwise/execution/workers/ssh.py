@@ -146,6 +146,20 @@ _FOR_AGENTS = (
     "execution/services/process",
     "execution/services/processes",
     "execution/services/readiness",
+    *(
+        f"measurement/details/{name}"
+        for name in (
+            "collecting",
+            "disks",
+            "graphics",
+            "interfaces",
+            "kernel",
+            "memory",
+            "network",
+            "processor",
+            "software",
+        )
+    ),
     "measurement/file_identity",
     "measurement/followed",
     "measurement/inherited",
@@ -155,6 +169,7 @@ _FOR_AGENTS = (
     "measurement/outliving",
     "measurement/programs",
     "measurement/python_imports",
+    "measurement/tree",
     "trials/beside",
     "trials/listening",
     "trials/marked",
@@ -183,6 +198,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         "trialwise/execution/services",
         "trialwise/execution/workers",
         "trialwise/measurement",
+        "trialwise/measurement/details",
         "trialwise/trials",
     ):
         yield f"{package}/__init__.py", b""

@@ -138,7 +138,7 @@ class Attachment:
         return {"clocks": clocks(), "stats": stats(head["programs"]), "free": self.folder.free()}, b""
 
     def do_facts(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        return facts(head["patterns"], head["own"], head["passed"]), b""
+        return facts(head["patterns"], head["own"], head["passed"], head["folder"]), b""
 
     def do_describe(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         return {"found": descriptions(head["paths"])}, b""

@@ -17,7 +17,6 @@ import time
 import zlib
 
 from trialwise.execution.workers.agent.caps import Caps
-from trialwise.execution.workers.agent.interfaces import interface_facts
 from trialwise.execution.workers.agent.meeting import (
     APART,
     CANCELLED,
@@ -38,6 +37,7 @@ from trialwise.execution.workers.agent.path_sizes import PathSizes
 from trialwise.execution.workers.agent.path_socket import FAMILIES, PathSocket
 from trialwise.execution.workers.agent.path_tunnel import Tunnel
 from trialwise.execution.workers.agent.sleeping import Sleep
+from trialwise.measurement.details.interfaces import interface_facts
 from trialwise.trials.marked import MARKER, end_left
 from trialwise.trials.removing import remove_tree
 

@@ -7,9 +7,11 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from trialwise.measurement.details.collecting import details
 from trialwise.measurement.file_identity import described, signature
 from trialwise.measurement.inherited import key_here, limits, passed_on, quick_limits, variables
 from trialwise.measurement.programs import files_beside, program_files
+from trialwise.measurement.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,16 +50,17 @@ def lines_of(path: str) -> list[str]:
         return []
 
 
-def facts(patterns: Sequence[str], own: Sequence[str], passed: Sequence[str]) -> Json:
+def facts(patterns: Sequence[str], own: Sequence[str], passed: Sequence[str], folder: str) -> Json:
     """Return the texts of files of /proc, /sys and /etc, Python's facts about the machine, and what trials inherit except `own`.
 
-    `passed` are the names of variables that trials get besides those that they always get.
+    `passed` are the names of variables that trials get besides those that they always get, `folder` is where they run.
     """
     import glob
     import platform
     import socket
 
     paths: list[str] = [path for pattern in patterns for path in glob.glob("/" + pattern)]
+    given = passed_on(os.environ, passed)
     texts = {path[1:]: text_of(path) for path in paths if os.path.isfile(path)}
     return {
         "files": {path: text for path, text in texts.items() if text is not None},
@@ -65,7 +68,8 @@ def facts(patterns: Sequence[str], own: Sequence[str], passed: Sequence[str]) ->
         "architecture": platform.machine(),
         "host": socket.gethostname(),
         "limits": limits(),
-        "variables": variables(passed_on(os.environ, passed), own, key_here()),
+        "variables": variables(given, own, key_here()),
+        "details": details(Tree(Path("/")), folder, given),
     }
 
 

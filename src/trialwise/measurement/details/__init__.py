@@ -1,0 +1,1 @@
+"""What else of a machine may change results: facts by dotted name, each read once from the kernel's own files."""
