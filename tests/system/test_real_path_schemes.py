@@ -13,6 +13,9 @@ import pytest
 from tests.system import worker_machines
 from tests.system.real_path import TRIALWISE, RealPath
 
+from trialwise.schemes.library import scheme_named
+from trialwise.schemes.needs import missing
+
 pytestmark = pytest.mark.skipif(bool(worker_machines.missing()), reason=str(worker_machines.missing()))
 SETTING = "/proc/sys/net/ipv4/tcp_congestion_control"
 
@@ -50,6 +53,21 @@ def test_a_law_of_the_kernel_is_attached_at_the_ends_and_its_settings_are_put_ba
 def test_utp_runs_between_two_machines(real):
     real.write(trial='scheme = "libutp-ledbat"\nload = "bytes:1MB"', runtime="3s")
     run_well(real)
+
+
+@pytest.mark.parametrize("scheme", ["tquic-cubic", "quiche-cubic"])
+def test_quic_that_a_setup_built_is_captured_between_addresses_of_ipv6(real, scheme):
+    if lacks := missing(scheme_named(scheme)):
+        pytest.skip("; ".join(lacks))
+    subprocess.run(["ip", "address", "add", "fd77::1/64", "dev", real.machine.link, "nodad"], check=True)
+    real.machine.run("ip", "address", "add", "fd77::2/64", "dev", "eth0", "nodad")
+    real.write(trial=f'scheme = "{scheme}"\nload = "bytes:1MB"', more=', address = "fd77::2"', runtime="3s")
+    run_well(real)
+    found = real.packets().of("uplink", 1)
+    assert found.delivered.all()
+    # RFC 9000, section 14.1, and the path's MTU; the headers around it are those of IPv6 and UDP.
+    assert 1200 + 48 <= found.size.max() <= 1500
+    assert found.size.sum() > 1e6
 
 
 @pytest.mark.parametrize("who", ["end", "end and guardian"])

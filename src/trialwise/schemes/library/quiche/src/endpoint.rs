@@ -12,8 +12,6 @@ use rustix::net::sockopt;
 
 /// RFC 9000, 14.1: the smallest path that QUIC runs over, bytes of UDP payload.
 pub const LEAST_PAYLOAD: usize = 1200;
-/// Bytes of the headers of IPv4 and UDP.
-pub const HEADERS: usize = 28;
 /// So much may be on its way before flow control limits: more than any path holds, so that congestion control alone does.
 const WINDOW: u64 = 200 << 20;
 const SILENCE: Duration = Duration::from_secs(30);
@@ -54,6 +52,11 @@ pub fn config() -> Result<Config> {
     config.set_max_connection_window(WINDOW);
     config.set_max_stream_window(WINDOW);
     Ok(config)
+}
+
+/// Bytes of the headers of IP and UDP towards a peer.
+pub fn headers(peer: &SocketAddr) -> usize {
+    if peer.is_ipv6() { 48 } else { 28 }
 }
 
 /// A socket at this address that does not block.

@@ -4,7 +4,7 @@ mod endpoint;
 mod receiver;
 mod sender;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,8 +40,7 @@ fn run(words: &[&str]) -> Result<()> {
     match *words {
         ["receive", port, certificate, key] => receiver::receive(number(port, "PORT")?, certificate, key),
         ["send", address, port, ref options @ ..] => {
-            let address: Ipv4Addr =
-                address.parse().with_context(|| format!("`{address}` is no IPv4 address"))?;
+            let address: IpAddr = address.parse().with_context(|| format!("`{address}` is no IP address"))?;
             sender::send((address, number(port, "PORT")?).into(), &sending(options)?)
         }
         ["--help"] => {

@@ -1,7 +1,7 @@
 //! The receiver: reads what comes, and drops it.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result, anyhow};
 use quiche::Connection;
@@ -15,8 +15,9 @@ pub fn receive(port: u16, certificate: &str, key: &str) -> Result<()> {
         .load_cert_chain_from_pem_file(certificate)
         .map_err(|_| anyhow!("{certificate} is no certificate"))?;
     config.load_priv_key_from_pem_file(key).map_err(|_| anyhow!("{key} is no key of {certificate}"))?;
-    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-    let socket = endpoint::socket(address)?;
+    // A socket of IPv6 takes IPv4 too; a machine without IPv6 has none.
+    let socket = endpoint::socket(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+        .or_else(|_| endpoint::socket(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))?;
     println!("ready");
     std::io::stdout().flush()?;
     loop {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use quiche::Connection;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::endpoint::{self, Endpoint, HEADERS, LEAST_PAYLOAD, Next};
+use crate::endpoint::{self, Endpoint, LEAST_PAYLOAD, Next};
 
 /// The first unidirectional stream of a client (RFC 9000, 2.1).
 const STREAM: u64 = 2;
@@ -80,8 +80,9 @@ pub fn send(peer: SocketAddr, sending: &Sending) -> Result<()> {
     let mut config = endpoint::config()?;
     let name = &sending.congestion;
     config.set_cc_algorithm_name(name).map_err(|_| anyhow!("quiche has no congestion control `{name}`"))?;
-    config.set_max_send_udp_payload_size(payload(sending.mtu)?);
-    let socket = endpoint::socket((Ipv4Addr::UNSPECIFIED, 0).into())?;
+    config.set_max_send_udp_payload_size(payload(sending.mtu, endpoint::headers(&peer))?);
+    let any = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = endpoint::socket(SocketAddr::new(any, 0))?;
     socket.connect(peer).with_context(|| format!("cannot reach {peer}"))?;
     let local = socket.local_addr()?;
     let connection = quiche::connect(None, &endpoint::connection_id()?, local, peer, &mut config)?;
@@ -91,10 +92,10 @@ pub fn send(peer: SocketAddr, sending: &Sending) -> Result<()> {
     if source.is_delivered { Ok(()) } else { bail!("the receiver at {peer} ended the flow") }
 }
 
-fn payload(mtu: usize) -> Result<usize> {
-    match mtu.checked_sub(HEADERS) {
+fn payload(mtu: usize, headers: usize) -> Result<usize> {
+    match mtu.checked_sub(headers) {
         Some(payload) if payload >= LEAST_PAYLOAD => Ok(payload),
-        _ => bail!("--mtu {mtu}: QUIC takes packets of {} bytes at least", LEAST_PAYLOAD + HEADERS),
+        _ => bail!("--mtu {mtu}: QUIC takes packets of {} bytes at least", LEAST_PAYLOAD + headers),
     }
 }
 
@@ -193,8 +194,9 @@ mod tests {
 
     #[test]
     fn small_packets_are_refused() {
-        assert_eq!(payload(1228).unwrap(), 1200);
-        assert!(payload(1227).is_err());
-        assert!(payload(0).is_err());
+        assert_eq!(payload(1228, 28).unwrap(), 1200);
+        assert!(payload(1227, 28).is_err());
+        assert!(payload(1228, 48).is_err());
+        assert!(payload(0, 28).is_err());
     }
 }
