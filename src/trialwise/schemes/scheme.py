@@ -104,6 +104,11 @@ class Scheme:
         return bool(self.sender.command)
 
     @property
+    def notes_packets(self) -> bool:
+        """Whether its programs are those of our own over UDP, which note each packet and report round trips."""
+        return all(side.command[:2] == ("{flow}", "udp") for side in (self.sender, self.receiver))
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files in the folder of the scheme's own that the controller of simulated packets names, and `data`."""
         congestion = self.simulated.congestion if self.simulated else ""

@@ -27,10 +27,10 @@ def report_of(plan: FlowPlan, records: tuple[EndRecord, EndRecord], joined: Join
     def lines(at: int, name: str) -> bytes:
         return records[at].files.get(f"flow-{plan.number}/{name}", b"")
 
-    sent = _objects(lines(place, "report.jsonl"))
+    sent = objects_of(lines(place, "report.jsonl"))
     came = [
         {name: line[name] for name in ("frame", "arrived_ns") if name in line}
-        for line in _objects(lines(1 - place, "arrivals.jsonl"))
+        for line in objects_of(lines(1 - place, "arrivals.jsonl"))
         if "arrived_ns" in line
     ]
     return _written(_moved(sent, clocks[place]) + _moved(came, clocks[1 - place]))
@@ -52,7 +52,7 @@ def _clock_of(place: int, records: tuple[EndRecord, EndRecord], joined: Joined) 
     return moved
 
 
-def _objects(content: bytes) -> list[dict[str, Any]]:
+def objects_of(content: bytes) -> list[dict[str, Any]]:
     """Return the objects of JSON lines; what is none is left out, as the last line may be, which was cut."""
     found: list[dict[str, Any]] = []
     for line in content.splitlines():

@@ -61,7 +61,7 @@ def outcome_of(
     require_well(ends, records)
     sightings = seen_by_both(request.scratch, f"{request.number}-{request.attempt}", records)
     names = ends.sending, ends.receiving
-    if silent := unanswered(plans, sightings, names, ends.port):
+    if silent := unanswered(plans, sightings, records, names, ends.port):
         raise TrialError(silent[0], hint=silent[1])
     joined = _joined(request, ends, sightings)
     began = beginning_of(records, joined)

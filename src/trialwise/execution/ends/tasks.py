@@ -300,9 +300,7 @@ def require_usable(plan: FlowPlan, tasks: EndTasks) -> None:
             f"scheme {scheme.name} does not say which programs its setup installs, so none can be sent to the ends",
             hint="name them in its file: needs = { programs = […] }; setup has to put them into {prefix}/bin",
         )
-    if tasks.ends.see == "programs" and not all(
-        side.command[:2] == ("{flow}", "udp") for side in (scheme.sender, scheme.receiver)
-    ):
+    if tasks.ends.see == "programs" and not scheme.notes_packets:
         raise PlanError(
             f"scheme {scheme.name}: its programs do not note their packets",
             hint='take a scheme udp-…, or see = "capture" or "tunnel" beside from and to',
