@@ -102,8 +102,6 @@ pub(crate) struct Waiter {
     /// How long packets gather, and until when they do.
     gathering: Duration,
     gathered: Time,
-    /// Whether it waits for more than one path.
-    is_shared: bool,
     /// Whether arrivals do not end the last wait.
     is_deaf: bool,
     budget: Duration,
@@ -119,7 +117,6 @@ impl Waiter {
         Self {
             watched: vec![readable(waking)],
             gathering: LEAST_GATHERING,
-            is_shared: false,
             is_deaf: false,
             gathered: Time::ZERO,
             budget: MAX_SPIN,
@@ -131,8 +128,7 @@ impl Waiter {
     /// Waits for packets of these paths from now on, the round trip of which takes at least so long. Where there are many, a
     /// wake serves them all, so that no longer gathering is needed.
     pub(crate) fn watch(&mut self, paths: impl ExactSizeIterator<Item = [RawFd; 2]>, round_trip: Duration) {
-        self.is_shared = paths.len() > 1;
-        let most = if self.is_shared { LEAST_GATHERING } else { MOST_GATHERING };
+        let most = if paths.len() > 1 { LEAST_GATHERING } else { MOST_GATHERING };
         self.watched.truncate(1);
         self.watched.extend(paths.flatten().map(readable));
         self.gathering = (round_trip / GATHERING_SHARE).clamp(LEAST_GATHERING, most);
@@ -181,14 +177,10 @@ impl Waiter {
         self.sleep(Some(Duration::ZERO))
     }
 
-    /// A gathering begins after the turn; with the turn where turns are long because there are many paths, and then leaves at
-    /// least half of its time for sleep.
+    /// A gathering begins with the turn, so that where much is carried, and turns are long, what comes does not wait for both;
+    /// it leaves some time for sleep.
     fn gather(&mut self, [start, now]: [Time; 2], until: Time) {
-        let gathered = if self.is_shared {
-            (start + self.gathering).max(now + self.gathering / 2)
-        } else {
-            now + self.gathering
-        };
+        let gathered = (start + self.gathering).max(now + LEAST_GATHERING / 2);
         if !self.gathers(now) && until < gathered {
             self.gathered = gathered;
         }
@@ -305,17 +297,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_turn_for_many_paths_is_part_of_the_gathering_after_it() {
+    fn a_turn_is_part_of_the_gathering_after_it() {
         let (near, far) = UnixStream::pair().unwrap();
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
-        // A path alone gathers for 300 us at this round trip, many for 150 us from the start of the turn; half of it is left
-        // after the longest.
-        for (is_shared, turn, gathered) in
-            [(false, 100, 400), (true, 0, 150), (true, 50, 150), (true, 100, 175)]
+        // A path alone gathers for 300 us at this round trip, many for 150 us, from the start of the turn; 75 us are left after
+        // the longest.
+        for (paths, turn, gathered) in
+            [(1, 0, 300), (1, 100, 300), (1, 250, 325), (2, 0, 150), (2, 50, 150), (2, 100, 175)]
         {
             let mut waiter = waiter_of(&near, Duration::from_milliseconds(42));
-            let devices = vec![[near.as_raw_fd(); 2]; if is_shared { 2 } else { 1 }];
+            let devices = vec![[near.as_raw_fd(); 2]; paths];
             waiter.watch(devices.into_iter(), Duration::from_milliseconds(42));
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
             waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10)), Duration::ZERO).unwrap();
