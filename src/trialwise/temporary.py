@@ -49,7 +49,7 @@ def vanishing_folder(
     try:
         # Started before the folder exists, so that it is never unguarded; in its own session, out of reach of Ctrl-C.
         words = [_SHELL, "-c", _SWEEP, "sh", str(folder), str(wanted), mark]
-        with subprocess.Popen(words, stdin=reading, cwd="/", start_new_session=True):
+        with subprocess.Popen(words, stdin=reading, cwd="/", env=_environment(), start_new_session=True):
             try:
                 folder.mkdir(mode=0o700)
                 yield folder if preferred is None else _renamed(folder, wanted, mark)
@@ -60,6 +60,11 @@ def vanishing_folder(
                 os.close(writing)
     finally:
         os.close(reading)
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which rm(1) is found, also where this process is told to look for programs elsewhere only."""
+    return {"PATH": os.pathsep.join(filter(None, [os.environ.get("PATH"), os.defpath]))}
 
 
 def _renamed(folder: Path, wanted: Path, mark: str) -> Path:

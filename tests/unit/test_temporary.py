@@ -18,6 +18,13 @@ def test_a_folder_is_where_it_is_wanted_and_goes_with_its_context(tmp_path, monk
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_goes_where_path_leads_to_no_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with vanishing_folder("own-", within=tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_process_that_was_forked_meanwhile_holds_nothing_up(tmp_path):
     reading, writing = os.pipe()
     with vanishing_folder("own-", within=tmp_path) as folder:
