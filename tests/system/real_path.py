@@ -179,12 +179,17 @@ class RealPath:
             return np.array([value])
         return read_samples(self.results / file, trial, attempt, source)[0]
 
-    def reason(self) -> str:
-        ledger = Ledger.open(self.results / "ledger.sqlite", read_only=True)
-        try:
-            return next(iter(ledger.trials())).reason or ""
-        finally:
-            ledger.close()
+    def reason(self, trial: int = 1) -> str:
+        """Why a trial counts for nothing; empty if it counts."""
+        with contextlib.closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
+            return next(row.reason for row in ledger.trials() if row.number == trial) or ""
+
+    def finished(self) -> list[int]:
+        """The trials that have finished; none before there are any."""
+        if not (self.results / "ledger.sqlite").exists():
+            return []
+        with contextlib.closing(Ledger.open(self.results / "ledger.sqlite", read_only=True)) as ledger:
+            return [row.number for row in ledger.trials("finished")]
 
     def left(self) -> list[int]:
         """Processes that have anything to do with the ends."""

@@ -127,6 +127,32 @@ def test_another_architecture_and_a_machine_without_python_are_named(real):
     assert "install Python 3.8 or newer there" in done.stderr
 
 
+OTHER_PROTOCOL = "import trialwise.execution.workers.agent.attachment as other;other.PROTOCOL=1;"
+
+
+def test_an_agent_of_another_version_is_named_and_finished_trials_stay(real):
+    """The machine starts an agent that speaks another protocol, from the second trial on."""
+    real.write(runtime="1s", quiet="0.5s", rounds=2)
+    run = real.begin()
+    program = f"sed 's/from trialwise/{OTHER_PROTOCOL}&/'"
+    real.machine.command = f'exec sh -c "$(printf %s "$SSH_ORIGINAL_COMMAND" | {program})"'
+    while not real.finished() and run.poll() is None:
+        time.sleep(0.1)
+    real.machine.stop()
+    real.machine.start()
+    output = run.communicate(timeout=120)[0]
+    assert run.returncode == 4, output
+    assert (
+        "ssh://machine1: another agent answers there than the one that was sent, by protocol 1 and not 2"
+        in real.reason(2)
+    )
+    assert "ForceCommand in sshd_config" in real.reason(2)
+    assert real.finished() == [1]
+    real.restart()
+    real.run_again()
+    assert real.finished() == [1, 2]
+
+
 def test_a_device_that_goes_down_and_up_ends_the_trial_with_the_reason(real):
     real.write(runtime="6s")
     run = real.begin()

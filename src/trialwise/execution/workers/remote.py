@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import select
 import time
@@ -13,11 +14,13 @@ from typing import Any
 from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.agent.attachment import PROTOCOL
 from trialwise.execution.workers.clock import ClockOffset, ClockProbes, Probe
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
 from trialwise.execution.workers.ssh import Explanation, agent_archive, bootstrap, explain, ssh_words
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
+from trialwise.visible import visible
 
 GREETING_SECONDS = 20.0
 """Maximum time of a connection until the agent's first answer."""
@@ -264,6 +267,7 @@ class Remote:
         return None
 
     def _greeted(self, head: dict[str, Any], before: float) -> None:
+        _require_own_agent(self.address.name, head)
         self.hello = head
         self._probed(head, before)
 
@@ -276,6 +280,19 @@ class Remote:
 
     def _probed(self, head: dict[str, Any], before: float) -> None:
         self._clock.add(Probe(before, float(head["clocks"]["realtime"]), time.time()))
+
+
+def _require_own_agent(worker: str, head: Mapping[str, Any]) -> None:
+    """Raise WorkerError if it is not the agent sent with the connection that answers."""
+    told, sent = head.get("protocol"), hashlib.sha256(agent_archive()).hexdigest()
+    if told == PROTOCOL and head.get("agent") == sent:
+        return
+    spoken = "" if told == PROTOCOL else f", by protocol {visible(str(told)[:20])} and not {PROTOCOL}"
+    raise WorkerError(
+        f"{worker}: another agent answers there than the one that was sent{spoken}",
+        hint="find what starts it, as ForceCommand in sshd_config or command= in authorized_keys does, and remove that; "
+        "no version of Trialwise has to be installed there",
+    )
 
 
 def _request(key: str, marker: str, task: dict[str, Any] | None) -> tuple[dict[str, Any], bytes]:

@@ -90,6 +90,7 @@ class Attachment:
     # Requests
 
     def do_hello(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        import hashlib
         import platform
         import socket
 
@@ -103,6 +104,7 @@ class Attachment:
         keeper.hold_connection(self.folder)
         return {
             "protocol": PROTOCOL,
+            "agent": hashlib.sha256(self.archive).hexdigest(),
             "python": platform.python_version(),
             "host": socket.gethostname(),
             "architecture": platform.machine(),
