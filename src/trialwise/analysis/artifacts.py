@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trialwise.analysis.claims.reproduction import FINE, NOT_REPRODUCED, Reproduced
+from trialwise.analysis.claims.reproduction import FINE, NOT_REPRODUCED, RECOMPUTED, Reproduced
 from trialwise.analysis.claims.results import ClaimResult, Verdict
 from trialwise.analysis.environments import EnvironmentDifference
+from trialwise.analysis.reruns import NotRun, Remeasured
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +141,24 @@ class VerifiedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A re-run of an artifact's experiment: where it is, each claim on it, and what differs of ranks 1 to 3."""
+    """A re-run of an artifact's experiment: where it is, each claim on it, and what differs of ranks 1 to 3.
+
+    `not_run` are claims that were not measured again. `measured` says what a re-run that `verify` made itself measured.
+    """
 
     path: str
     claims: tuple[Reproduced, ...]
     differences: tuple[EnvironmentDifference, ...]
+    not_run: tuple[NotRun, ...] = ()
+    measured: Remeasured | None = None
 
     @property
     def exit_code(self) -> int:
-        """1 if a claim is not reproduced, 3 if anything is open, else 0."""
-        words = {claim.word for claim in self.claims}
+        """1 if a claim is not reproduced, 3 if anything is open, else 0; what can only be recomputed leaves nothing open."""
+        words = {each.word for each in (*self.claims, *self.not_run)}
         if NOT_REPRODUCED in words:
             return 1
-        return 0 if words <= set(FINE) else 3
+        return 0 if words <= {*FINE, RECOMPUTED} else 3
 
 
 @dataclass(frozen=True, slots=True)

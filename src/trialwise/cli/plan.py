@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.budgets import budget_seconds
 from trialwise.cli.output import print_json
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
-from trialwise.errors import PlanError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.quantity import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +76,7 @@ def plan(
     from trialwise.design.summary import plan_json, summarise
     from trialwise.report.documents.plan import ROUNDS_SHOWN, document
 
-    limit = None if budget is None else _budget(budget)
+    limit = None if budget is None else budget_seconds(budget)
     loaded, times, lanes = _begun(experiment) if experiment.is_dir() else _stated(experiment)
     tables = _tables(experiment) if limit is not None and experiment.is_dir() else None
     if names := split_names(workers):
@@ -103,16 +102,6 @@ def _surroundings(experiment: Experiment) -> tuple[str, ...]:
     from trialwise.trials.surroundings import not_passed, told_of_surroundings
 
     return tuple(text for text in (told_of_surroundings(experiment), not_passed(experiment)) if text)
-
-
-def _budget(text: str) -> float:
-    try:
-        found = seconds(text)
-    except ValueError as error:
-        raise PlanError(f"--budget {text}: {error}") from error
-    if found <= 0:
-        raise PlanError(f"--budget {text}: must be above 0")
-    return found
 
 
 def _stated(file: Path) -> Known:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.budgets import budget_seconds
 from trialwise.cli.files import check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
+from trialwise.errors import PlanError
+from trialwise.execution.workers.address import split_names
 from trialwise.foreign_files import named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trialwise.analysis.artifacts import Verified
+    from trialwise.analysis.reruns import NotRun, PlannedRerun
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -20,24 +30,35 @@ def verify(
     artifact: Path,
     /,
     *,
+    kick: Flag = False,
+    claim: Annotated[
+        tuple[str, ...], Parameter(name=["--claim", "--claims"], negative="", show_default=False)
+    ] = (),
+    budget: str | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    have: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     rerun: Path | None = None,
     report: Path | None = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
-    """Verify an artifact: whether its files are those that were packed, and what its data say of its claims.
+    """Verify an artifact: whether its files are those that were packed, what its data say of its claims, and whether they hold here.
 
-    Runs nothing, writes nothing outside of a temporary folder, and uses no network. ARTIFACT is a zip or tar archive, or a folder.
+    ARTIFACT is a zip or tar archive, or a folder. Without --kick and --claim nothing is run, and nothing is written outside of a
+    temporary folder. No network is used. With one of them, the packed experiments are measured again on this machine, in a folder of
+    their own; what will run is said first.
 
     For example:
 
     ```text
     trialwise verify artifact.zip
+    trialwise verify artifact.zip --kick --budget 6m
+    trialwise verify artifact.zip --claim C1,C2 --budget 45m
     trialwise verify artifact.zip --report ae.md
     trialwise verify artifact.zip --rerun again.results
     ```
 
-    Exit codes: 0 the files are whole and all claims as their authors say; 1 a claim is not, or is not
+    Exit codes: 0 the files are whole and all claims as their authors say, or reproduced; 1 a claim is not, or is not
     reproduced; 3 one is undecided or open; 5 the files are not
     those of the manifest, or it is no artifact; 2 wrong options; 7 data that cannot be read.
 
@@ -45,6 +66,17 @@ def verify(
     ----------
     artifact
         The artifact.
+    kick
+        Run the programs of the artifact: the smallest re-run that says anything, of the claims that fit the budget (6min).
+    claim
+        CLAIM[,CLAIM…]: run the programs of the artifact until these claims are decided, judged at half of the planned rounds and at
+        all. The same command later goes on. Repeatable.
+    budget
+        Time at most for what runs, such as 6min or 2h; after it stands what is known so far.
+    out
+        Folder of the re-run; default the latest verify-1, verify-2, … beside the artifact that is one of it, or the next.
+    have
+        What this machine has or permits of that which the claims need and nobody can look up, as "reboot". Repeatable.
     rerun
         An experiment directory in which you measured its experiment again: each claim is judged on it, and compared with the authors'.
     report
@@ -54,12 +86,19 @@ def verify(
     json
         Print the findings as JSON (format trialwise.verify/1).
     """
-    from trialwise.study.artifact.verifying import verify as verified
-
     if report is not None:
         check_out(report, force=force)
-    with StatusLine(f"reading {named(artifact)}") as patience:
-        found = verified(artifact, rerun, patience.going)
+    if kick or claim:
+        _refuse(
+            rerun is not None, "--rerun", "names a directory that was measured: leave out --kick and --claim"
+        )
+        _refuse(kick and bool(claim), "--kick", "takes the claims that fit: leave out --claim")
+        found = _remeasured(
+            artifact, kick=kick, claims=tuple(split_names(claim)), budget=budget, out=out, have=have
+        )
+    else:
+        _refuse(budget is not None, "--budget", "is for what runs: add --kick or --claim")
+        found = _read(artifact, rerun)
     from trialwise.report.documents.verify import document
 
     if json:
@@ -74,3 +113,45 @@ def verify(
         write_text(report, markdown(document(found)))
         stderr_console().print(f"wrote {report}", markup=False)
     return found.exit_code
+
+
+def _refuse(condition: bool, option: str, why: str) -> None:
+    if condition:
+        raise PlanError(f"{option} {why}")
+
+
+def _read(artifact: Path, rerun: Path | None) -> Verified:
+    from trialwise.study.artifact.verifying import verify as verified
+
+    with StatusLine(f"reading {named(artifact)}") as patience:
+        return verified(artifact, rerun, patience.going)
+
+
+def _remeasured(
+    artifact: Path,
+    *,
+    kick: bool,
+    claims: tuple[str, ...],
+    budget: str | None,
+    out: Path | None,
+    have: tuple[str, ...],
+) -> Verified:
+    from trialwise.cli.progress import observer
+    from trialwise.report.documents.rerun import planned_lines
+    from trialwise.study.artifact.remeasuring import RerunOptions, remeasure
+
+    console = stderr_console()
+
+    def announce(plans: Sequence[PlannedRerun], place: Path, rest: Sequence[NotRun]) -> None:
+        for line in planned_lines(plans, place.name, rest):
+            console.print(line, markup=False, soft_wrap=True)
+
+    options = RerunOptions(
+        claims=claims, kick=kick, budget=budget_seconds(budget) if budget else None, out=out, have=have
+    )
+    return remeasure(
+        artifact,
+        options,
+        announce,
+        lambda experiment: [observer(console, experiment, terminal=sys.stderr.isatty())],
+    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, isfinite, log1p, sqrt
+from math import ceil, exp, isfinite, log1p, sqrt
 from typing import Literal
 
 import numpy as np
@@ -40,10 +40,16 @@ Word = Literal[
     "too few trials yet",
     "not reproduced",
     "not comparable",
+    "not runnable here",
+    "recomputed only",
 ]
 NOT_REPRODUCED: Word = "not reproduced"
+NOT_RUNNABLE: Word = "not runnable here"
+RECOMPUTED: Word = "recomputed only"
 FINE: tuple[Word, ...] = ("reproduced", "holds; sizes are not compared")
 """Verdicts that leave nothing open."""
+DECIDED: tuple[Word, ...] = (*FINE, NOT_REPRODUCED, "holds, with another size", "not comparable")
+"""Verdicts that further trials on the same machine need not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,8 @@ class Reproduced:
     """A claim on a re-run: `here` is what the re-run alone says, `word` the verdict, `change` the interval of what changed.
 
     `change` is the ratio of the re-run's number to the original's for ratios (`is_factor`), else their difference; None where it is
-    not compared, and `why` says why. `expected`: whether the original predicts the re-run's number at 95 %.
+    not compared, and `why` says why. `expected`: whether the original predicts the re-run's number at 95 %. `more`: about how many
+    further units on each side of the re-run would decide what is open, if its number stays what it is; None if nothing would.
     """
 
     id: str
@@ -136,6 +143,7 @@ class Reproduced:
     is_factor: bool
     expected: bool | None
     why: str
+    more: int | None = None
 
 
 def reproduce(
@@ -155,17 +163,24 @@ def reproduce(
     AnalysisError
         A treatment does not exist.
     """
-    found = _compared(claim, original, rerun)
-    if found is None:
+    theirs, ours = size_of(claim, original), size_of(claim, rerun)
+    if theirs is None or ours is None:
         word: Word = _by_claim(here.verdict) or "holds; sizes are not compared"
-        return Reproduced(claim.id, word, here, None, is_factor=False, expected=None, why=_NO_SIZE)
-    before, now, is_factor = found
+        return Reproduced(
+            claim.id, word, here, None, is_factor=False, expected=None, why=_NO_SIZE, more=here.more
+        )
+    (before, is_factor), (now, _) = theirs, ours
     spread = claim.host_spread.value / 100 if claim.host_spread and is_factor else 0.0
     low, high = difference_interval(before, now, here.level / 50 - 1, spread)
     expected = prediction_interval(before, now.n, 0.95, spread)
     between = now.estimate - before.estimate
+    tolerance = tolerance_of(claim, before, is_factor=is_factor)
     change = tuple(map(exp, (between, low, high))) if is_factor else (between, low, high)
     word, why = _word(claim, here, before, (low, high), is_factor=is_factor, same_kind=same_kind)
+    more = here.more
+    if word == "holds; too few trials to compare sizes":
+        more = _further(now, before, between, tolerance, here.level / 100)
+        why = "" if more is not None else _NEVER
     return Reproduced(
         claim.id,
         word,
@@ -174,9 +189,27 @@ def reproduce(
         is_factor=is_factor,
         expected=expected[0] <= now.estimate <= expected[1],
         why=why,
+        more=more,
     )
 
 
+_NEVER = "the authors' own trials, or the difference from them, leave no room in the tolerance: more trials here would not decide it"
+
+
+def _further(
+    now: Effect, before: Effect, between: float, tolerance: float | None, level: float
+) -> int | None:
+    """Return the further units on each side that show agreement with a chance of 90 %, if the difference stays what it is."""
+    distance = (tolerance or 0.0) - abs(between)
+    error = distance / float(student.ppf(level, now.freedom) + student.ppf(_CHANCE, now.freedom))
+    if error <= before.error:
+        return None
+    total = now.spread / (error**2 - before.error**2)
+    return max(1, ceil(total) - now.n) if total < _MOST else None
+
+
+_CHANCE = 0.9
+_MOST = 10_000
 _NO_SIZE = "claims of this kind are judged on the re-run alone"
 
 
@@ -200,7 +233,7 @@ def _word(
         return "not comparable", "numbers with a unit are not compared between machines of different kinds"
     if (word := _by_claim(here.verdict)) is not None:
         return word, ""
-    reach = _tolerance(claim, before, is_factor=is_factor)
+    reach = tolerance_of(claim, before, is_factor=is_factor)
     if reach is None:
         return (
             "holds; sizes are not compared",
@@ -215,7 +248,7 @@ def _word(
     return words[found], ""
 
 
-def _tolerance(claim: StatedClaim, before: Effect, *, is_factor: bool) -> float | None:
+def tolerance_of(claim: StatedClaim, before: Effect, *, is_factor: bool) -> float | None:
     """Return the tolerance on the scale of the estimates; None if there is none, or it is one of another scale."""
     stated = claim.tolerance
     if stated is None:
@@ -225,8 +258,14 @@ def _tolerance(claim: StatedClaim, before: Effect, *, is_factor: bool) -> float 
     return stated.value / 100 * abs(before.estimate) if stated.relative else stated.value
 
 
-def _compared(claim: StatedClaim, original: TrialSet, rerun: TrialSet) -> tuple[Effect, Effect, bool] | None:
-    """Return the effects of both sides and whether they are logarithms of ratios; None for claims without one such number."""
+def size_of(claim: StatedClaim, trials: TrialSet) -> tuple[Effect, bool] | None:
+    """Return the effect that a claim is about and whether it is the logarithm of a ratio; None for claims without one such number.
+
+    Raises
+    ------
+    AnalysisError
+        A treatment does not exist.
+    """
     said = claim.said
     if isinstance(said, StatedRatio | StatedEquivalence):
         levels, logarithms = (said.of, said.to), True
@@ -236,12 +275,6 @@ def _compared(claim: StatedClaim, original: TrialSet, rerun: TrialSet) -> tuple[
         levels, logarithms = (said.treatment,), False
     else:
         return None
-    effects = [
-        effect_of(
-            [units_of(side_of(side, claim.metric, treatment_of(side, each)))[0] for each in levels],
-            logarithms=logarithms,
-        )
-        for side in (original, rerun)
-    ]
-    before, now = effects
-    return None if before is None or now is None else (before, now, logarithms)
+    sides = [units_of(side_of(trials, claim.metric, treatment_of(trials, each)))[0] for each in levels]
+    found = effect_of(sides, logarithms=logarithms)
+    return None if found is None else (found, logarithms)

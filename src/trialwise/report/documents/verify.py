@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from trialwise.analysis.artifacts import Integrity, PackedLedger, Rerun, Verified, VerifiedClaim
-from trialwise.analysis.claims.reproduction import Reproduced, Word
 from trialwise.report import document as doc
-from trialwise.report.comparison_words import difference_text
 from trialwise.report.document import (
     Block,
     Cell,
@@ -23,7 +21,8 @@ from trialwise.report.document import (
     Table,
     Text,
 )
-from trialwise.report.numbers import ABSENT, counted, estimate
+from trialwise.report.documents.rerun import rerun_blocks, words_of
+from trialwise.report.numbers import counted, estimate
 from trialwise.report.units import scale
 
 _MOST = 20
@@ -71,12 +70,11 @@ def _named(found: Verified) -> Name:
 
 
 def _answer_again(rerun: Rerun, whole: str, found: Verified) -> doc.Verdict:
-    words = Counter(claim.word for claim in rerun.claims)
+    words = Counter(words_of(rerun))
     said = ", ".join(f"{number} {word}" for word, number in words.items())
     outcome: Outcome = "good" if found.exit_code == 0 else "bad" if found.exit_code == 1 else "open"
-    return doc.Verdict(
-        outcome, (_named(found), f"{whole}; of {counted(len(rerun.claims), 'claim')} on the re-run: {said}.")
-    )
+    of = counted(sum(words.values()), "claim")
+    return doc.Verdict(outcome, (_named(found), f"{whole}; of {of} on the re-run: {said}."))
 
 
 def _evidence(found: Verified) -> Iterator[Block]:
@@ -96,72 +94,12 @@ def _evidence(found: Verified) -> Iterator[Block]:
     rows = tuple(_row(claim, f"/claims/{at}/result") for at, claim in enumerate(found.claims))
     yield Table("claims", ("Claims, recomputed from the packed data",), columns, rows, most=None)
     if found.rerun is not None:
-        yield from _rerun(found.rerun)
+        yield from rerun_blocks(found.rerun)
     yield Heading(("The sentences",))
     yield Items(tuple((Name(claim.result.id), ": ", Name(claim.result.text)) for claim in found.claims))
     if found.notes:
         yield Heading(("Notes on the data",))
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
-
-
-_WORDS: dict[Word, Outcome] = {
-    "reproduced": "good",
-    "holds; sizes are not compared": "good",
-    "not reproduced": "bad",
-}
-
-
-def _rerun(found: Rerun) -> Iterator[Block]:
-    columns = (
-        Column("claim"),
-        Column("verdict"),
-        Column("here", is_numeric=True),
-        Column("n", is_numeric=True),
-        Column("here against the authors'", is_numeric=True),
-        Column("expected by theirs"),
-    )
-    rows = tuple(_again(claim, f"/rerun/claims/{at}") for at, claim in enumerate(found.claims))
-    caption = ("Claims on ", Name(found.path))
-    yield Table("rerun", caption, columns, rows, most=None)
-    if whys := tuple((Name(claim.id), f": {claim.why}") for claim in found.claims if claim.why):
-        yield Items(whys)
-    if found.differences:
-        yield Heading(("What differs and may matter, theirs | here",))
-        yield Items(tuple((Name(difference_text(one)),) for one in found.differences), most=_MOST)
-    yield Note((_ONE_HOST,))
-
-
-_ONE_HOST = (
-    "What one machine shows holds on that machine. Here against the authors' is a factor for ratios and a difference else, with its "
-    "interval; it agrees if that lies within the tolerance of the claim."
-)
-
-
-def _again(claim: Reproduced, at: str) -> tuple[Cell, ...]:
-    here = claim.here
-    size = scale((here.estimate, here.low, here.high), here.unit)
-    between, low, high = claim.change or (None, None, None)
-    return (
-        Name(claim.id),
-        doc.Verdict(_WORDS.get(claim.word, "open"), (claim.word,)),
-        estimate(
-            here.estimate,
-            here.low,
-            here.high,
-            size.unit,
-            power=size.power,
-            pointers=(f"{at}/here/estimate", f"{at}/here/low", f"{at}/here/high"),
-        ),
-        " + ".join(map(str, here.n)),
-        estimate(
-            between,
-            low,
-            high,
-            "" if claim.is_factor else here.unit,
-            pointers=(f"{at}/change/0", f"{at}/change/1", f"{at}/change/2"),
-        ),
-        {True: "yes", False: "no", None: ABSENT}[claim.expected],
-    )
 
 
 def _broken(integrity: Integrity) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from pathlib import Path
 
 from trialwise.analysis.artifacts import Rerun
@@ -20,6 +20,10 @@ from trialwise.study.load import opened
 from trialwise.study.reading import comparison_set
 from trialwise.study.sources import is_ours
 
+_OF_ANY_RERUN = re.compile(
+    r"machine\.boot_id|plan\.experiment\.seed|plan\.design\..*|plan\.workers\..*|plan\..*\.stop\..*"
+)
+"""What differs in every re-run, or on any other machine: it says nothing beside that."""
 _HARDWARE = 2
 """Rank of differences that make machines of different kinds."""
 
@@ -42,11 +46,24 @@ def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | N
         raise AssertionError("only directories are looked for")
     original = judged.trials[data.name]
     again = comparison_set(rerun, told=told)
-    differing = diff_places(str(folder / data.directory), str(rerun), told).first
-    same_kind = not any(one.block == "machine" and one.rank == _HARDWARE for one in differing)
+    differing, same_kind = differences_of(str(folder / data.directory), str(rerun), told)
     own = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
     claims = tuple(_reproduced(judged, claim, original, again, same_kind=same_kind) for claim in own)
-    return Rerun(str(rerun), claims, _without_boots(differing))
+    return Rerun(str(rerun), claims, differing)
+
+
+def differences_of(
+    packed: str, rerun: str, told: Progress | None = None
+) -> tuple[tuple[EnvironmentDifference, ...], bool]:
+    """Return what differs of ranks 1 to 3 between a packed experiment and its re-run, and whether their machines are of one kind.
+
+    The plans of `verify` itself have orders and numbers of rounds of their own, which are no difference.
+    """
+    found = diff_places(packed, rerun, told).first
+    same_kind = not any(one.block == "machine" and one.rank == _HARDWARE for one in found)
+    return tuple(
+        one for one in found if one.rank <= FIRST and not _OF_ANY_RERUN.fullmatch(one.name)
+    ), same_kind
 
 
 def _data_of(folder: Path, judged: JudgedClaims, rerun: Path) -> ClaimData:
@@ -82,8 +99,3 @@ def _reproduced(
         return reproduce(claim, original, again, here, same_kind=same_kind)
     except AnalysisError as error:
         raise AnalysisError(f"re-run: claim {claim.id}: {error.message}", hint=error.hint) from error
-
-
-def _without_boots(differing: Sequence[EnvironmentDifference]) -> tuple[EnvironmentDifference, ...]:
-    """Leave out another machine's boot, which says nothing beside that it is another machine."""
-    return tuple(one for one in differing if one.rank <= FIRST and one.name != "machine.boot_id")

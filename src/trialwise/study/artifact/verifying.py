@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose
 from pathlib import Path
@@ -19,7 +20,7 @@ from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.foreign_files import read_foreign
 from trialwise.study.artifact.chains import ledgers_of
 from trialwise.study.artifact.rerunning import rerun_of
-from trialwise.study.claims import judged_claims
+from trialwise.study.claims import JudgedClaims, judged_claims
 
 RESULTS = "claims.json"
 """The claims as the authors' data gave them when they were packed (`trialwise.claims/1`)."""
@@ -43,18 +44,30 @@ def verify(path: Path, rerun: Path | None = None, told: Progress | None = None) 
     AnalysisError
         It is absent or too large, its data cannot be read, or the re-run is none.
     """
+    with examined(path, told) as (artifact, found, judged):
+        if judged is None or rerun is None:
+            return found
+        return replace(found, rerun=rerun_of(artifact.folder, judged, rerun, told))
+
+
+@contextmanager
+def examined(
+    path: Path, told: Progress | None = None
+) -> Generator[tuple[Artifact, Verified, JudgedClaims | None]]:
+    """Open an artifact, and verify it by itself; its claims are read only if it is whole and states some. Raises as `verify`."""
     with opened_artifact(path) as artifact:
         integrity = integrity_of(artifact)
         found = Verified(
             str(path), integrity, ledgers_of(artifact) if integrity.is_whole else (), claims=(), notes=()
         )
         if not found.is_whole or CLAIMS not in artifact.names:
-            return found
-        return _with_claims(artifact, found, rerun, told)
+            yield artifact, found, None
+            return
+        judged = judged_claims(artifact.folder, told)
+        yield artifact, _with_claims(artifact, found, judged), judged
 
 
-def _with_claims(artifact: Artifact, found: Verified, rerun: Path | None, told: Progress | None) -> Verified:
-    judged = judged_claims(artifact.folder, told)
+def _with_claims(artifact: Artifact, found: Verified, judged: JudgedClaims) -> Verified:
     packed = _packed(artifact)
     expected = {claim.id for claim in judged.stated.claims if claim.expected is not None}
     claims = tuple(
@@ -66,11 +79,8 @@ def _with_claims(artifact: Artifact, found: Verified, rerun: Path | None, told: 
         )
         for result in judged.check.claims
     )
-    again = None if rerun is None else rerun_of(artifact.folder, judged, rerun, told)
     where = f"{artifact.folder}/"
-    return replace(
-        found, rerun=again, claims=claims, notes=tuple(note.replace(where, "") for note in judged.check.notes)
-    )
+    return replace(found, claims=claims, notes=tuple(note.replace(where, "") for note in judged.check.notes))
 
 
 def _packed(artifact: Artifact) -> dict[str, Mapping[str, Any]]:

@@ -1,0 +1,139 @@
+"""What `trialwise verify` says of a re-run: what will run, then the verdict on each claim and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.analysis.artifacts import Rerun
+from trialwise.analysis.claims.reproduction import Reproduced, Word
+from trialwise.analysis.reruns import NotRun, PlannedRerun, Remeasured
+from trialwise.experiment.quantity import duration_text
+from trialwise.report import document as doc
+from trialwise.report.comparison_words import difference_text
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Items,
+    Name,
+    Note,
+    Outcome,
+    Table,
+    Text,
+)
+from trialwise.report.numbers import ABSENT, counted, estimate
+from trialwise.report.units import scale
+
+_MOST = 20
+
+
+def words_of(found: Rerun) -> tuple[Word, ...]:
+    """Return the verdicts of a re-run, those on claims that it did not measure too."""
+    return tuple(each.word for each in (*found.claims, *found.not_run))
+
+
+_WORDS: dict[Word, Outcome] = {
+    "reproduced": "good",
+    "holds; sizes are not compared": "good",
+    "not reproduced": "bad",
+}
+
+
+def planned_lines(plans: Sequence[PlannedRerun], place: str, rest: Sequence[NotRun]) -> Iterator[str]:
+    """Yield what will run, before anything does: trials, time, cores, bytes, and what does not run."""
+    for plan in plans:
+        of = f"{counted(len(plan.treatments), 'treatment')} × rounds {plan.done + 1} to {plan.rounds}"
+        whose = "the authors' time" if plan.pace is None else f"{plan.pace:.2g} times the authors' time"
+        size = f"about {max(plan.size / 2**20, 0.1):.1f} MiB"
+        if not plan.trials:
+            yield f"{', '.join(plan.claims)}: {counted(plan.rounds, 'round')} there already, nothing to run"
+            continue
+        yield (
+            f"will run {counted(plan.trials, 'trial')} for {', '.join(plan.claims)} ({of}), "
+            f"about {duration_text(plan.seconds)} ({whose}), one trial at a time, {size} in {place}/{plan.folder}"
+        )
+    if not plans:
+        yield "nothing will run"
+    yield from (f"{each.id}: {each.word}: {each.why}" for each in rest)
+
+
+def rerun_blocks(found: Rerun) -> Iterator[Block]:
+    """Yield the verdicts on a re-run, what would decide the open ones, and what differs between the machines."""
+    columns = (
+        Column("claim"),
+        Column("verdict"),
+        Column("here", is_numeric=True),
+        Column("n", is_numeric=True),
+        Column("here against the authors'", is_numeric=True),
+        Column("expected by theirs"),
+    )
+    rows = tuple(_again(claim, f"/rerun/claims/{at}") for at, claim in enumerate(found.claims))
+    if rows:
+        yield Table("rerun", ("Claims on ", Name(found.path)), columns, rows, most=None)
+    if remarks := tuple(_remarks(found)):
+        yield Items(remarks, most=None)
+    if found.measured is not None:
+        yield Note(_spent(found.measured))
+    if found.differences:
+        yield Heading(("What differs and may matter, theirs | here",))
+        yield Items(tuple((Name(difference_text(one)),) for one in found.differences), most=_MOST)
+    yield Note((_ONE_HOST,))
+
+
+def _remarks(found: Rerun) -> Iterator[Text]:
+    for each in found.not_run:
+        yield (Name(each.id), f" {each.word}: ", Name(each.why))
+    for claim in found.claims:
+        if claim.why:
+            yield (Name(claim.id), f": {claim.why}")
+        if claim.here.reason:
+            yield (Name(claim.id), ": ", Name(claim.here.reason))
+        if claim.more is not None and found.measured is not None:
+            took = found.measured.round_seconds.get(claim.id, 0.0) * claim.more
+            yield (
+                Name(claim.id),
+                f": {counted(claim.more, 'more round')}, about {duration_text(took)}, would decide it if its number stays so",
+            )
+
+
+def _spent(measured: Remeasured) -> Text:
+    failed = f", of which {measured.failed} failed" if measured.failed else ""
+    return (
+        f"{counted(measured.trials, 'trial')}{failed} in {duration_text(measured.seconds)}; ",
+        Name(measured.ended),
+        ".",
+    )
+
+
+_ONE_HOST = (
+    "What one machine shows holds on that machine. Here against the authors' is a factor for ratios and a difference else, with its "
+    "interval; it agrees if that lies within the tolerance of the claim."
+)
+
+
+def _again(claim: Reproduced, at: str) -> tuple[Cell, ...]:
+    here = claim.here
+    size = scale((here.estimate, here.low, here.high), here.unit)
+    between, low, high = claim.change or (None, None, None)
+    return (
+        Name(claim.id),
+        doc.Verdict(_WORDS.get(claim.word, "open"), (claim.word,)),
+        estimate(
+            here.estimate,
+            here.low,
+            here.high,
+            size.unit,
+            power=size.power,
+            pointers=(f"{at}/here/estimate", f"{at}/here/low", f"{at}/here/high"),
+        ),
+        " + ".join(map(str, here.n)),
+        estimate(
+            between,
+            low,
+            high,
+            "" if claim.is_factor else here.unit,
+            pointers=(f"{at}/change/0", f"{at}/change/1", f"{at}/change/2"),
+        ),
+        {True: "yes", False: "no", None: ABSENT}[claim.expected],
+    )

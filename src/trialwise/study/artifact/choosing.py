@@ -1,0 +1,269 @@
+"""Which claims of an artifact are measured again here, and what has to run for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from trialwise.analysis.claims.looks import KICK_ROUNDS, rounds_for
+from trialwise.analysis.claims.reproduction import NOT_RUNNABLE, RECOMPUTED
+from trialwise.analysis.claims.treatments import claimed_treatments
+from trialwise.analysis.reruns import NotRun, PlannedRerun
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.errors import PlanError
+from trialwise.exchange.artifact.reading import Artifact
+from trialwise.experiment.claims import ClaimData, StatedClaim, StatedNeeds
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.problems import either
+from trialwise.study.claims import JudgedClaims
+
+_OF_TRIAL = re.compile(r"/\d{6,}-\d+[^/]*$")
+_FEWEST = 3
+"""Rounds below which a re-run says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A claim that may be measured again: the folder of its experiment, and the trials of its authors."""
+
+    claim: StatedClaim
+    folder: str
+    original: TrialSet
+    size: int
+
+    def hull(self, *, small: bool = False) -> dict[str, tuple[Level, ...]]:
+        """Return the levels of each factor that its treatments have; with `small`, those of the smallest run."""
+        names = claimed_treatments(self.original, self.claim)
+        found = hull_of([self.original.treatments[name] for name in names])
+        where = self.claim.small.where if small and self.claim.small is not None else {}
+        for factor, levels in where.items():
+            wanted = {level_text(level) for level in levels}
+            kept = tuple(level for level in found.get(factor, ()) if level_text(level) in wanted)
+            if kept:
+                found[factor] = kept
+        return found
+
+    @property
+    def fewest(self) -> int:
+        """Rounds of its smallest re-run."""
+        stated = self.claim.small.rounds if self.claim.small is not None else None
+        return stated or KICK_ROUNDS
+
+
+Only = Mapping[str, tuple[Level, ...]]
+
+
+def hull_of(treatments: Iterable[Mapping[str, Level]]) -> dict[str, tuple[Level, ...]]:
+    """Return the levels of each factor in some treatments, each once."""
+    found: dict[str, dict[str, Level]] = {}
+    for levels in treatments:
+        for factor, level in levels.items():
+            found.setdefault(factor, {})[level_text(level)] = level
+    return {factor: tuple(levels.values()) for factor, levels in found.items()}
+
+
+def joined(hulls: Iterable[Only]) -> dict[str, tuple[Level, ...]]:
+    """Return the smallest set of levels that holds several."""
+    return hull_of({factor: level} for hull in hulls for factor, levels in hull.items() for level in levels)
+
+
+def inside(levels: Mapping[str, Level], only: Only) -> bool:
+    """Return True if a treatment with these levels is among those with the levels of `only`."""
+    return all(
+        factor not in levels or level_text(levels[factor]) in {level_text(level) for level in wanted}
+        for factor, wanted in only.items()
+    )
+
+
+def words_of(only: Only) -> list[str]:
+    """Return the levels as `trialwise run --only` takes them; a factor whose levels hold commas is left open."""
+    texts = {factor: [level_text(level) for level in levels] for factor, levels in only.items()}
+    return [
+        f"{factor}={','.join(levels)}"
+        for factor, levels in texts.items()
+        if not any("," in level for level in levels)
+    ]
+
+
+# Which claims
+
+
+def candidates(
+    artifact: Artifact, judged: JudgedClaims, wanted: Sequence[str], have: Sequence[str], at: Path
+) -> tuple[list[Candidate], list[NotRun]]:
+    """Return the claims that can be measured again here, and the others with the reason.
+
+    Parameters
+    ----------
+    wanted
+        Ids of claims; empty for all.
+    have
+        What this machine has of that which nobody can look up (`other` in the needs of the claims).
+    at
+        Folder in which the re-run goes, whose disk has to suffice.
+
+    Raises
+    ------
+    PlanError
+        A claim is not stated.
+    """
+    known = [claim.id for claim in judged.stated.claims]
+    for name in wanted:
+        if name not in known:
+            raise PlanError(f"no claim is called {name}", hint=f"there are: {either(known)}")
+    lacking = list(_lacking(judged.stated.needs, have, at))
+    runs: list[Candidate] = []
+    rest: list[NotRun] = []
+    for claim in judged.stated.claims:
+        if wanted and claim.id not in wanted:
+            continue
+        data = _data_of(judged, claim)
+        if not claim.rerun:
+            rest.append(NotRun(claim.id, RECOMPUTED, "its authors say that it cannot be measured elsewhere"))
+        elif data.directory is None:
+            rest.append(NotRun(claim.id, RECOMPUTED, "its data are files of another tool"))
+        elif lacking:
+            rest.append(NotRun(claim.id, NOT_RUNNABLE, f"needs {', '.join(lacking)}"))
+        else:
+            folder = Path(data.directory).as_posix()
+            runs.append(Candidate(claim, folder, judged.trials_of(claim), _trial_size(artifact, folder)))
+    return runs, rest
+
+
+def _data_of(judged: JudgedClaims, claim: StatedClaim) -> ClaimData:
+    stated = judged.stated.data or (ClaimData(directory="."),)
+    return next((data for data in stated if data.name == claim.data), stated[0])
+
+
+def _lacking(needs: StatedNeeds, have: Sequence[str], at: Path) -> Iterator[str]:
+    """Yield what the claims need and this machine does not have."""
+    if needs.cores is not None and needs.cores > (os.cpu_count() or 1):
+        yield f"{needs.cores} cores, and {os.cpu_count() or 1} are here"
+    if needs.memory is not None and (size := size_of(needs.memory)) is not None:
+        here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if here < 0.9 * size:  # the kernel keeps some of what is built in
+            yield f"{needs.memory} of memory, and {here / 2**30:.1f} GiB are here"
+    if needs.disk is not None and (size := size_of(needs.disk)) is not None:
+        free = shutil.disk_usage(at).free
+        if free < size:
+            yield f"{needs.disk} of free disk space, and {free / 2**30:.1f} GiB are here"
+    if needs.root and os.geteuid() != 0:
+        yield "the rights of root"
+    yield from (
+        f"{each} (say --have {each!r} if this machine does)" for each in needs.other if each not in have
+    )
+
+
+_SIZES = {"": 1, "B": 1, **{f"{u}B": 1000**at for at, u in enumerate("kMGT", 1)}} | {
+    f"{u}iB": 1024**at for at, u in enumerate("KMGT", 1)
+}
+
+
+def size_of(text: str) -> float | None:
+    """Return the bytes of a size as "64GiB"; None if it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?i?B?)\s*", text)
+    return float(match[1]) * _SIZES[match[2]] if match and match[2] in _SIZES else None
+
+
+def _trial_size(artifact: Artifact, folder: str) -> int:
+    """Return the bytes that a trial of the authors left, on average."""
+    files = [name for name in artifact.names if name.startswith(f"{folder}/") and _OF_TRIAL.search(name)]
+    total = sum((artifact.folder / name).stat().st_size for name in files)
+    trials = {name.rpartition("/")[2].partition("-")[0] for name in files}
+    return ceil(total / len(trials)) if trials else 0
+
+
+# What runs for them
+
+
+def seconds_of(trials: TrialSet, only: Only) -> float:
+    """Return the seconds that a round of treatments took: the mean of each, and of all where one has none."""
+    own = trials.table.unique("trial")
+    rows: list[dict[str, Any]] = own.group_by("treatment").agg(pl.col("seconds").mean()).to_dicts()
+    known = {row["treatment"]: row["seconds"] for row in rows if row["seconds"] is not None}
+    mean = sum(known.values()) / len(known) if known else 0.0
+    return sum(known.get(name, mean) for name in inside_of(trials, only))
+
+
+def inside_of(trials: TrialSet, only: Only) -> list[str]:
+    """Return the treatments with the levels of `only`."""
+    return [name for name, levels in trials.treatments.items() if inside(levels, only)]
+
+
+def planned(
+    group: Sequence[Candidate], only: Only, rounds: int, done: int, pace: float | None = None
+) -> PlannedRerun:
+    """Return what runs for claims on one experiment from `done` rounds to `rounds`."""
+    first = group[0]
+    names = inside_of(first.original, only)
+    trials = len(names) * max(rounds - done, 0)
+    return PlannedRerun(
+        folder=first.folder,
+        claims=tuple(each.claim.id for each in group),
+        treatments=tuple(names),
+        only=only,
+        rounds=rounds,
+        done=min(done, rounds),
+        trials=trials,
+        seconds=seconds_of(first.original, only) * max(rounds - done, 0) * (pace or 1.0),
+        size=first.size * trials,
+        pace=pace,
+    )
+
+
+def smallest(runs: Sequence[Candidate], budget: float) -> list[PlannedRerun]:
+    """Return the smallest re-run that says anything: the cheapest claims first, as many as fit into the budget (seconds).
+
+    Raises
+    ------
+    PlanError
+        Not even three rounds of the cheapest one fit.
+    """
+    costs = sorted(runs, key=lambda each: seconds_of(each.original, each.hull(small=True)) * each.fewest)
+    found: list[PlannedRerun] = []
+    for each in costs:
+        more = _with(found, each)
+        if sum(part.seconds for part in more) <= budget:
+            found = more
+    if found or not costs:
+        return found
+    first = costs[0]
+    only = first.hull(small=True)
+    a_round = seconds_of(first.original, only)
+    rounds = int(budget // a_round)
+    if rounds < _FEWEST:
+        raise PlanError(
+            f"the budget is too small: {_FEWEST} rounds of the cheapest claim, {first.claim.id}, "
+            f"took its authors {_FEWEST * a_round / 60:.1f} min",
+            hint=f"--budget {ceil(_FEWEST * a_round / 60)}min",
+        )
+    return [planned([first], only, min(rounds, first.fewest), 0)]
+
+
+def _with(found: Sequence[PlannedRerun], each: Candidate) -> list[PlannedRerun]:
+    """Return the plans with one more claim."""
+    only, rounds, claims = each.hull(small=True), each.fewest, [each.claim.id]
+    rest: list[PlannedRerun] = []
+    for part in found:
+        if part.folder == each.folder:
+            only, rounds = joined([part.only, only]), max(rounds, part.rounds)
+            claims = [*part.claims, *claims]
+        else:
+            rest.append(part)
+    return [*rest, replace(planned([each], only, rounds, 0), claims=tuple(claims))]
+
+
+def rounds_of(each: Candidate, judged: JudgedClaims) -> int:
+    """Return the rounds that a re-run is planned for: what decides if it measures what its authors did, else as many as theirs."""
+    theirs = next(result for result in judged.check.claims if result.id == each.claim.id)
+    found = rounds_for(each.claim, each.original, theirs)
+    return max(each.fewest, min(theirs.n, default=0) if found is None else found)

@@ -1,0 +1,180 @@
+"""Claims of a packed artifact measured again by `verify`: said before, run in a folder of its own, judged, stopped and continued."""
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+import artifacts
+from in_process import trialwise
+
+PROGRAM = """#!/bin/sh
+noise=$(od -An -N2 -tu2 /dev/urandom)
+echo "{\\"steps\\": $(($1 * 1000 + noise % 50))}"
+"""
+SLOW = PROGRAM.replace("noise=", "sleep 0.3; noise=")
+CLAIMS = (
+    artifacts.CLAIMS
+    + """tolerance = "15%"
+
+[[claim]]
+id = "C2"
+text = "One takes less than 1200 steps in any run"
+metric = "steps"
+every = { where = { n = 1 }, at_most = 1200 }
+rerun = false
+"""
+)
+
+
+def packed(folder, program=PROGRAM, claims=CLAIMS, text=artifacts.TEXT):
+    """Measure and pack the experiment, and leave the artifact alone in a folder."""
+    work = artifacts.measured(folder / "work", text, claims, program)
+    done = trialwise("pack", "sums.results", "--licence", "CC-BY-4.0", cwd=work)
+    assert done.returncode == 0, done.stderr
+    place = folder / "evaluator"
+    place.mkdir()
+    shutil.move(work / "artifact.zip", place)
+    shutil.rmtree(work)
+    return place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return packed(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    return packed(tmp_path_factory.mktemp("slow"), SLOW)
+
+
+@pytest.fixture
+def copy(place, tmp_path):
+    shutil.copy(place / "artifact.zip", tmp_path)
+    return tmp_path
+
+
+def verify(place, *words):
+    """Run in a process of its own, since trials and signals are involved."""
+    command = [sys.executable, "-c", artifacts.RUN, "verify", "artifact.zip", "--json", *words]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr, done.stderr
+
+
+def test_the_smallest_rerun_is_said_before_it_runs_and_stands_in_a_folder_of_its_own(copy):
+    code, found, said = verify(copy, "--kick", "--budget", "1m")
+    assert code == 0, said
+    assert said.startswith("will run 14 trials for C1 (2 treatments × rounds 1 to 7)")
+    rerun = found["rerun"]
+    assert [(claim["id"], claim["word"]) for claim in rerun["claims"]] == [("C1", "reproduced")]
+    assert [(claim["id"], claim["word"]) for claim in rerun["not_run"]] == [("C2", "recomputed only")]
+    assert (rerun["measured"]["trials"], rerun["measured"]["failed"]) == (14, 0)
+    assert {each.name for each in copy.iterdir()} == {"artifact.zip", "verify-1"}
+    # it is an experiment directory, with an order of its own, that can be packed with the programs
+    done = trialwise("pack", "verify-1/sums.results", "--licence", "CC-BY-4.0", "-o", "again.zip", cwd=copy)
+    assert done.returncode == 0, done.stderr
+    assert (artifacts.unpacked(copy / "again.zip", copy / "x") / "programs/sums.results/work").is_file()
+    assert "seed = 5\n" not in (copy / "verify-1/sums.results/experiment.toml").read_text()
+
+
+def test_the_same_command_goes_on_and_counts_no_look_twice(copy):
+    verify(copy, "--kick")
+    code, found, said = verify(copy, "--kick")
+    assert (code, found["rerun"]["measured"]["trials"]) == (0, 14)
+    assert "nothing to run" in said
+    looks = json.loads((copy / "verify-1/verify.json").read_text())["looks"]
+    assert looks == [{"claim": "C1", "rounds": 7, "share": 0.2}]
+
+
+def _wait_for(file):
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_killed_and_interrupted_it_goes_on_and_says_what_is_known(slow):
+    words = [sys.executable, "-c", artifacts.RUN, "verify", "artifact.zip", "--claim", "C1", "--json"]
+    out = ""
+    for number, last in ((signal.SIGKILL, 2), (signal.SIGINT, 6)):
+        process = subprocess.Popen(words, cwd=slow, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        _wait_for(slow / f"verify-1/sums.results/outputs/{last:06}-1.stdout.gz")
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=60)
+    found = json.loads(out)["rerun"]
+    assert "stopped on request" in found["measured"]["ended"]
+    assert found["measured"]["trials"] < 14
+    code, found, said = verify(slow, "--claim", "C1")
+    assert (code, found["rerun"]["claims"][0]["word"]) == (0, "reproduced"), said
+
+
+def test_the_budget_ends_it_with_what_is_known_so_far(slow):
+    code, found, said = verify(slow, "--claim", "C1", "--budget", "2.2s", "-o", "short")
+    assert found["rerun"]["measured"]["ended"] == "the budget is used up", said
+    assert found["rerun"]["measured"]["seconds"] < 30
+    assert code in (0, 3)
+    assert verify(slow, "--kick", "--budget", "0.5s", "-o", "other")[0] == 2
+    assert not (slow / "other").exists()
+
+
+def test_what_cannot_run_here_is_named_and_nothing_is_left(tmp_path):
+    claims = CLAIMS.replace("[[claim]]", "[needs]\ncores = 4000\n[[claim]]", 1)
+    place = packed(tmp_path, claims=claims)
+    code, found, said = verify(place, "--kick")
+    (blocked,) = (each for each in found["rerun"]["not_run"] if each["id"] == "C1")
+    assert (code, blocked["word"]) == (3, "not runnable here"), said
+    assert "needs 4000 cores" in blocked["why"]
+    assert not (place / "verify-1").exists()
+
+
+def test_a_program_that_fails_here_blocks_its_claims_alone_and_is_not_run_again_and_again(tmp_path):
+    program = PROGRAM.replace("noise=", '[ -e "$HOME/lib.so" ] || { echo "no lib.so" >&2; exit 3; }\nnoise=')
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "lib.so").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        place = packed(tmp_path, program)
+    code, found, _ = verify(place, "--kick")
+    (blocked,) = (each for each in found["rerun"]["not_run"] if each["id"] == "C1")
+    assert (code, blocked["word"]) == (3, "not runnable here")
+    assert "no lib.so" in blocked["why"]
+    assert found["rerun"]["measured"]["trials"] < 14
+
+
+def test_old_results_in_the_place_of_new_ones_are_refused(copy):
+    """The folder of a re-run takes no trial that began before it, and no value that was changed."""
+    verify(copy, "--kick")
+    record = copy / "verify-1/verify.json"
+    stated = json.loads(record.read_text())
+    record.write_text(json.dumps(stated | {"began": time.time()}))
+    assert "began before this re-run" in verify(copy, "--kick")[1]
+    record.write_text(json.dumps(stated))
+    with sqlite3.connect(copy / "verify-1/sums.results/ledger.sqlite") as ledger:
+        ledger.execute("UPDATE value SET value = 1 WHERE number = 1")
+    code, said, _ = verify(copy, "--kick")
+    assert (code, "was changed after" in said) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--claim", "C9"), "no claim is called C9"),
+        (("--budget", "1m"), "--budget is for what runs"),
+        (("--kick", "--claim", "C1"), "leave out --claim"),
+        (("--kick", "--budget", "soon"), "--budget soon"),
+        (("--kick", "-o", "artifact.zip"), "artifact.zip"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(copy, words, said):
+    code, error, _ = verify(copy, *words)
+    assert code in (2, 5)
+    assert said in error
+    assert "Traceback" not in error
+    assert [each.name for each in copy.iterdir()] == ["artifact.zip"]
