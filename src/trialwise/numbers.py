@@ -6,6 +6,7 @@ Lower bounds are rounded down, upper bounds and p-values up, so that the printed
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
@@ -189,6 +190,17 @@ def ordinal(percentile: float) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Write a count with its noun: "1 trial", "2 trials"."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Write whole numbers in ascending order, neighbours as a range: "1, 3 to 5"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def bounds(low: float | None, high: float | None) -> str:

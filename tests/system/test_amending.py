@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tarfile
 import time
@@ -179,7 +180,6 @@ def test_another_timeout_begins_an_epoch(begun: Bench):
     [
         ("echo speed", "echo  speed"),
         ("speed (", "sp.ed ("),
-        ("[metrics.m]", "[metrics.n]"),
         ("[design]", '[metrics.n]\nresource = "wall"\n[design]'),
         ("[trial]", "[trial]\nexit_codes = [0, 1]"),
     ],
@@ -484,3 +484,86 @@ def test_what_is_kept_may_change_on_the_way(keeping: Bench):
     assert events(keeping, "amended") == ["trial.keep: results/ → other.txt"]
     assert kept(keeping, 3) == {"other.txt": b"no\n"}
     assert {row.epoch for row in keeping.rows()} == {1}
+
+
+LATENCY = '[metrics.latency]\nstdout = "latency (.+)"\nunit = "ms"\n[design]'
+
+
+def without_output(bench: Bench, number: int) -> None:
+    (bench.directory / "outputs" / f"{number:06d}-1.stdout.gz").unlink()
+
+
+def test_a_metric_is_read_again_of_the_trials_that_kept_it_and_the_others_are_counted(begun: Bench):
+    without_output(begun, 2)
+    changed(begun, "[design]", LATENCY)
+    with pytest.raises(PlanError, match="the output of trial 2 was not kept") as caught:
+        begun.run()
+    assert "add --reread" in str(caught.value.hint)
+    said = begun.command_line("run", begun.file, "--directory", begun.directory, "--reread")
+    assert said.returncode == 0, said.stderr
+    lacking = "1 trial without it (2): the output was not kept, so it cannot be read again"
+    assert f"latency: read again from what was kept of 1 of 2 finished trials; {lacking}" in said.stderr
+    assert sorted(value or 0 for value in begun.values()) == [1.0, 2.0, 15.0]
+    assert begun.compute("status", begun.directory, "--check").returncode == 0
+    note = "from kept output, 1 of 2 finished trials; trial 2 without it: the output was not kept"
+    for verb in ("analyze", "order"):
+        assert note in " ".join(begun.compute(verb, begun.directory).stdout.split()), verb
+    assert any(note in each for each in study.trial_set(begun.directory).notes)
+    (change,) = [each for each in study.analyse(begun.directory).changes if each.kind == "reread"]
+    assert change.about == "trial 1"
+    begun.run(reread=True)  # finds nothing more, and records nothing
+    assert [each.kind for each in study.analyse(begun.directory).changes].count("reread") == 1
+
+
+def test_a_metric_that_is_read_otherwise_leaves_what_was_measured(begun: Bench):
+    changed(begun, "speed (", "latency (")
+    with pytest.raises(PlanError, match="began with another plan"):
+        begun.run()
+    begun.run(reread=True)
+    values = {
+        source: value for _, _, source, value, _, _ in study.open_directory(begun.directory)[2].values()
+    }
+    assert values == {"stdout|pattern:speed (.+)": 2.0, "stdout|pattern:latency (.+)": 25.0}
+    assert study.trial_set(begun.directory).of("m")["value"].to_list() == [15.0, 25.0]
+    assert begun.compute("status", begun.directory, "--check").returncode == 0
+    changed(begun, "rounds = 2", "rounds = 3")
+    assert begun.run(extend=True).failed == 0
+    assert study.trial_set(begun.directory).of("m")["value"].to_list() == [15.0, 25.0, 35.0]
+    assert {row.epoch for row in begun.rows()} == {1}
+
+
+def test_an_edited_value_that_was_read_again_is_found(begun: Bench):
+    changed(begun, "[design]", LATENCY)
+    begun.run()
+    with sqlite3.connect(begun.directory / "ledger.sqlite") as connection:
+        connection.execute("UPDATE value SET value = 1 WHERE source LIKE '%latency%' AND number = 2")
+    checked = begun.compute("status", begun.directory, "--check")
+    assert checked.returncode == 5
+    assert "added a value of stdout|pattern:latency (.+), which was changed" in checked.stderr
+
+
+def test_a_metric_that_nothing_keeps_is_measured_from_now_on(begun: Bench):
+    changed(begun, "[design]", '[metrics.wall]\nresource = "wall"\n[design]')
+    begun.run(reread=True)
+    changed(begun, "rounds = 2", "rounds = 3")
+    begun.run(extend=True)
+    trials = study.trial_set(begun.directory)
+    assert (len(trials.of("m")), len(trials.of("wall"))) == (3, 1)
+    assert any("0 of 2 finished trials; trials 1 to 2 without it" in note for note in trials.notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[metrics.m]", "[metrics.n]", "metrics.m: now called n"),
+        ('stdout = "speed (.+)"', 'stdout = "speed (.+)"\nmeasure = 90', "metrics.m.measure: mean → p90"),
+    ],
+)
+def test_what_is_made_of_a_trials_numbers_touches_no_trial(begun: Bench, old: str, new: str, said: str):
+    rows = begun.rows()
+    changed(begun, old, new)
+    assert begun.run().failed == 0
+    assert begun.rows() == rows
+    (event,) = events(begun, "amended")
+    assert event.startswith(said)
+    assert len(study.trial_set(begun.directory).table) == 2

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from trialwise.analysis.beside import Surroundings, analysed_beside
+from trialwise.analysis.changes import changes_of, reread_notes
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.equal_trials import notes_of
@@ -57,6 +58,7 @@ def analyse_directory(
     """
     store = StoreObservations(experiment, directory, ledger)
     counted = [row for row in store.rows if not row.warmup]
+    amendments = ledger.amendments()
     treatments = _treatments(experiment, counted)
     observed = {metric.name: store.of(metric) for metric in experiment.metrics}
     metrics = tuple(_metrics(experiment, observed, method, told))
@@ -88,6 +90,7 @@ def analyse_directory(
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
         notes=(
             *_notes(experiment, store, ledger),
+            *reread_notes(experiment.metrics, amendments),
             *missing_cells(
                 experiment.metrics,
                 store.rows,
@@ -112,6 +115,7 @@ def analyse_directory(
             told=told,
             overview=overview,
         ),
+        changes=changes_of(amendments, store.rows),
         chain=ledger.head(),
         further=beside,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trialwise import statistics as st
+from trialwise.analysis.changes import Change
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
 from trialwise.analysis.estimation.results import Estimation
@@ -127,6 +128,8 @@ class Analysis:
     estimation: Estimation | None = None
     exclusions: tuple[ChangedAnswer, ...] = ()
     """Answers that rest on other trials where those that somebody left out count."""
+    changes: tuple[Change, ...] = ()
+    """What was changed after the experiment had begun, and trials that were tried again."""
     chain: Head | None = None
     """The head of the ledger's chain."""
     further: Mapping[str, object] = field(default_factory=dict[str, object])

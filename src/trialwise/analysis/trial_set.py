@@ -10,6 +10,7 @@ from typing import Literal, cast
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.analysis.changes import reread_notes
 from trialwise.analysis.conditions.timescales import trial_metrics
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
@@ -166,6 +167,7 @@ def read_trial_set(
     notes += apart
     notes += _mixed(store.rows, compared, ledger.events())
     notes += [each.text for each in moves_in(ledger.meta()) if each.text]
+    notes += reread_notes(metrics, ledger.amendments())
     numbers: dict[str, int] = {}
     for metric in metrics:
         missing = 0

@@ -37,6 +37,7 @@ def run(
     directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     extend: bool = False,
     again: bool = False,
+    reread: bool = False,
     anytime: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     rounds: int | None = None,
@@ -60,6 +61,7 @@ def run(
     trialwise run experiment.toml --directory results/monday
     trialwise run results/monday          # go on
     trialwise run results/monday --again  # and give failed trials another attempt
+    trialwise run experiment.toml --reread  # and read new metrics from kept outputs
     trialwise run experiment.toml --only scheme=cubic,bbr
     trialwise run experiment.toml --rounds 1  # the smallest run: one round now, the rest later
     trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
@@ -84,6 +86,9 @@ def run(
         Go on with the same sequence after rounds or series were raised in the file.
     again
         Give trials that failed or are invalid a further attempt; the failed ones stay on record.
+    reread
+        Read metrics that are new in the file, or read otherwise, from what was kept of finished trials. Trials of which nothing was
+        kept are counted as trials without them; what was measured stays.
     anytime
         Look at any time, whatever the file says of looks: the bounds are wider and hold however often somebody looks, extends or
         changes their mind. Only from the beginning of an experiment on.
@@ -125,6 +130,7 @@ def run(
             directory,
             extend=extend,
             again=again,
+            reread=reread,
             anytime=anytime,
             only=only,
             rounds=rounds,

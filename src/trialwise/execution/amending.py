@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from trialwise.design.plan import plan_digest
-from trialwise.errors import PlanError, TrialError
-from trialwise.execution.recording import Digests, Value, store_samples
+from trialwise.execution.rereading import Found, found_text, is_kept
 from trialwise.experiment.model import (
     Convergence,
     Experiment,
@@ -23,20 +21,10 @@ from trialwise.experiment.model import (
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, size_text
 from trialwise.experiment.retrying import Retry
-from trialwise.experiment.sources import TextSource
+from trialwise.experiment.sources import ResourceSource, ReturnSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.experiment.traits import assumed
-from trialwise.measurement.keeping import read_kept
-from trialwise.measurement.reported import Reported, from_file, from_output
-from trialwise.measurement.samples import Samples
-from trialwise.measurement.sources import read_source
-from trialwise.numbers import counted
-from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.outputs import read_files, read_output
-from trialwise.store.records import REREAD, Amendment, Event, TrialRow
-from trialwise.store.user import user_name
-from trialwise.trials.command import kept_name, trial_of
+from trialwise.store.records import Event
 
 AMENDED = "amended"
 """Kind of event: the file now says something else about finished trials, or about what is read from them."""
@@ -45,17 +33,14 @@ AMENDED_TRIALS = "amended trials"
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
     "trial.secret, trial.keep, trial.keep_limit, trial.retry, levels of factors that come or go, a metric's direction, unit, limits "
-    "and what is claimed of it, further metrics of standard output or of kept files, and the name and description"
+    "and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread also how one is read), "
+    "and the name and description"
 )
-
-
-Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
-"""What was read again: the trial, the source's key, and the samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes as text, the new metrics, and whether trials run differently from now on.
+    """The changes as text, the metrics to read of finished trials, and whether trials run differently from now on.
 
     `is_of_claims`: claims were chosen with data at hand. `lays_out`: rounds have other treatments than before, so
     they are laid out anew, in new series.
@@ -74,13 +59,19 @@ class Changes:
         return "; ".join(self.words)
 
 
-def amendment(before: Experiment, now: Experiment) -> Changes | None:
-    """Describe how a file differs from the one before; None if the difference affects finished trials."""
+def amendment(before: Experiment, now: Experiment, *, partly: bool = False) -> Changes | None:
+    """Describe how a file differs from the one before; None if the difference affects finished trials.
+
+    `partly`: metrics may be new, or be read otherwise, of which finished trials have nothing.
+    """
     known = {metric.name: metric for metric in before.metrics}
-    added = tuple(metric for metric in now.metrics if metric.name not in known)
-    if plan_digest(_with_what_may_change(before, now, known)) != plan_digest(before):
+    sources = {metric.source.key for metric in before.metrics}
+    to_read = tuple(metric for metric in now.metrics if metric.source.key not in sources)
+    if plan_digest(_with_what_may_change(before, now)) != plan_digest(before):
         return None
-    if not all(_is_kept(metric, before) for metric in added):
+    if not all(_may_come(metric, known.get(metric.name), before, partly=partly) for metric in to_read):
+        return None
+    if now.trial.traits.computed and not _are_equally_read(before, now):
         return None
     came, went = _levels(now, before), _levels(before, now)
     if (came or went) and not _may_change_treatments(now):
@@ -94,29 +85,13 @@ def amendment(before: Experiment, now: Experiment) -> Changes | None:
     words += claims
     words += _trial_words(before, now, otherwise=False)
     words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
-    words += [f"metrics.{metric.name}: new" for metric in added]
+    words += _metrics_words(before, now)
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
-    return Changes((*of_trials, *words), added, bool(of_trials), bool(came or went), bool(claims), lays_out)
+    return Changes((*of_trials, *words), to_read, bool(of_trials), bool(came or went), bool(claims), lays_out)
 
 
-def read_again(change: Changes, now: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
-    """Read the new metrics from what was kept of the finished trials.
-
-    Raises
-    ------
-    PlanError
-        A metric cannot be read from what was kept of a trial.
-    """
-    rows = ledger.trials("finished", "excluded")
-    return [
-        (row, metric.source.key, _reread(directory, row, metric, now))
-        for metric in change.metrics
-        for row in rows
-    ]
-
-
-def event_of(change: Changes, found: Found, finished: int, further: str = "") -> Event:
-    """Describe the change for the ledger, with the samples from `read_again` and the effect on the plan.
+def event_of(change: Changes, found: Sequence[Found], finished: int, further: str = "") -> Event:
+    """Describe the change for the ledger, with what `read_again` found and the effect on the plan.
 
     If claims were changed, say how many trials had `finished` by then, since their numbers may have been seen.
     """
@@ -124,21 +99,10 @@ def event_of(change: Changes, found: Found, finished: int, further: str = "") ->
     if change.is_of_claims:
         told += f" (chosen when {finished} trial{'' if finished == 1 else 's'} had finished)"
     if found:
-        told += f" (read again from what was kept of {counted(len(found) // len(change.metrics), 'finished trial')})"
+        told += f" ({found_text(found)})"
     if further:
         told += f"; {further}"
     return Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told)
-
-
-def keep_found(found: Found, directory: ExperimentDirectory, ledger: Ledger, because: str) -> None:
-    """Record the samples from `read_again`, and why; repeating this gives the same result."""
-    digests: Digests = {}
-    values: dict[tuple[int, int], list[Value]] = {}
-    for row, source, samples in found:
-        stored = store_samples(directory, row, source, samples, digests)
-        values.setdefault((row.number, row.attempt), []).append(stored)
-    if values:
-        ledger.add_values(values, Amendment(time.time(), REREAD, user_name(), because), digests)
 
 
 def line_of(change: Changes, event: Event) -> str:
@@ -154,24 +118,15 @@ def amended_since(ledger: Ledger, moment: float) -> str | None:
     return "; ".join(words) or None
 
 
-_OF_METRICS = ("better", "unit", "limits", "convergence", "kpis", "variability")
-"""Keys of a metric that concern computations on a trial's results, not the trial itself."""
-
-
-def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, Metric]) -> Experiment:
+def _with_what_may_change(before: Experiment, now: Experiment) -> Experiment:
     """Return the new file with the old values wherever changes are allowed."""
     trial = now.trial
     if trial.kind == before.trial.kind:
         trial = replace(trial, **{name: getattr(before.trial, name) for name in trial.traits.amendable})
-    metrics = tuple(
-        replace(metric, **{name: getattr(known[metric.name], name) for name in _OF_METRICS})
-        for metric in now.metrics
-        if metric.name in known
-    )
     return replace(
         now,
         trial=trial,
-        metrics=metrics,
+        metrics=before.metrics,
         factors=_factors(before, now),
         name=before.name,
         description=before.description,
@@ -214,9 +169,33 @@ def _may_change_treatments(experiment: Experiment) -> bool:
     return experiment.trial.traits.changes_treatments and not stops_by_itself(experiment)
 
 
-def _is_kept(metric: Metric, experiment: Experiment) -> bool:
-    """Return True if a metric is read from what is kept of every finished trial."""
-    return metric.source.traits.read_from in experiment.trial.traits.kept
+def _may_come(metric: Metric, before: Metric | None, experiment: Experiment, *, partly: bool) -> bool:
+    """Return True if finished trials do not keep a metric from being read, by this name, from now on."""
+    if partly:
+        return isinstance(metric.source, TextSource | ResourceSource | ReturnSource)
+    return before is None and is_kept(metric, experiment)
+
+
+def _are_equally_read(before: Experiment, now: Experiment) -> bool:
+    """Return True if the metrics are the same but for what is claimed of them."""
+    return [(each.name, each.source, each.measure) for each in before.metrics] == [
+        (each.name, each.source, each.measure) for each in now.metrics
+    ]
+
+
+def _metrics_words(before: Experiment, now: Experiment) -> Iterator[str]:
+    """Describe metrics that came, went, have another name, or are read otherwise."""
+    known = {metric.name: metric for metric in before.metrics}
+    names = {metric.name for metric in now.metrics}
+    gone = {metric.source.key: metric.name for metric in before.metrics if metric.name not in names}
+    for metric in now.metrics:
+        then, key = known.get(metric.name), metric.source.key
+        if then is None:
+            was = gone.pop(key, None)
+            yield f"metrics.{metric.name}: new" if was is None else f"metrics.{was}: now called {metric.name}"
+        elif then.source.key != key:
+            yield f"metrics.{metric.name}: read otherwise, {then.source.key} → {key}"
+    yield from (f"metrics.{name}: dropped" for name in gone.values())
 
 
 _NAMES = {"passed": "pass"}
@@ -266,6 +245,7 @@ def _claim_words(before: Metric, now: Metric) -> Iterator[str]:
 
 def _claims(metric: Metric) -> tuple[tuple[str, str], ...]:
     return (
+        ("measure", metric.measure if isinstance(metric.measure, str) else f"p{metric.measure:g}"),
         ("kpi", _kpis(metric.kpis)),
         ("variability", _claim(metric.variability)),
         ("convergence", _convergence(metric.convergence)),
@@ -294,51 +274,3 @@ def _label_words(before: Experiment, now: Experiment) -> Iterator[tuple[str, str
         yield "name", f"{before.name} → {now.name}"
     if before.description != now.description:
         yield "description", "another"
-
-
-def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment) -> Samples:
-    """Read a metric from what was kept of a trial."""
-    source = assumed(metric.source, TextSource)
-    reported = _output(directory, row) if source.path is None else _file(directory, row, source, experiment)
-    if isinstance(reported, str):
-        raise PlanError(
-            f"metrics.{metric.name}: {reported} of trial {row.number} was not kept, so it cannot be read again",
-            hint="start a new experiment with --directory",
-        )
-    try:
-        return read_source(source, reported())
-    except TrialError as error:
-        raise PlanError(f"metrics.{metric.name}: {error.message}", hint=error.hint) from error
-
-
-def _output(directory: ExperimentDirectory, row: TrialRow) -> Callable[[], Reported] | str:
-    """Return what a trial printed, or what was not kept."""
-    output = read_output(directory.path, row.number, row.attempt, "stdout")
-    if output is None:
-        return "the output"
-    total = len(output.data) + output.cut
-    where = f"the kept standard output of trial {row.number}"
-    return lambda: from_output(output.data, total=total, where=where)
-
-
-def _file(
-    directory: ExperimentDirectory, row: TrialRow, source: TextSource, experiment: Experiment
-) -> Callable[[], Reported] | str:
-    """Return what a trial wrote to a file, or what was not kept."""
-    values = {**places_of(row), **row.factors}
-    name = kept_name(trial_of(experiment), values, source.path or "")
-    written = read_kept(read_files(directory.path, row.number, row.attempt) or b"", name)
-    if written is None:
-        return f"the file {name}"
-    return lambda: from_file(f"the kept {name} of trial {row.number}", written, here=False)
-
-
-def places_of(row: TrialRow) -> dict[str, Level]:
-    """Return the built-in placeholders of a trial, except its directory."""
-    return {
-        "seed": row.seed,
-        "series": row.series,
-        "round": row.round,
-        "position": row.position,
-        "trial": row.number,
-    }

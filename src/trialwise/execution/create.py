@@ -9,8 +9,9 @@ from pathlib import Path
 from trialwise import __version__
 from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.amending import HINT, Changes, amendment, event_of, keep_found, line_of, read_again
+from trialwise.execution.amending import HINT, Changes, amendment, event_of, line_of
 from trialwise.execution.replanning import Began, Step, difference_of, replanned
+from trialwise.execution.rereading import found_text, keep_found, read_again
 from trialwise.execution.session import new_identity
 from trialwise.execution.worker_plan import planned_row
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
@@ -23,6 +24,7 @@ from trialwise.store.records import PLAN, Amendment
 from trialwise.store.user import user_name
 from trialwise.trials.surroundings import FACT, STATED
 
+_ASKED = "read again with --reread"
 _FROZEN = "experiment"
 """Key of `meta` for the text of the experiment file that the directory began with."""
 
@@ -75,11 +77,13 @@ def resume(
     directory: ExperimentDirectory,
     *,
     extend: bool,
+    reread: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Ledger:
     """Open the ledger of an experiment that has begun; its plan must be that of `experiment`, or an amended one.
 
-    `tell` receives one line that says what was amended.
+    `reread`: every metric is read from what was kept of finished trials that lack it, where that is possible. `tell` receives one line
+    that says what was amended, or read.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def resume(
     """
     ledger = directory.ledger(read_only=False)
     try:
-        _check_same_plan(text, experiment, directory, ledger, extend=extend, tell=tell)
+        _check_same_plan(text, experiment, directory, ledger, extend=extend, reread=reread, tell=tell)
         if ledger.fact("folder") != str(experiment.folder):
             ledger.set_meta("folder", str(experiment.folder))
     except BaseException:
@@ -139,6 +143,7 @@ def _check_same_plan(
     ledger: Ledger,
     *,
     extend: bool,
+    reread: bool,
     tell: Callable[[str], None],
 ) -> None:
     meta = ledger.meta()
@@ -146,7 +151,7 @@ def _check_same_plan(
     before = parse_experiment(before_text, directory.experiment_file, frozen=True)
     digest = plan_digest(before)
     change = None
-    if digest != plan_digest(experiment) and (change := amendment(before, experiment)) is None:
+    if digest != plan_digest(experiment) and (change := amendment(before, experiment, partly=reread)) is None:
         difference = difference_of(before_text, text) or _drawn_difference(experiment, directory)
         raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
     if meta.get("version") == __version__ and digest != meta.get("plan"):
@@ -154,15 +159,19 @@ def _check_same_plan(
             f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
             hint="put it back as it was when the experiment began",
         )
-    found = () if change is None else read_again(change, experiment, directory, ledger)
+    to_read = experiment.metrics if reread else () if change is None else change.metrics
+    found = read_again(to_read, experiment, directory, ledger, partly=reread)
     step = replanned(
         Began(before, before_text, directory.path), experiment, text, ledger, change, extend=extend
     )
+    if reread and change is None:
+        tell(found_text(found) if found else "nothing to read again: every finished trial has every metric")
     if change is None and step is None:
+        keep_found([each for each in found if each.samples], directory, ledger, _ASKED)
         return
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
-    keep_found(found, directory, ledger, "" if change is None else change.text)
+    keep_found(found, directory, ledger, _ASKED if change is None else change.text)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,

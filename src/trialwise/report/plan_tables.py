@@ -207,6 +207,26 @@ def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
     return table_of("failures", title, columns, rows, remarks={6, 7})
 
 
+def change_table(analysis: Analysis, most: int | None = None) -> Table | None:
+    """Return what was changed after the experiment had begun, only the first `most`; None if nothing was."""
+    rows = tuple(
+        (
+            moment(each.time),
+            each.kind,
+            each.about or ABSENT,
+            Name(each.who) if each.who else ABSENT,
+            each.because or ABSENT,
+        )
+        for each in analysis.changes[:most]
+    )
+    if not rows:
+        return None
+    title = "What was changed after the experiment had begun"
+    if (number := len(analysis.changes)) > len(rows):
+        title += f": the first {len(rows)} of {number:,}; trialwise analyze --json has all"
+    return table_of("changes", title, ("when (UTC)", "change", "of", "by", "because"), rows, remarks={4})
+
+
 def exclusion_table(analysis: Analysis, most: int | None = None) -> Table | None:
     """Return the answers that change with the trials that were left out, other verdicts first, only the first `most`; None if none."""
     found = sorted(enumerate(analysis.exclusions), key=lambda each: not each[1].is_other_verdict)

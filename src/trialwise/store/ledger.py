@@ -226,10 +226,11 @@ class Ledger(LedgerChain):
     ) -> None:
         """Record values read later from what finished trials left behind, by number and attempt, in one transaction.
 
-        What a trial has reported is not replaced. `amendment` says who read them and why; the values that each trial got become its
-        detail. `values` and `digests` are those of `finish`.
+        What a trial has reported is not replaced. `amendment` says who read them and why, and what was read as a whole; it is recorded
+        first, and then for each trial with the values that it got. `values` and `digests` are those of `finish`.
         """
         with self._transaction():
+            self._amend([amendment])
             for (number, attempt), found in values.items():
                 held = {
                     source

@@ -37,6 +37,7 @@ def run(
     *,
     extend: bool = False,
     again: bool = False,
+    reread: bool = False,
     anytime: bool = False,
     only: Sequence[str] = (),
     rounds: int | None = None,
@@ -60,6 +61,8 @@ def run(
         Whether more rounds or series than before may be planned.
     again
         Whether trials that failed or are invalid get a further attempt.
+    reread
+        Whether to read metrics that finished trials lack from what was kept of them, where that is possible.
     anytime
         Whether to use anytime looks, whatever the file says; only from the beginning on.
     only
@@ -110,6 +113,7 @@ def run(
             only,
             extend=extend,
             again=again,
+            reread=reread,
             jobs=jobs,
             cluster=cluster,
             allowed=allowed,

@@ -78,6 +78,7 @@ def run_session(
     *,
     extend: bool,
     again: bool,
+    reread: bool = False,
     jobs: int | None = None,
     cluster: str | None = None,
     allowed: Allowance | None = None,
@@ -101,7 +102,15 @@ def run_session(
         interruption = Interruption(lambda at_once: tell(observers, StopRequested(at_once)))
         with DirectoryLock(directory), interruption:
             ledger = _open_ledger(
-                text, experiment, plan, directory, kind, only, extend=extend, observers=observers
+                text,
+                experiment,
+                plan,
+                directory,
+                kind,
+                only,
+                extend=extend,
+                reread=reread,
+                observers=observers,
             )
             try:
                 experiment = inheriting(experiment, ledger.meta())
@@ -124,6 +133,7 @@ def _open_ledger(
     only: Sequence[str],
     *,
     extend: bool,
+    reread: bool,
     observers: Sequence[Observer],
 ) -> Ledger:
     """Begin the experiment, or continue it if it has begun; another process may have begun it a moment ago."""
@@ -133,7 +143,12 @@ def _open_ledger(
             tell(observers, Remarked(lacking))
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
     ledger = resume(
-        text, experiment, directory, extend=extend, tell=lambda line: tell(observers, Remarked(line))
+        text,
+        experiment,
+        directory,
+        extend=extend,
+        reread=reread,
+        tell=lambda line: tell(observers, Remarked(line)),
     )
     try:
         _check(kind, inheriting(experiment, ledger.meta()), _factors(experiment, ledger), only)

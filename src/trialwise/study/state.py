@@ -12,6 +12,7 @@ from pathlib import Path
 from trialwise.execution.tasks.accounting import nodes_of
 from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
+from trialwise.numbers import ranges_text
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Amendment, Event, Head, NodeDocument, TrialRow
@@ -137,20 +138,9 @@ def _rounds_text(rows: Sequence[TrialRow]) -> str:
     for row in rows:
         rounds.setdefault(row.series, set()).add(row.round)
     return ", ".join(
-        f"round{'s' if len(numbers) > 1 else ''} {_numbers_text(sorted(numbers))} of series {series}"
+        f"round{'s' if len(numbers) > 1 else ''} {ranges_text(numbers)} of series {series}"
         for series, numbers in sorted(rounds.items())
     )
-
-
-def _numbers_text(numbers: Sequence[int]) -> str:
-    """Write ascending numbers as "1, 3 to 5"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:

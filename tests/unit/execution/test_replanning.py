@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trialwise import study
-from trialwise.execution.amending import Amendment, amendment
+from trialwise.execution.amending import Changes, amendment
 from trialwise.execution.replanning import Began, replanned
 from trialwise.experiment.reading import parse_experiment
 from trialwise.store.ledger import Ledger
@@ -46,7 +46,7 @@ def ledger(began: Began) -> Iterator[Ledger]:
     opened.close()
 
 
-def _changed(began: Began, text: str) -> Amendment:
+def _changed(began: Began, text: str) -> Changes:
     found = amendment(began.experiment, parse_experiment(text, began.path / "e.toml"))
     assert found is not None
     return found

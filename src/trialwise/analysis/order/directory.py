@@ -9,6 +9,7 @@ from math import isfinite
 
 import polars as pl
 
+from trialwise.analysis.changes import reread_notes
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.order.results import Problem
@@ -67,7 +68,8 @@ def read_order_directory(
     if not several:
         table = table.with_columns(pl.lit("").alias("worker"))
     problems = [*_lost(ran), *(problem for name in values for problem in _without(name, ran, values[name]))]
-    notes = tuple(_notes(experiment, sum(row.status in ("planned", "running") for row in store.rows)))
+    waiting = sum(row.status in ("planned", "running") for row in store.rows)
+    notes = (*_notes(experiment, waiting), *reread_notes(metrics, ledger.amendments()))
     trials = recorded_trials(str(directory.path), table, problems, notes)
     better = {metric.name: metric.better for metric in metrics if metric.better is not None}
     return dataclasses.replace(trials, better=better)

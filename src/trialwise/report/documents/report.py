@@ -38,6 +38,7 @@ from trialwise.report.many import MANY_METRICS
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import counted
 from trialwise.report.plan_tables import (
+    change_table,
     design_table,
     environment_tables,
     exclusion_table,
@@ -108,6 +109,7 @@ def document(
             _present(objective_table(analysis), design_table(analysis), population_table(analysis)),
         ),
         *_environment(analysis),
+        *_changes(analysis),
         *_failures(analysis),
     )
     answer = analyze.answer(analysis, sentences)
@@ -226,6 +228,11 @@ def _environment(analysis: Analysis) -> Iterator[Chapter]:
     if sessions := _present(session_table(analysis)):
         recorded = (Details(plain(table.caption), (table,)) for table in environment_tables(analysis))
         yield Chapter("environment", "Environment", (*sessions, *recorded))
+
+
+def _changes(analysis: Analysis) -> Iterator[Chapter]:
+    if table := _present(change_table(analysis, MAX_ROWS)):
+        yield Chapter("changes", "Changes on the way", tuple(table))
 
 
 def _failures(analysis: Analysis) -> Iterator[Chapter]:

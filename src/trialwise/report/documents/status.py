@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from trialwise.analysis.changes import changes_of
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import (
     Block,
@@ -23,7 +24,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents.stopping import claim_blocks, claim_methods, outlook
 from trialwise.report.numbers import counted
-from trialwise.store.records import EXCLUDE, NOT_BEGUN, TREATMENT
+from trialwise.store.records import EXCLUDE, NOT_BEGUN
 from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
@@ -144,12 +145,13 @@ def _beside(status: StatusDocument) -> Iterator[Block]:
 def _amendments(status: StatusDocument) -> Iterator[Text]:
     """Yield what was amended; trials that are left out stand among those without a value."""
     out = {(each.number, each.attempt) for each in status.failures if each.status == "excluded"}
-    for each in status.amendments:
-        if each.kind == EXCLUDE and (each.trial, each.attempt) in out:
-            continue
-        treatment = each.detail.get(TREATMENT)
-        what = f"trial {each.trial}.{each.attempt}" if each.trial is not None else treatment
-        about = f" of {what}" if what else ""
+    shown = [
+        each
+        for each in status.amendments
+        if each.kind != EXCLUDE or (each.trial or 0, each.attempt or 0) not in out
+    ]
+    for each in changes_of(shown):
+        about = f" of {each.about}" if each.about else ""
         yield (f"{_local(each.time)} {each.kind}{about} by {each.who}: {each.because or 'no reason given'}",)
 
 

@@ -1,0 +1,182 @@
+"""Read metrics of finished trials again, from what was kept of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trialwise.errors import PlanError, TrialError
+from trialwise.execution.recording import Digests, Value, store_samples
+from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.experiment.sources import TextSource
+from trialwise.measurement.keeping import read_kept
+from trialwise.measurement.reported import Reported, from_file, from_output
+from trialwise.measurement.samples import Samples
+from trialwise.measurement.sources import read_source
+from trialwise.numbers import counted, ranges_text
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.outputs import read_files, read_output
+from trialwise.store.records import REREAD, Amendment, TrialRow
+from trialwise.store.user import user_name
+from trialwise.trials.command import kept_name, trial_of
+from trialwise.visible import visible
+
+_HINT = "add --reread to read it of the other trials, and to count the rest as trials without it; or start anew with --directory"
+_MOST_REASONS = 10
+"""Different reasons that are told; trials with others count together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A metric read again: the samples of each trial that has them, and the trials that lack them, by the reason."""
+
+    metric: Metric
+    samples: Sequence[tuple[TrialRow, Samples]]
+    missing: Mapping[str, Sequence[TrialRow]]
+
+    @property
+    def trials(self) -> int:
+        """The number of trials that it was looked for in."""
+        return len(self.samples) + sum(map(len, self.missing.values()))
+
+    @property
+    def text(self) -> str:
+        """How many of the trials gave it, and why the others did not."""
+        told = f"{self.metric.name}: read again from what was kept of {len(self.samples)} of {counted(self.trials, 'finished trial')}"
+        return told + "".join(
+            f"; {counted(len(rows), 'trial')} without it ({ranges_text(row.number for row in rows)}): {reason}"
+            for reason, rows in self.missing.items()
+        )
+
+    @property
+    def record(self) -> dict[str, object]:
+        """What the ledger says of it."""
+        missing = {reason: ranges_text(row.number for row in rows) for reason, rows in self.missing.items()}
+        return {
+            "source": self.metric.source.key,
+            "read": len(self.samples),
+            "of": self.trials,
+            "missing": missing,
+        }
+
+
+def read_again(
+    metrics: Sequence[Metric],
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    *,
+    partly: bool,
+) -> list[Found]:
+    """Read metrics from what was kept of the finished trials that have no value of them.
+
+    Raises
+    ------
+    PlanError
+        A metric cannot be read from what was kept of a trial; not if `partly`, which counts the trial as one without it.
+    """
+    rows = ledger.trials("finished", "excluded")
+    by_source = {metric.source.key: metric for metric in reversed(metrics)}
+    held = {(number, attempt, source) for number, attempt, source, *_ in ledger.values(list(by_source))}
+    return [
+        _found(metric, lacking, experiment, directory, partly=partly)
+        for source, metric in reversed(by_source.items())
+        if (lacking := [row for row in rows if (row.number, row.attempt, source) not in held])
+    ]
+
+
+def keep_found(found: Sequence[Found], directory: ExperimentDirectory, ledger: Ledger, because: str) -> None:
+    """Record what was read again, and why, for each trial and as a whole; repeating this gives the same result."""
+    digests: Digests = {}
+    values: dict[tuple[int, int], list[Value]] = {}
+    for each in found:
+        for row, samples in each.samples:
+            stored = store_samples(directory, row, each.metric.source.key, samples, digests)
+            values.setdefault((row.number, row.attempt), []).append(stored)
+    if found:
+        detail = {"metrics": {each.metric.name: each.record for each in found}}
+        whole = Amendment(time.time(), REREAD, user_name(), because, detail=detail)
+        ledger.add_values(values, whole, digests)
+
+
+def found_text(found: Sequence[Found]) -> str:
+    """Say what was read again: in short if every trial gave every metric."""
+    if any(each.missing for each in found):
+        return "; ".join(each.text for each in found)
+    most = max(each.trials for each in found)
+    return f"read again from what was kept of {counted(most, 'finished trial')}"
+
+
+def is_kept(metric: Metric, experiment: Experiment) -> bool:
+    """Return True if a metric is read from what is kept of every finished trial."""
+    return metric.source.traits.read_from in experiment.trial.traits.kept
+
+
+def places_of(row: TrialRow) -> dict[str, Level]:
+    """Return the built-in placeholders of a trial, except its directory."""
+    return {
+        "seed": row.seed,
+        "series": row.series,
+        "round": row.round,
+        "position": row.position,
+        "trial": row.number,
+    }
+
+
+def _found(
+    metric: Metric,
+    rows: Sequence[TrialRow],
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    *,
+    partly: bool,
+) -> Found:
+    samples: list[tuple[TrialRow, Samples]] = []
+    missing: dict[str, list[TrialRow]] = {}
+    for row in rows:
+        of = "" if partly else f" of trial {row.number}"
+        try:
+            samples.append((row, _reread(directory, row, metric, experiment, of)))
+        except TrialError as error:
+            if not partly:
+                raise PlanError(f"metrics.{metric.name}: {error.message}", hint=_HINT) from error
+            reason = visible(error.message)
+            known = reason in missing or len(missing) < _MOST_REASONS
+            missing.setdefault(reason if known else "for other reasons", []).append(row)
+    return Found(metric, samples, missing)
+
+
+def _reread(
+    directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment, of: str
+) -> Samples:
+    """Read a metric from what was kept of a trial, which `of` names; raise TrialError if it cannot be read."""
+    source = metric.source
+    if not isinstance(source, TextSource):
+        raise TrialError(f"it is measured while a trial runs, and nothing{of} is kept that has it")
+    reported = (
+        _output(directory, row, of) if source.path is None else _file(directory, row, source, experiment, of)
+    )
+    return read_source(source, reported)
+
+
+def _output(directory: ExperimentDirectory, row: TrialRow, of: str) -> Reported:
+    """Return what a trial printed."""
+    output = read_output(directory.path, row.number, row.attempt, "stdout")
+    if output is None:
+        raise TrialError(f"the output{of} was not kept, so it cannot be read again")
+    total = len(output.data) + output.cut
+    return from_output(output.data, total=total, where=f"the kept standard output{of}")
+
+
+def _file(
+    directory: ExperimentDirectory, row: TrialRow, source: TextSource, experiment: Experiment, of: str
+) -> Reported:
+    """Return what a trial wrote to a file."""
+    values = {**places_of(row), **row.factors}
+    name = kept_name(trial_of(experiment), values, source.path or "")
+    written = read_kept(read_files(directory.path, row.number, row.attempt) or b"", name)
+    if written is None:
+        raise TrialError(f"the file {name}{of} was not kept, so it cannot be read again")
+    return from_file(f"the kept {name}{of}", written, here=False)
