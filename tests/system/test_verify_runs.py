@@ -76,11 +76,28 @@ def test_the_smallest_rerun_is_said_before_it_runs_and_stands_in_a_folder_of_its
     assert [(claim["id"], claim["word"]) for claim in rerun["not_run"]] == [("C2", "recomputed only")]
     assert (rerun["measured"]["trials"], rerun["measured"]["failed"]) == (14, 0)
     assert {each.name for each in copy.iterdir()} == {"artifact.zip", "verify-1"}
+    # the report holds it, without anything being run
+    done = trialwise("verify", "artifact.zip", "--report", "ae.md", cwd=copy)
+    text = (copy / "ae.md").read_text()
+    assert done.returncode == 0, done.stderr
+    assert "| C1 | reproduced |" in text
+    assert "C2: recomputed only" in text
+    assert [line for line in text.splitlines() if line.startswith("#### Q")][7].startswith("#### Q8.")
+    assert str(copy) not in text
     # it is an experiment directory, with an order of its own, that can be packed with the programs
     done = trialwise("pack", "verify-1/sums.results", "--licence", "CC-BY-4.0", "-o", "again.zip", cwd=copy)
     assert done.returncode == 0, done.stderr
     assert (artifacts.unpacked(copy / "again.zip", copy / "x") / "programs/sums.results/work").is_file()
     assert "seed = 5\n" not in (copy / "verify-1/sums.results/experiment.toml").read_text()
+
+
+def test_what_would_run_is_shown_and_nothing_runs(copy):
+    done = trialwise("verify", "artifact.zip", "--show", "C1,C2", cwd=copy)
+    assert done.returncode == 0
+    assert 'command = ["./work", "{n}", "{round}"]' in done.stdout
+    assert "programs/sums.results/work" in done.stdout
+    assert "recomputed only" in done.stdout
+    assert [each.name for each in copy.iterdir()] == ["artifact.zip"]
 
 
 def test_the_same_command_goes_on_and_counts_no_look_twice(copy):

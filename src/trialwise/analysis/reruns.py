@@ -52,3 +52,28 @@ class Remeasured:
     ended: str
     rounds: Mapping[str, int]
     round_seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A packed program or input: its name in the artifact, and its SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What would run for a claim: the `sections` of the experiment file that run something, as TOML, and the files that they may use.
+
+    `environment` says what the programs are given of this machine's. `why`: nothing would run, for this reason.
+    """
+
+    id: str
+    why: str = ""
+    folder: str = ""
+    treatments: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+    environment: str = ""
+    files: tuple[ShownFile, ...] = ()
+    needs: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +35,7 @@ def verify(
     claim: Annotated[
         tuple[str, ...], Parameter(name=["--claim", "--claims"], negative="", show_default=False)
     ] = (),
+    show: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     budget: str | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     have: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
@@ -52,6 +54,7 @@ def verify(
 
     ```text
     trialwise verify artifact.zip
+    trialwise verify artifact.zip --show C1
     trialwise verify artifact.zip --kick --budget 6m
     trialwise verify artifact.zip --claim C1,C2 --budget 45m
     trialwise verify artifact.zip --report ae.md
@@ -71,6 +74,8 @@ def verify(
     claim
         CLAIM[,CLAIM…]: run the programs of the artifact until these claims are decided, judged at half of the planned rounds and at
         all. The same command later goes on. Repeatable.
+    show
+        CLAIM[,CLAIM…]: show what would run for these claims, commands, files and environment, and run nothing. Repeatable.
     budget
         Time at most for what runs, such as 6min or 2h; after it stands what is known so far.
     out
@@ -78,14 +83,21 @@ def verify(
     have
         What this machine has or permits of that which the claims need and nobody can look up, as "reboot". Repeatable.
     rerun
-        An experiment directory in which you measured its experiment again: each claim is judged on it, and compared with the authors'.
+        An experiment directory in which you measured its experiment again, or the folder of an earlier --kick or --claim: each
+        claim is judged on it, and compared with the authors'.
     report
-        Write the findings as Markdown, for the form of an evaluation; without names of this host and user.
+        Write the findings as Markdown under the questions of an evaluation, with the latest re-run beside the artifact; without
+        names of this host and user.
     force
         Overwrite that file.
     json
         Print the findings as JSON (format trialwise.verify/1).
     """
+    if show:
+        _refuse(kick or bool(claim), "--show", "runs nothing: leave out --kick and --claim")
+        _refuse(json, "--show", "is to be read: leave out --json")
+        _show(artifact, tuple(split_names(show)))
+        return 0
     if report is not None:
         check_out(report, force=force)
     if kick or claim:
@@ -98,7 +110,7 @@ def verify(
         )
     else:
         _refuse(budget is not None, "--budget", "is for what runs: add --kick or --claim")
-        found = _read(artifact, rerun)
+        found = _read(artifact, rerun, latest=report is not None)
     from trialwise.report.documents.verify import document
 
     if json:
@@ -108,11 +120,24 @@ def verify(
     else:
         say_document(document(found))
     if report is not None:
-        from trialwise.report.render.markdown import markdown
-
-        write_text(report, markdown(document(found)))
+        write_text(report, _evaluation(found))
         stderr_console().print(f"wrote {report}", markup=False)
     return found.exit_code
+
+
+def _evaluation(found: Verified) -> str:
+    """Return the report of an evaluator in Markdown, without names of host and user."""
+    from trialwise.exchange.artifact.privacy import Names
+    from trialwise.measurement.environment import capture
+    from trialwise.report.documents.evaluation import evaluation
+    from trialwise.report.render.markdown import markdown
+
+    here = capture()
+    facts = {
+        name: str(value) for name, value in here.machine_identity().items() if value and name != "machine"
+    }
+    hosts, users = {here.machine.hostname or ""}, {getpass.getuser(), Path.home().name}
+    return Names(hosts, users).text(markdown(evaluation(found, facts), full=True))
 
 
 def _refuse(condition: bool, option: str, why: str) -> None:
@@ -120,10 +145,22 @@ def _refuse(condition: bool, option: str, why: str) -> None:
         raise PlanError(f"{option} {why}")
 
 
-def _read(artifact: Path, rerun: Path | None) -> Verified:
+def _show(artifact: Path, claims: tuple[str, ...]) -> None:
+    from trialwise.report.documents.rerun import shown_document
+    from trialwise.study.artifact.showing import show
+
+    say_document(shown_document(show(artifact, claims)))
+
+
+def _read(artifact: Path, rerun: Path | None, *, latest: bool) -> Verified:
+    """Verify without running anything, with the re-run that is named, or with the `latest` one of `verify`."""
+    from trialwise.study.artifact.remeasuring import read_again
+    from trialwise.study.artifact.rerun_folder import is_rerun
     from trialwise.study.artifact.verifying import verify as verified
 
     with StatusLine(f"reading {named(artifact)}") as patience:
+        if (rerun is None and latest) or (rerun is not None and is_rerun(rerun)):
+            return read_again(artifact, rerun, patience.going)
         return verified(artifact, rerun, patience.going)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from trialwise.analysis.artifacts import Rerun
 from trialwise.analysis.claims.reproduction import Reproduced, Word
-from trialwise.analysis.reruns import NotRun, PlannedRerun, Remeasured
+from trialwise.analysis.reruns import NotRun, PlannedRerun, Remeasured, Shown
 from trialwise.experiment.quantity import duration_text
 from trialwise.report import document as doc
 from trialwise.report.comparison_words import difference_text
@@ -14,8 +15,10 @@ from trialwise.report.document import (
     Block,
     Cell,
     Column,
+    Document,
     Heading,
     Items,
+    Listing,
     Name,
     Note,
     Outcome,
@@ -58,8 +61,49 @@ def planned_lines(plans: Sequence[PlannedRerun], place: str, rest: Sequence[NotR
     yield from (f"{each.id}: {each.word}: {each.why}" for each in rest)
 
 
+def shown_document(shown: Sequence[Shown]) -> Document:
+    """Return what would run for claims: the sections that run something, the environment, the files."""
+    blocks = [block for each in shown for block in _shown(each)]
+    return Document(
+        "verify", doc.Verdict("plain", ("Nothing was run. This is what would run.",)), tuple(blocks)
+    )
+
+
+def _shown(each: Shown) -> Iterator[Block]:
+    yield Heading((Name(each.id),))
+    if each.why:
+        yield Note((Name(each.why),))
+        return
+    said = counted(len(each.treatments), "treatment")
+    yield Items(
+        (
+            (f"{said} of ", Name(each.folder), ": ", *doc.joined(map(Name, each.treatments))),
+            ("environment: ", Name(each.environment)),
+            ("written: the folder of the re-run, and what the programs write by themselves",),
+            *(("needs ", Name(need)) for need in each.needs),
+        ),
+        most=_MOST,
+    )
+    yield Listing(each.sections, ("What the experiment file says of what runs",))
+    yield Items(tuple((f"{file.sha256[:12]}… ", Name(file.name)) for file in each.files), most=_MOST)
+
+
 def rerun_blocks(found: Rerun) -> Iterator[Block]:
     """Yield the verdicts on a re-run, what would decide the open ones, and what differs between the machines."""
+    if found.claims:
+        yield rerun_table(found)
+    if remarks := (*not_run_texts(found), *rerun_remarks(found)):
+        yield Items(remarks, most=None)
+    if found.measured is not None:
+        yield Note(spent_text(found.measured))
+    if found.differences:
+        yield Heading(("What differs and may matter, theirs | here",))
+        yield Items(tuple((Name(difference_text(one)),) for one in found.differences), most=_MOST)
+    yield Note((ONE_HOST,))
+
+
+def rerun_table(found: Rerun) -> Table:
+    """Return the claims that were measured again, with their verdicts; the folder by its name alone, which may lie in a user's."""
     columns = (
         Column("claim"),
         Column("verdict"),
@@ -69,21 +113,16 @@ def rerun_blocks(found: Rerun) -> Iterator[Block]:
         Column("expected by theirs"),
     )
     rows = tuple(_again(claim, f"/rerun/claims/{at}") for at, claim in enumerate(found.claims))
-    if rows:
-        yield Table("rerun", ("Claims on ", Name(found.path)), columns, rows, most=None)
-    if remarks := tuple(_remarks(found)):
-        yield Items(remarks, most=None)
-    if found.measured is not None:
-        yield Note(_spent(found.measured))
-    if found.differences:
-        yield Heading(("What differs and may matter, theirs | here",))
-        yield Items(tuple((Name(difference_text(one)),) for one in found.differences), most=_MOST)
-    yield Note((_ONE_HOST,))
+    return Table("rerun", ("Claims on ", Name(PurePath(found.path).name)), columns, rows, most=None)
 
 
-def _remarks(found: Rerun) -> Iterator[Text]:
-    for each in found.not_run:
-        yield (Name(each.id), f" {each.word}: ", Name(each.why))
+def not_run_texts(found: Rerun) -> Iterator[Text]:
+    """Yield the claims that were not measured again, and why."""
+    return ((Name(each.id), f": {each.word}: ", Name(each.why)) for each in found.not_run)
+
+
+def rerun_remarks(found: Rerun) -> Iterator[Text]:
+    """Yield what keeps verdicts open, and what would decide them."""
     for claim in found.claims:
         if claim.why:
             yield (Name(claim.id), f": {claim.why}")
@@ -97,7 +136,8 @@ def _remarks(found: Rerun) -> Iterator[Text]:
             )
 
 
-def _spent(measured: Remeasured) -> Text:
+def spent_text(measured: Remeasured) -> Text:
+    """Return what ran, for how long, and why it ended."""
     failed = f", of which {measured.failed} failed" if measured.failed else ""
     return (
         f"{counted(measured.trials, 'trial')}{failed} in {duration_text(measured.seconds)}; ",
@@ -106,7 +146,7 @@ def _spent(measured: Remeasured) -> Text:
     )
 
 
-_ONE_HOST = (
+ONE_HOST = (
     "What one machine shows holds on that machine. Here against the authors' is a factor for ratios and a difference else, with its "
     "interval; it agrees if that lies within the tolerance of the claim."
 )

@@ -26,7 +26,7 @@ from trialwise.report.numbers import counted, estimate
 from trialwise.report.units import scale
 
 _MOST = 20
-_CANNOT = (
+CANNOT = (
     "A hash shows that nothing was changed since the manifest was written. It cannot show that the trials were measured as they say, "
     "that others were not left out, or who wrote the manifest: compare the identity with the one that its authors published."
 )
@@ -34,10 +34,11 @@ _CANNOT = (
 
 def document(found: Verified) -> Document:
     """Return whether the artifact is whole and its claims hold, and the evidence."""
-    return Document("verify", _answer(found), tuple(_evidence(found)), (Note((_CANNOT,)),))
+    return Document("verify", answer(found), tuple(_evidence(found)), (Note((CANNOT,)),))
 
 
-def _answer(found: Verified) -> doc.Verdict:
+def answer(found: Verified) -> doc.Verdict:
+    """Return whether the artifact is whole and its claims hold, in one sentence."""
     integrity = found.integrity
     if integrity.is_whole and not found.is_whole:
         return doc.Verdict(
@@ -79,20 +80,11 @@ def _answer_again(rerun: Rerun, whole: str, found: Verified) -> doc.Verdict:
 
 def _evidence(found: Verified) -> Iterator[Block]:
     yield Note((f"identity sha256:{found.integrity.identity}",), is_aside=True)
-    yield from _broken(found.integrity)
+    yield from broken_blocks(found.integrity)
     yield from _ledgers(found)
     if not found.claims:
         return
-    columns = (
-        Column("claim"),
-        Column("by the data"),
-        Column("estimate", is_numeric=True),
-        Column("n", is_numeric=True),
-        Column("recomputed"),
-        Column("what", is_remark=True),
-    )
-    rows = tuple(_row(claim, f"/claims/{at}/result") for at, claim in enumerate(found.claims))
-    yield Table("claims", ("Claims, recomputed from the packed data",), columns, rows, most=None)
+    yield claims_table(found)
     if found.rerun is not None:
         yield from rerun_blocks(found.rerun)
     yield Heading(("The sentences",))
@@ -102,7 +94,22 @@ def _evidence(found: Verified) -> Iterator[Block]:
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
 
 
-def _broken(integrity: Integrity) -> Iterator[Block]:
+def claims_table(found: Verified) -> Table:
+    """Return the claims as recomputed from the packed data."""
+    columns = (
+        Column("claim"),
+        Column("by the data"),
+        Column("estimate", is_numeric=True),
+        Column("n", is_numeric=True),
+        Column("recomputed"),
+        Column("what", is_remark=True),
+    )
+    rows = tuple(_row(claim, f"/claims/{at}/result") for at, claim in enumerate(found.claims))
+    return Table("claims", ("Claims, recomputed from the packed data",), columns, rows, most=None)
+
+
+def broken_blocks(integrity: Integrity) -> Iterator[Block]:
+    """Yield the files that are not those of the manifest."""
     for title, names in (
         ("Changed", integrity.changed),
         ("Missing", integrity.missing),
@@ -116,7 +123,12 @@ def _broken(integrity: Integrity) -> Iterator[Block]:
 def _ledgers(found: Verified) -> Iterator[Block]:
     if found.ledgers:
         yield Heading(("Ledgers",))
-        yield Items(tuple(text for ledger in found.ledgers for text in _ledger(ledger)), most=_MOST)
+        yield Items(tuple(ledger_texts(found)), most=_MOST)
+
+
+def ledger_texts(found: Verified) -> Iterator[Text]:
+    """Yield what the chains of the ledgers show."""
+    return (text for ledger in found.ledgers for text in _ledger(ledger))
 
 
 def _ledger(ledger: PackedLedger) -> Iterator[Text]:

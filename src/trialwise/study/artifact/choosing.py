@@ -40,10 +40,14 @@ class Candidate:
     original: TrialSet
     size: int
 
+    @property
+    def names(self) -> list[str]:
+        """The treatments that it is about."""
+        return claimed_treatments(self.original, self.claim)
+
     def hull(self, *, small: bool = False) -> dict[str, tuple[Level, ...]]:
         """Return the levels of each factor that its treatments have; with `small`, those of the smallest run."""
-        names = claimed_treatments(self.original, self.claim)
-        found = hull_of([self.original.treatments[name] for name in names])
+        found = hull_of([self.original.treatments[name] for name in self.names])
         where = self.claim.small.where if small and self.claim.small is not None else {}
         for factor, levels in where.items():
             wanted = {level_text(level) for level in levels}

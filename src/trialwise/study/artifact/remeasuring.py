@@ -108,6 +108,29 @@ def remeasure(
         return replace(found, rerun=again)
 
 
+def read_again(path: Path, place: Path | None = None, told: Progress | None = None) -> Verified:
+    """Verify an artifact, and judge what its re-run measured so far, without running anything.
+
+    Parameters
+    ----------
+    place
+        The folder of the re-run; None for the latest one beside the artifact, if there is one.
+
+    Raises
+    ------
+    StoreError
+        As `verify`; the folder is no re-run of this artifact.
+    """
+    with examined(path, told) as (artifact, found, judged):
+        identity = found.integrity.identity
+        folder = latest_rerun(path, identity) if place is None else opened_rerun(place, identity)
+        if judged is None or folder is None:
+            return found
+        runs, rest = candidates(artifact, judged, (), (), folder.path)
+        again = judge_again(folder, judged, runs, rest, str(artifact.folder), "nothing was run now", told)
+        return replace(found, rerun=again)
+
+
 def _place_of(path: Path, identity: str, options: RerunOptions) -> Path:
     if options.out is not None:
         return options.out
