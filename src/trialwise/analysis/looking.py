@@ -14,10 +14,9 @@ from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.nesting import treatment_means
 from trialwise.analysis.treatment_means import TreatmentMean
-from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subject
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
-from trialwise.experiment.model import Level as FactorLevel
 from trialwise.readers.blocks import Block, parts
 from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
@@ -129,7 +128,6 @@ _OF_FILES = "process (a file each)"
 
 def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
     """Look at the trials of one group."""
-    subjects = group.readings[0].subjects
     levels = _levels(trials)
     follows = _follows(trials, [name for name in levels if len(levels[name]) > 1])
     factors = {name: found for name, found in levels.items() if len(found) > 1 and name not in follows}
@@ -138,7 +136,7 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         for treatment, given in trials.treatments.items()
     }
     metrics = tuple(
-        _metric(facts, trials, group, subjects, factors, names)
+        _metric(facts, trials, group, factors, names)
         for facts in (*_without_value(group, trials), *trials.metrics.values())
     )
     order, blocked = _order(group)
@@ -228,7 +226,6 @@ def _metric(
     facts: MetricFacts,
     trials: TrialSet,
     group: Group,
-    subjects: Sequence[str],
     factors: Mapping[str, Sequence[str]],
     names: Mapping[str, str],
 ) -> MetricSeen:
@@ -242,14 +239,19 @@ def _metric(
         for treatment, table in own.items()
         if not table.is_empty() or treatment in failed
     )
-    alike = [name for name in subjects if name in factors]
+    alike = [name for name in trials.subjects if name in factors]
     short = {
         treatment: treatment_name(
             {name: level for name, level in levels.items() if name in factors and name not in alike}
         )
         for treatment, levels in trials.treatments.items()
     }
-    sets = _by_subject(trials.treatments, alike)
+    sets = {
+        treatment_name({name: level for name, level in zip(alike, levels, strict=True) if level is not None})
+        if alike
+        else "": treatments
+        for levels, treatments in by_subject(trials.treatments, alike).items()
+    }
     pairs = sum(comb(len(treatments), 2) for treatments in sets.values())
     answers: list[Answer] = []
     refusals: list[str] = []
@@ -287,18 +289,6 @@ def _measured(name: str, found: TreatmentMean | None, failed: int) -> Measured:
     interval = found.interval
     bounds = (None, None) if interval is None else (interval.low, interval.high)
     return Measured(name, found.n, failed, found.mean, *bounds)
-
-
-def _by_subject(
-    treatments: Mapping[str, Mapping[str, FactorLevel]], subjects: Sequence[str]
-) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, levels in treatments.items():
-        subject = (
-            treatment_name({each: levels[each] for each in subjects if each in levels}) if subjects else ""
-        )
-        found.setdefault(subject, []).append(name)
-    return found
 
 
 def _answer(

@@ -93,7 +93,8 @@ class TrialSet:
     and `seconds` is the time from one trial to the next (for simulated ones, the computing time), null if unknown. `treatments` maps
     names to their levels. `environments` are those of the sessions in which measured trials ran; empty if not recorded. `may_repeat`
     is True if trials may be identical because nothing in them is random. `booted` has the boots, by their names in `table`, that are
-    known only by their time; `boots.with_joined_boots` merges those that are the same.
+    known only by their time; `boots.with_joined_boots` merges those that are the same. `subjects` are factors that say what was
+    measured, as the name of a benchmark is: treatments are held against each other where these are equal (`by_subject`).
     """
 
     name: str
@@ -104,6 +105,7 @@ class TrialSet:
     environments: tuple[Facts, ...] = ()
     may_repeat: bool = False
     booted: Mapping[str, Boot] = field(default_factory=dict[str, Boot])
+    subjects: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse values whose variance cannot be computed.
@@ -125,6 +127,16 @@ class TrialSet:
         """Return the trials of one metric, optionally of one treatment."""
         wanted = pl.col("metric") == metric
         return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
+
+
+def by_subject(
+    treatments: Mapping[str, Mapping[str, FactorLevel]], subjects: Sequence[str]
+) -> dict[tuple[FactorLevel | None, ...], list[str]]:
+    """Return the names of the treatments that are held against each other, by their levels of the subjects."""
+    found: dict[tuple[FactorLevel | None, ...], list[str]] = {}
+    for name, levels in treatments.items():
+        found.setdefault(tuple(levels.get(each) for each in subjects), []).append(name)
+    return found
 
 
 def summary_of(side: pl.DataFrame) -> st.Summary | None:

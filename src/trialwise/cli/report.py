@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from trialwise.study.sources import Source
 
 
+_ONE_TRIAL = "Treatments are not compared: all rows of each are one trial. Name a column with --trial where they are several."
+
+
 def report(
     *data: Data,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -105,7 +108,7 @@ def report(
             patience.say(f"comparing orders over {analysis.planned} trials")
             order = _order(source)
             patience.say(f"comparing treatments over {analysis.planned} trials")
-            verdicts = _verdicts(source, patience)
+            verdicts = _verdicts(source, analysis, table, reading, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex, _planes(plane))
     except OSError as error:
@@ -147,14 +150,20 @@ def _order(source: Source) -> OrderSummary:
     return OrderSummary(None, NOT_FROM_TABLE) if isinstance(source, TableFile) else order_summary(source)
 
 
-def _verdicts(source: Source, patience: StatusLine) -> VerdictSummary | None:
-    """Return the verdicts; None for other data, because `trialwise compare` takes its sides."""
+def _verdicts(
+    source: Source, analysis: Analysis, table: TableOptions, reading: ReadingOptions, patience: StatusLine
+) -> VerdictSummary:
     from trialwise import study
-    from trialwise.study.sources import Directory
+    from trialwise.analysis.comparison.between import VerdictSummary
+    from trialwise.cli.tables import table_results
+    from trialwise.study.sources import Directory, TableFile, verdicts_of
 
-    if not isinstance(source, Directory):
-        return None
-    return study.verdict_view(source.path, patience.drawing, patience.going)
+    if isinstance(source, Directory):
+        return study.verdict_view(source.path, patience.drawing, patience.going)
+    found = table_results(source.path, table, reading) if isinstance(source, TableFile) else source
+    return (
+        VerdictSummary(refusal=_ONE_TRIAL) if found is None else verdicts_of(found, analysis, patience.going)
+    )
 
 
 def _write(

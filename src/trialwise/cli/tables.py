@@ -184,6 +184,17 @@ def analysis_of(
     return analyse_table(path, columns, metrics_of(path, options), method, reading.dialect())
 
 
+def table_results(path: Path, options: TableOptions, reading: ReadingOptions) -> Recorded | None:
+    """Return the trials of the table that the options describe, as `compare` reads it; None if all rows of a treatment are one."""
+    from trialwise.exchange.trials_table import TrialColumns
+    from trialwise.study.sources import table_results
+
+    if (options.measure or options.convergence) and options.trial is None:
+        return None
+    columns = TrialColumns((), options.group, options.trial, dialect=reading.dialect())
+    return table_results(path, columns, metrics_of(path, options))
+
+
 def _recorded_analysis(found: Recorded, options: TableOptions, method: Method) -> Analysis:
     """Analyse what other programs recorded; `--value` chooses among the metrics, whose directions are known."""
     from trialwise.analysis.of_trials import analyse_recorded

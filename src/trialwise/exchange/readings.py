@@ -13,7 +13,7 @@ from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Names, Place, Trials
-from trialwise.readers.blocks import Block, kinds, parts
+from trialwise.readers.blocks import Block, kinds, parts, treatments
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.units import short_unit
 
@@ -46,7 +46,9 @@ def numbered_trial_set(readings: Sequence[Reading], name: str) -> TrialSet:
 
 def _with_facts(found: TrialSet, readings: Sequence[Reading]) -> TrialSet:
     return replace(
-        found, environments=tuple(facts_of(reading.facts) for reading in readings if reading.facts)
+        found,
+        environments=tuple(facts_of(reading.facts) for reading in readings if reading.facts),
+        subjects=tuple(dict.fromkeys(name for reading in readings for name in reading.subjects)),
     )
 
 
@@ -55,11 +57,13 @@ def _cells(readings: Sequence[Reading], name: str) -> tuple[Cells, tuple[str, ..
     cells, notes = Cells(name), list[str]()
     names = metric_names(readings)
     seen: dict[str, str] = {}
+    files = Counter(name for reading in readings for name in _treatments(reading))
     for reading in readings:
         if (first := seen.setdefault(reading.digest, reading.path)) != reading.path:
             notes.append(f"{reading.path} is a copy of {first}, and counts once")
             continue
-        notes += _add(cells, reading, names)
+        is_repeated = all(files[name] > 1 for name in _treatments(reading))
+        notes += _add(cells, reading, names, _UNTOLD | _LONE if is_repeated else _UNTOLD)
     return cells, tuple(dict.fromkeys(notes))
 
 
@@ -73,9 +77,19 @@ def metric_names(readings: Sequence[Reading]) -> dict[tuple[str, str, str | None
     }
 
 
-def _add(cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | None], str]) -> Iterator[str]:
-    unknown = {"order_unknown", "direction_unknown"}
-    yield from (note.text for note in reading.notes if note.code not in unknown)
+_UNTOLD = frozenset({"order_unknown", "direction_unknown"})
+_LONE = frozenset({"one_unit", "within_process"})
+"""Notes of a file that are lifted where other files repeat what it has."""
+
+
+def _treatments(reading: Reading) -> set[str]:
+    return {treatment_name(reading.levels_of(own)) for own in treatments(reading.rows)}
+
+
+def _add(
+    cells: Cells, reading: Reading, names: Mapping[tuple[str, str, str | None], str], untold: frozenset[str]
+) -> Iterator[str]:
+    yield from (note.text for note in reading.notes if note.code not in untold)
     single, blocks = parts(reading.rows)
     for block in blocks:
         _add_block(cells, block, names[block.metric, block.unit, block.better], reading)

@@ -377,7 +377,7 @@ class Data:
         from trialwise.report.html import html_report
 
         analysis = self.source.analysis((), Claims(), method)
-        order, verdicts = self.source.views()
+        order, verdicts = self.source.views(analysis)
         compared = verdicts and verdicts.comparison
         pairs = comparison_csv(compared) if compared and compared.rows else ""
         return Page(html_report(analysis, order=order, verdicts=verdicts, pairs=pairs))

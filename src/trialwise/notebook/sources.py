@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -108,8 +107,8 @@ class Source(Protocol):
         """Return the samples inside trials."""
         ...
 
-    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
-        """Return what the report says of the order and of pairs of treatments."""
+    def views(self, analysis: Analysis) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return what the report of an analysis says of the order and of pairs of treatments."""
         ...
 
 
@@ -182,7 +181,7 @@ class Directory:
 
         return lazy_samples(self.path, metric)
 
-    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
+    def views(self, analysis: Analysis) -> tuple[OrderSummary | None, VerdictSummary | None]:  # noqa: ARG002 it is the directory's
         """Return what the report says of the order and of pairs of treatments."""
         from trialwise import study
 
@@ -214,8 +213,10 @@ class Files:
         return with_metrics(self.trials(), metrics)
 
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Return all pairs of treatments."""
-        return list(combinations(self.trials().treatments, 2))
+        """Return all pairs of treatments that measured the same."""
+        from trialwise.analysis.comparison.between import pairs_of
+
+        return pairs_of(self.trials())
 
     def analysis(self, metrics: Sequence[str], claims: Claims, method: Method) -> Analysis:
         """Return the analysis of the trials."""
@@ -264,11 +265,12 @@ class Files:
 
         return recorded_samples(self.recorded(), metric)
 
-    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
-        """Return what the report says of the order."""
-        from trialwise.study.sources import order_summary
+    def views(self, analysis: Analysis) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return what the report says of the order and of pairs of treatments."""
+        from trialwise.study.sources import order_summary, verdicts_of
 
-        return order_summary(self.recorded()), None
+        found = self.recorded()
+        return order_summary(found), verdicts_of(found, analysis)
 
 
 class Table(Files):
@@ -336,11 +338,12 @@ class Table(Files):
             hint = error.hint and error.hint.replace(path, self.name)
             raise type(error)(error.message.replace(path, self.name), hint=hint) from error
 
-    def views(self) -> tuple[OrderSummary | None, VerdictSummary | None]:
-        """Return that a table says nothing of the order."""
+    def views(self, analysis: Analysis) -> tuple[OrderSummary | None, VerdictSummary | None]:
+        """Return that a table says nothing of the order, and what the report says of pairs of treatments."""
         from trialwise.analysis.order.summary import NOT_FROM_TABLE, OrderSummary
+        from trialwise.study.sources import verdicts_of
 
-        return OrderSummary(None, NOT_FROM_TABLE), None
+        return OrderSummary(None, NOT_FROM_TABLE), verdicts_of(self.recorded(), analysis)
 
 
 def check_metrics(name: str, wanted: Sequence[str], there: Sequence[str] | Mapping[str, object]) -> None:

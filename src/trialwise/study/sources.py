@@ -7,18 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
+from trialwise.analysis.comparison.between import VerdictSummary, between_all, pairs_of
 from trialwise.analysis.effects.directory import EffectsInput
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.summary import OrderSummary, view_of
 from trialwise.analysis.order.trials import OrderTrials
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.recorded import Recorded
+from trialwise.analysis.results import Analysis
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.result_files import NothingKnownError, read_results, tool_results
 from trialwise.exchange.trials_table import TrialColumns
+from trialwise.experiment.model import Metric
 from trialwise.foreign_files import absent
 from trialwise.readers.tables.folders import folder_error
 from trialwise.store.directory import ExperimentDirectory, latest
@@ -153,6 +158,48 @@ def order_summary(found: Directory | Recorded) -> OrderSummary:
         return OrderSummary(None, f"The order is not judged: {what}{hint}.")
     units = {name: facts.unit for name, facts in found.trials.metrics.items()}
     return view_of(ordered, analyse_order(ordered), units)
+
+
+def table_results(path: Path, columns: TrialColumns, metrics: Sequence[Metric]) -> Recorded:
+    """Return the trials of a table for each metric by its own measure, as `compared_trials` reads them for one.
+
+    Raises
+    ------
+    AnalysisError
+        The table cannot be read.
+    """
+    sets: list[TrialSet] = []
+    for measure in dict.fromkeys(metric.measure for metric in metrics):
+        own = tuple(metric.name for metric in metrics if metric.measure == measure)
+        sets.append(read_results([path], dataclasses.replace(columns, values=own, measure=measure)).trials)
+    whole = dataclasses.replace(
+        sets[0],
+        metrics={name: facts for each in sets for name, facts in each.metrics.items()},
+        table=pl.concat(each.table for each in sets),
+        notes=tuple(dict.fromkeys(note for each in sets for note in each.notes)),
+    )
+    return Recorded(trials=whole)
+
+
+def verdicts_of(found: Recorded, analysis: Analysis, told: Progress | None = None) -> VerdictSummary:
+    """Summarise the verdicts between treatments of what other programs recorded, for the report.
+
+    `analysis` is of the metrics that are compared, with the units and directions that it knows; `told` is called with what is done.
+    """
+    if len(analysis.series) > 1:
+        return VerdictSummary(
+            refusal="Treatments are not compared: their trials are of several series. `trialwise compare` takes those of one."
+        )
+    facts = {
+        one.metric.name: dataclasses.replace(
+            found.trials.metrics[one.metric.name], unit=one.metric.unit, better=one.metric.better
+        )
+        for one in analysis.metrics
+    }
+    trials = dataclasses.replace(found.of(tuple(facts)), metrics=facts)
+    if told is not None:
+        told("comparing pairs of treatments", 0, len(pairs_of(trials)))
+    return between_all(trials)
 
 
 def effects_of(

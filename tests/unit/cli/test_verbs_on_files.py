@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,65 @@ def test_look_has_the_means_of_analyze(place: Path, means: dict[str, Any]) -> No
         (each["mean"], each["interval"]["low"], each["interval"]["high"]) for each in means.values()
     )
     assert told == expected
+
+
+def _text(page: Path) -> str:
+    """Return the words of a page, without its scripts and styles."""
+    kept = re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", kept))
+
+
+def test_a_report_without_objectives_begins_with_the_answer_of_compare(place: Path) -> None:
+    """The change and what decides it: Welch's test of SciPy, Holm over two metrics; retransmits are all 0 and have no difference."""
+    page = place / "answer.html"
+    assert in_process.trialwise("report", "q-raw", "-o", page, cwd=place).returncode == 0
+    bbr, cubic = (np.array([rate for name, rate in _rates() if name == scheme]) for scheme in _TREATMENTS)
+    assert 2 * stats.ttest_ind(bbr, cubic, equal_var=False).pvalue < 0.05
+    (first,) = re.findall(r"bbr has the higher goodput.*?against cubic; .*?Fieller", _text(page))
+    compared = in_process.trialwise(
+        "compare", "q-raw", "--a", "congestion=cubic", "--b", "congestion=bbr", "--json", cwd=place
+    )
+    (row,) = (row for row in json.loads(compared.stdout)["rows"] if row["metric"] == "goodput")
+    change = row["difference"]["percent"]
+    assert change["estimate"] == pytest.approx(100 * (bbr.mean() / cubic.mean() - 1), rel=1e-5)
+    shown = [float(text) for text in re.findall(r"[+-][0-9.]+", first)]
+    assert shown == pytest.approx([change[key] for key in ("estimate", "low", "high")], abs=0.06)
+    assert "n = 8 and 8 trials" in first
+
+
+_SUITE = (
+    "goos: linux\npkg: p\n" + "".join(f"Benchmark{name}-2 100 {{{name}}} ns/op\n" for name in "AB") + "PASS\n"
+)
+
+
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six runs of a suite of two benchmarks by each of two versions: B takes ten times as long as A, and new is faster in A alone."""
+    place, draw = tmp_path_factory.mktemp("suites"), random.Random(2)
+    for side, factor in (("old", 1.0), ("new", 0.8)):
+        for run in range(6):
+            a, b = 100 * factor * draw.gauss(1, 0.01), 1000 * draw.gauss(1, 0.01)
+            (place / f"{side}_{run}.txt").write_text(_SUITE.format(A=f"{a:.3f}", B=f"{b:.2f}"))
+    return place
+
+
+def test_a_report_of_a_suite_holds_each_benchmark_against_itself(suites: Path) -> None:
+    page = suites.parent / "suite.html"
+    assert in_process.trialwise("report", suites, "-o", page, cwd=suites.parent).returncode == 0
+    text = _text(page)
+    assert "2 comparisons: 1 different" in text
+    assert re.search(r"A · p · 2 · new has the lower ns/op: -(19|20|21)", text)
+
+
+def test_effects_of_a_suite_take_each_benchmark_by_itself(suites: Path) -> None:
+    """Two parts of two treatments: were benchmarks a factor, there would be an interaction, and five differences."""
+    done = in_process.trialwise("effects", suites, "--json", cwd=suites.parent)
+    found = json.loads(done.stdout)
+    assert found["by"] == ["benchmark"]
+    assert [one["part"] for one in found["results"]] == [{"benchmark": "A"}, {"benchmark": "B"}]
+    assert [one["factors"] for one in found["results"]] == [["part1"], ["part1"]]
+    alone = in_process.trialwise("effects", *suites.glob("old_*"), cwd=suites.parent)
+    assert (alone.returncode, "says what was measured" in alone.stderr) == (7, True)
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from trialwise.analysis.comparison.comparing import CompareOptions, Pair, judged_together, pair_of, tails_of
 from trialwise.analysis.comparison.ranking import Ranking, rank
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.stopping.results import StoppingState
-from trialwise.analysis.trial_set import TrialSet
+from trialwise.analysis.trial_set import TrialSet, by_subject
+from trialwise.numbers import counted
 
+MOST_COMPARISONS = 2000
+"""Comparisons that are judged together unless somebody chooses them."""
 Treatments = tuple[str, str]
 """Names of two treatments: a, and b that is compared with it."""
 
@@ -30,6 +34,27 @@ class VerdictSummary:
     refusal: str = ""
     stopping: StoppingState | None = None
     lifts: str | None = None
+
+
+def pairs_of(trials: TrialSet) -> list[Treatments]:
+    """Return all pairs of treatments that measured the same."""
+    return [
+        pair
+        for names in by_subject(trials.treatments, trials.subjects).values()
+        for pair in combinations(names, 2)
+    ]
+
+
+def between_all(trials: TrialSet) -> VerdictSummary:
+    """Compare all pairs of treatments that measured the same; more than `MOST_COMPARISONS` are refused."""
+    pairs = pairs_of(trials)
+    if len(pairs) * len(trials.metrics) > MOST_COMPARISONS:
+        return VerdictSummary(
+            refusal=f"Treatments are not compared: {counted(len(pairs), 'pair')} in {counted(len(trials.metrics), 'metric')} are too "
+            f"many to judge together (more than {MOST_COMPARISONS:,}). Choose two sides: `trialwise compare` with --a FACTOR=LEVEL "
+            "and --b FACTOR=LEVEL, or rank them with --rank."
+        )
+    return between_treatments(trials, pairs) if pairs else VerdictSummary()
 
 
 def between_treatments(
@@ -54,8 +79,9 @@ def between_treatments(
         correction=correction,
         notes={trials.name: (*trials.notes, *tails_of(trials))},
     )
-    ranking = rank(trials, options.confidence, options.level)
-    return VerdictSummary(comparison, names, ranking if ranking.metrics else None)
+    is_one = len(by_subject(trials.treatments, trials.subjects)) == 1
+    ranking = rank(trials, options.confidence, options.level) if is_one else None
+    return VerdictSummary(comparison, names, ranking if ranking and ranking.metrics else None)
 
 
 def _pairs(trials: TrialSet, names: Mapping[str, Treatments], options: CompareOptions) -> Iterator[Pair]:

@@ -26,7 +26,7 @@ from trialwise.analysis.effects.terms import (
     term_rows,
     values_of,
 )
-from trialwise.analysis.effects.trials import FactorTrials, Part, parts
+from trialwise.analysis.effects.trials import FactorTrials, Part, held_factors, parts
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Extent
@@ -90,6 +90,7 @@ def analyse_effects(
         A factor or level of the options does not exist.
     """
     options = options or EffectsOptions()
+    options = replace(options, by=held_factors(given, options.by))
     base = _bases(given, options)
     found = list(parts(given, options.by))
     started: list[_Started] = []

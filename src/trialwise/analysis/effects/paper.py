@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from trialwise.analysis.effects.paper_results import (
 from trialwise.analysis.effects.results import CellMean, EffectsVerdict
 from trialwise.analysis.effects.table import SampleSeries
 from trialwise.analysis.effects.terms import VALUE, Columns, cell_means, pair_rows
-from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, parts
+from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, held_factors, parts
 from trialwise.errors import StatisticsError
 from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS
 
@@ -61,6 +61,7 @@ def paper_effects(given: FactorTrials, series: Sequence[SampleSeries], options: 
     AnalysisError
         A factor of `by` does not exist.
     """
+    options = replace(options, by=held_factors(given, options.by))
     samples = {(one.metric, one.treatment, one.trial): one for one in series}
     results = tuple(
         _metric(given, part, _of_part(part, samples), options) for part in parts(given, options.by)

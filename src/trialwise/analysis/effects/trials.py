@@ -95,34 +95,46 @@ def _ordered(found: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     return (*known, *(level for level in rest if level not in known))
 
 
-def parts(given: FactorTrials, by: Sequence[str]) -> Iterator[Part]:
-    """Yield each metric at each combination of levels of the factors of `by` that has trials.
+def held_factors(given: FactorTrials, by: Sequence[str]) -> tuple[str, ...]:
+    """Return the factors whose levels are analysed each by itself: those that say what was measured, and those of `by`."""
+    return tuple(dict.fromkeys((*(name for name in given.trials.subjects if name in given.levels), *by)))
+
+
+def parts(given: FactorTrials, held: Sequence[str]) -> Iterator[Part]:
+    """Yield each metric at each combination of levels of the factors of `held` that has trials.
 
     Raises
     ------
     AnalysisError
-        A factor of `by` does not exist, or no factor is left.
+        A factor of `held` does not exist, or no factor is left.
     """
-    for name in by:
+    for name in held:
         if name not in given.levels:
             raise AnalysisError(
                 f"{given.trials.name}: no factor {name!r} with two levels",
                 hint=f"there are: {', '.join(given.levels)}",
             )
-    free = [name for name in given.levels if name not in by]
+    free = [name for name in given.levels if name not in held]
     if not free:
-        raise AnalysisError(
+        raise _none_left(given, held)
+    tables = given.table.partition_by("metric", *map(column_of, held), as_dict=True, maintain_order=True)
+    for levels in product(*(given.levels[name] for name in held)):
+        where = dict(zip(held, levels, strict=True))
+        for metric in given.trials.metrics:
+            if (table := tables.get((metric, *levels))) is not None:
+                yield _part(given, metric, where, free, table)
+
+
+def _none_left(given: FactorTrials, held: Sequence[str]) -> AnalysisError:
+    subjects = [name for name in held if name in given.trials.subjects]
+    if len(subjects) < len(held):
+        return AnalysisError(
             "--by holds every factor: none is left to be analysed", hint="leave one out of --by"
         )
-    for held in product(*(given.levels[name] for name in by)):
-        where = dict(zip(by, held, strict=True))
-        for metric in given.trials.metrics:
-            wanted = pl.col("metric") == metric
-            for name, level in where.items():
-                wanted &= pl.col(column_of(name)) == level
-            table = given.table.filter(wanted)
-            if not table.is_empty():
-                yield _part(given, metric, where, free, table)
+    return AnalysisError(
+        f"{given.trials.name}: nothing differs but {', '.join(subjects)}, which says what was measured: its levels are not compared",
+        hint="name results of another version, machine or setting, too",
+    )
 
 
 def _part(

@@ -140,7 +140,10 @@ def _notes(view: VerdictSummary, found: Comparison) -> Iterator[str]:
     bare = {row.metric.name for row in found.rows if row.difference and row.difference.margin is None}
     if bare:
         told = ", ".join(sorted(bare))
-        yield f'nothing can be equivalent without a margin; the file gives none of {told} (margin = "3%")'
+        yield (
+            f'nothing can be equivalent without a margin, and none is given of {told} (margin = "3%" in an experiment file, or '
+            "`trialwise compare --margin 3%`)"
+        )
     yield from (note for notes in found.notes.values() for note in notes)
 
 

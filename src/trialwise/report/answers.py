@@ -1,0 +1,55 @@
+"""The answer to what people ask first: which treatment is best, by how many per cent, and if that cannot be told, what would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trialwise.analysis.comparison.answering import USUAL_MARGIN, Deciding, deciding, further_units
+from trialwise.analysis.comparison.between import VerdictSummary
+from trialwise.analysis.nesting import units_text
+from trialwise.report import comparison_words as words
+from trialwise.report.document import Outcome
+from trialwise.report.numbers import counted, percent
+
+
+def answer(view: VerdictSummary, labels: Mapping[str, str]) -> tuple[Outcome, str] | None:
+    """Return the answer in the first metric that has one, and what it means; None without a comparison.
+
+    Parameters
+    ----------
+    view
+        The verdicts between treatments, which hold for all of its pairs and metrics together.
+    labels
+        What treatments are called.
+    """
+    found, comparison = deciding(view), view.comparison
+    if found is None or comparison is None:
+        return None
+    said = "; ".join(_said(found, labels, comparison.confidence))
+    if others := len(comparison.rows) - 1:
+        said += f" ({counted(others, 'further comparison')} below; verdicts hold for all together)"
+    return "plain" if found.row.verdict in ("different", "equivalent") else "open", said
+
+
+def _said(found: Deciding, labels: Mapping[str, str], confidence: float) -> Iterator[str]:
+    """Yield the sentence of a pair, then its facts: change and interval, n and level, the method, what would decide."""
+    row, name = found.row, found.row.metric.name
+    best, other = (labels.get(each, each) for each in (found.best, found.other))
+    if row.difference is None:
+        yield f"Whether {name} differs between {best} and {other} cannot be told: {row.reason}{words.lifted(row)}"
+        return
+    if row.verdict == "different":
+        yield f"{best} has the {'lower' if row.metric.better == 'lower' else 'higher'} {name}: {words.change_of(row)} against {other}"
+    elif row.verdict == "equivalent":
+        yield f"{best} and {other} have the same {name} within {words.margin_of(row)}: {words.change_of(row)}"
+    else:
+        yield f"Whether {name} differs between {best} and {other} cannot be told: {words.change_of(row)}"
+    a, b = row.units.n
+    n = (
+        units_text(a, row.units.level, "shared ")
+        if row.units.paired
+        else f"{b} and {units_text(a, row.units.level)}"
+    )
+    yield f"{percent(confidence)} interval, n = {n}, {row.difference.method.partition(';')[0]}, ratio by Fieller"
+    if row.verdict == "undecided" and (more := further_units(row)):
+        yield f"{units_text(more, row.units.level, 'more ')} of each would decide {percent(USUAL_MARGIN)}"
