@@ -457,6 +457,24 @@ def test_operations_of_ycsb_that_failed_are_errors():
     assert {row.treatment.get("operation") for row in found.rows} == {None, "READ"}
 
 
+def test_latencies_of_failures_of_ycsb_are_none_of_operations():
+    """`-p reportlatencyforeacherror=true` gives each status a block; READ-MODIFY-WRITE is an operation of its own."""
+    text = (
+        "[OVERALL], RunTime(ms), 296\n[OVERALL], Throughput(ops/sec), 7.5\n[READ], Operations, 90\n[READ], AverageLatency(us), 50\n"
+        "[READ], Return=OK, 90\n[READ], Return=NOT_FOUND, 4\n[READ], Return=TIMED_OUT, 3\n[READ-NOT_FOUND], Operations, 4\n"
+        "[READ-NOT_FOUND], AverageLatency(us), 1\n[READ-TIMED_OUT], Operations, 3\n[READ-TIMED_OUT], AverageLatency(us), 9000\n"
+        "[READ-MODIFY-WRITE], Operations, 20\n[READ-MODIFY-WRITE], AverageLatency(us), 70\n[SCAN], Operations, 0\n"
+        "[SCAN], AverageLatency(us), NaN\n[SCAN], Return=ERROR, 6\n[SCAN-ERROR], Operations, 6\n[SCAN-ERROR], AverageLatency(us), 2\n"
+    )
+    found = reading(text)
+    assert values(found, "errors") == [4 + 3 + 6]
+    means = {row.treatment.get("operation"): row for row in found.rows if row.metric == "latency_mean"}
+    assert {name: row.value for name, row in means.items()} == {
+        "READ": pytest.approx(50e-6), "READ-MODIFY-WRITE": pytest.approx(70e-6), "SCAN": None,
+    }  # fmt: skip
+    assert (means["SCAN"].status, means["SCAN"].reason) == ("failed", "all 6 operations failed")
+
+
 def zigzag(count):
     value, parts = (count << 1) ^ (count >> 63), b""
     while value >= 0x80:
