@@ -21,6 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from trialwise import __version__
 from trialwise.analysis.recorded import Recorded
 from trialwise.errors import AnalysisError, StoreError, not_written
+from trialwise.exchange import pantheon_reading
+from trialwise.exchange.pantheon_results import results_of
 from trialwise.exchange.readings_tables import rows_of, samples_table, trials_table
 from trialwise.exchange.recorded_readings import recorded
 from trialwise.foreign_files import MEBIBYTE, read_foreign
@@ -180,12 +182,17 @@ def _file(reading: Reading) -> FileRecord:
 
 
 def _stamp(path: Path) -> tuple[int | None, int | None]:
-    """Return size and time of change of a regular file, which need not be hashed again while they are the same."""
+    """Return size and time of change of a file or of all that Pantheon left; none of it is hashed again while they are the same."""
     try:
         status = path.stat()
+        if path.is_file():
+            return status.st_size, status.st_mtime_ns
+        if not pantheon_reading.is_of_pantheon(path):
+            return None, None
+        parts = [part.stat() for part in pantheon_reading.parts_of(path)]
     except OSError:
         return None, None
-    return (status.st_size, status.st_mtime_ns) if path.is_file() else (None, None)
+    return sum(part.st_size for part in parts), max(part.st_mtime_ns for part in parts)
 
 
 def read_import(directory: Path) -> tuple[Group, ImportRecord]:
@@ -214,7 +221,10 @@ def imported_results(directory: Path, name: str) -> Recorded:
         No trial has a value.
     """
     group, record = read_import(directory)
-    found = recorded(group.readings, name)
+    if group.format == pantheon_reading.FORMAT:
+        found = results_of(pantheon_reading.runs_of(group.readings[0]), name)
+    else:
+        found = recorded(group.readings, name)
     notes = [*said_of(record), *_changed(record)]
     return replace(found, trials=replace(found.trials, notes=(*found.trials.notes, *notes)))
 
@@ -240,6 +250,8 @@ def _is_changed(one: FileRecord) -> bool:
     if (not path.exists()) or (one.bytes is not None and _stamp(path) == (one.bytes, one.modified)):
         return False
     try:
+        if pantheon_reading.is_of_pantheon(path):
+            return pantheon_reading.digest_of(path) != one.sha256
         folder = recognised_folder(path) if path.is_dir() else None
         content = folder[1] if folder is not None else read_content(path)
     except AnalysisError:

@@ -7,7 +7,7 @@ here, and named in the notes (`pantheon_runs`). The folder comes from others: no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -58,6 +58,19 @@ Perf = dict[str, dict[str, dict[str, Flow]]]
 PERF_FORM = TypeAdapter[Perf](Perf)
 
 
+@dataclass(frozen=True, slots=True)
+class PantheonRuns:
+    """What the results of a test say: the metrics of each run that counts, and when runs began, also of those that do not count.
+
+    `values` are in Mbit/s, ms and percent; `runtime` is the duration of a run in seconds, and `began` are Unix seconds.
+    """
+
+    values: Mapping[Run, Mapping[str, float]]
+    runtime: float | None
+    notes: tuple[str, ...]
+    began: Mapping[Run, float]
+
+
 @dataclass(slots=True)
 class _Runs:
     """What the logs say about runs, and the notes on them."""
@@ -82,8 +95,8 @@ def largest_file(name: str) -> int:
     return {PERF: MAX_PERF, METADATA: _MAX_METADATA}.get(name, MAX_LOG)
 
 
-def pantheon_trials(folder: Path, name: str) -> TrialSet:
-    """Return the runs of all schemes as trials.
+def pantheon_runs(folder: Path) -> PantheonRuns:
+    """Return the runs of all schemes.
 
     Raises
     ------
@@ -98,7 +111,7 @@ def pantheon_trials(folder: Path, name: str) -> TrialSet:
     if PERF in names:
         perf = read_perf(folder / PERF, within=folder)
         notes += _left_by_pantheon(perf, logs)
-        return perf_trials(perf, name, metadata.runtime, notes, times)
+        return _perf_runs(perf, metadata.runtime, notes, times)
     if not logs:
         raise AnalysisError(f"{folder}: there is no {PERF}, and {_no_log(names)}", hint=_WANTED)
     found = _Reader(folder, metadata, times).runs(logs)
@@ -106,12 +119,7 @@ def pantheon_trials(folder: Path, name: str) -> TrialSet:
     notes += missing_notes([(log.scheme, log.run) for log in logs], metadata)
     if found.perf:
         notes += _how_computed([log for log in logs if log.run in found.perf.get(log.scheme, ())], metadata)
-    return perf_trials(found.perf, name, metadata.runtime, notes, times)
-
-
-def times_of(folder: Path) -> dict[Run, RunTimes]:
-    """Return when the runs of a folder began, as far as it says."""
-    return run_times(folder, _names(folder))
+    return _perf_runs(found.perf, metadata.runtime, notes, times)
 
 
 _WANTED = "run Pantheon's analysis in that folder, or name the folder that holds the logs"
@@ -234,41 +242,57 @@ def _perf_of(path: Path, content: bytes) -> Perf:
 
 def trials(path: Path, name: str) -> TrialSet:
     """Return the runs of a separate `pantheon_perf.json` as trials."""
-    return perf_trials(_perf_of(path, content_of(path)), name)
+    return trials_of(_perf_runs(_perf_of(path, content_of(path))), name)
 
 
-def perf_trials(
+def _perf_runs(
     perf: Perf,
-    name: str,
     runtime: float | None = None,
-    notes: list[str] | None = None,
+    notes: Sequence[str] = (),
     times: Mapping[Run, RunTimes] | None = None,
-) -> TrialSet:
-    """Return the runs of a `pantheon_perf.json` as trials; `runtime` is the duration of one, in seconds, `times` say when they began.
+) -> PantheonRuns:
+    """Return the runs of a `pantheon_perf.json`.
 
     A run that lacks one of the metrics that others have is ignored entirely, so that all metrics cover the same runs.
     """
     totals = {
-        (scheme, run): flows.get("all", Flow())
+        (scheme, run): _values(flows.get("all", Flow()))
         for scheme, runs in perf.items()
         for run, flows in runs.items()
     }
-    said = {metric for total in totals.values() for metric in _values(total)}
-    metrics = [metric for metric in (THROUGHPUT, DELAY, LOSS) if metric in said]
-    cells = Cells(name, metrics={metric: _facts(metric) for metric in metrics})
-    ignored: list[tuple[str, str]] = []
-    for (scheme, run), total in totals.items():
-        values = _values(total)
-        if not values or len(values) < len(metrics):
-            ignored.append((f"run {run} of {scheme}", _what_lacks(values, metrics)))
-            continue
+    metrics = _metrics(totals)
+    whole = {run: values for run, values in totals.items() if values and len(values) == len(metrics)}
+    ignored = [
+        (f"run {run} of {scheme}", _what_lacks(values, metrics))
+        for (scheme, run), values in totals.items()
+        if (scheme, run) not in whole
+    ]
+    began = {run: each.began for run, each in (times or {}).items() if each.began is not None}
+    return PantheonRuns(whole, runtime, (*notes, *ignored_note(ignored, "left out")), began)
+
+
+def _metrics(values: Mapping[Run, Mapping[str, float]]) -> list[str]:
+    said = {metric for own in values.values() for metric in own}
+    return [metric for metric in (THROUGHPUT, DELAY, LOSS) if metric in said]
+
+
+def trials_of(runs: PantheonRuns, name: str) -> TrialSet:
+    """Return runs as trials of results of this name.
+
+    Raises
+    ------
+    AnalysisError
+        There is none.
+    """
+    cells = Cells(name, metrics={metric: metric_facts(metric) for metric in _metrics(runs.values)})
+    for (scheme, run), values in runs.values.items():
         treatment = treatment_name({"scheme": scheme})
         cells.treatments[treatment] = {"scheme": scheme}
         trial = run_name(name, scheme, run)
-        began = (times or {}).get((scheme, run), RunTimes()).began
+        place, began = Place(trial, trial, round=run), runs.began.get((scheme, run))
         for metric, value in values.items():
-            cells.add(metric, treatment, [value], Place(trial, trial, round=run), runtime, began)
-    return cells.trial_set([*(notes or ()), *ignored_note(ignored, "left out")])
+            cells.add(metric, treatment, [value], place, runs.runtime, began)
+    return cells.trial_set(runs.notes)
 
 
 def run_name(name: str, scheme: str, run: str) -> str:
@@ -288,7 +312,8 @@ def _values(total: Flow) -> dict[str, float]:
     return {metric: value for metric, value in values.items() if value is not None and isfinite(value)}
 
 
-def _facts(metric: str) -> MetricFacts:
+def metric_facts(metric: str) -> MetricFacts:
+    """Return unit and direction of a metric of Pantheon."""
     quantity = QUANTITIES[metric]
     return MetricFacts(metric, quantity.unit, quantity.better)
 

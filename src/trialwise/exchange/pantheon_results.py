@@ -14,8 +14,7 @@ from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.analysis.recorded import Recorded, Turn
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.exchange.pantheon_archive import with_unpacked
-from trialwise.exchange.pantheon_folder import pantheon_trials, run_name, times_of
-from trialwise.exchange.pantheon_times import RunTimes
+from trialwise.exchange.pantheon_folder import PantheonRuns, pantheon_runs, run_name, trials_of
 from trialwise.exchange.pantheon_tunnels import Run
 
 NO_ORDER = (
@@ -25,6 +24,34 @@ NO_ORDER = (
 
 
 def folder_results(folder: Path, name: str) -> Recorded:
+    """Return what a folder says, as `results_of`.
+
+    Raises
+    ------
+    AnalysisError
+        The folder cannot be read, or holds no run (`pantheon_runs`).
+    """
+    return results_of(pantheon_runs(folder), name)
+
+
+def packed_results(path: Path, name: str) -> Recorded:
+    """Return the same of a packed folder.
+
+    Raises
+    ------
+    AnalysisError
+        The archive cannot be unpacked, or what is in it not be read (`with_unpacked`).
+    """
+    return results_of(packed_runs(path), name)
+
+
+def packed_runs(path: Path) -> PantheonRuns:
+    """Return the runs of a packed folder; raise as `with_unpacked`."""
+    found, notes = with_unpacked(path, pantheon_runs)
+    return replace(found, notes=notes(found.notes))
+
+
+def results_of(runs: PantheonRuns, name: str) -> Recorded:
     """Return the runs that count as trials, and when each run began, also of those that do not count.
 
     Pantheon runs every scheme once before it begins with the next number, so that runs of one number are a round. Runs that it
@@ -33,10 +60,10 @@ def folder_results(folder: Path, name: str) -> Recorded:
     Raises
     ------
     AnalysisError
-        The folder cannot be read, or holds no run (`pantheon_trials`).
+        No run counts.
     """
-    trials = pantheon_trials(folder, name)
-    rounds = _rounds(times_of(folder))
+    trials = trials_of(runs, name)
+    rounds = _rounds(runs.began)
     order = FIXED if rounds and _is_one_order(list(rounds.values())) else RANDOM
     turns = tuple(
         Turn(treatment_name({"scheme": scheme}), run_name(name, scheme, number), order, number, place)
@@ -48,21 +75,8 @@ def folder_results(folder: Path, name: str) -> Recorded:
     )
 
 
-def packed_results(path: Path, name: str) -> Recorded:
-    """Return the same of a packed folder.
-
-    Raises
-    ------
-    AnalysisError
-        The archive cannot be unpacked, or what is in it not be read (`with_unpacked`).
-    """
-    found, notes = with_unpacked(path, lambda folder: folder_results(folder, name))
-    return replace(found, trials=replace(found.trials, notes=notes(found.trials.notes)))
-
-
-def _rounds(times: Mapping[Run, RunTimes]) -> dict[str, list[str]]:
+def _rounds(began: Mapping[Run, float]) -> dict[str, list[str]]:
     """Return the schemes of each round in the order in which they ran; rounds in theirs."""
-    began = {run: each.began for run, each in times.items() if each.began is not None}
     found: dict[str, list[str]] = defaultdict(list)
     for scheme, number in sorted(began, key=lambda run: (began[run], run)):
         found[number].append(scheme)

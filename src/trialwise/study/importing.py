@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import AnalysisError
-from trialwise.exchange.pantheon_archive import is_packed
-from trialwise.exchange.pantheon_folder import is_pantheon_folder
+from trialwise.exchange.pantheon_reading import is_of_pantheon, pantheon_group
 from trialwise.exchange.result_files import of_one_tool
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, gather
@@ -36,7 +35,9 @@ def gain(
         A path does not exist or is read as it is, nothing is known of any file, or they are of several tools.
     """
     for path in paths:
-        _refuse_known(path)
+        _refuse_ours(path)
+    if any(map(is_of_pantheon, paths)):
+        return _of_pantheon(paths, pattern)
     gathered = gather(paths, told)
     if not gathered.groups:
         raise nothing_read(paths, gathered)
@@ -44,14 +45,24 @@ def gain(
     return Gained(named, shown, gathered)
 
 
-def _refuse_known(path: Path) -> None:
-    """Refuse what every command reads as it is."""
-    what = ""
-    if is_ours(path):
-        what = "an experiment directory"
-    elif path.exists() and (is_packed(path) or (path.is_dir() and is_pantheon_folder(path))):
-        what = "what a test of Pantheon left"
-    if what:
+def _of_pantheon(paths: Sequence[Path], pattern: str | None) -> Gained:
+    if len(paths) > 1:
         raise AnalysisError(
-            f"{path}: is {what}, which needs no import", hint=f"name it as it is: trialwise analyze {path}"
+            f"{paths[0]}: and others: what a test of Pantheon left makes an import by itself",
+            hint="import each into a directory of its own",
+        )
+    if pattern is not None:
+        raise AnalysisError(
+            f"{paths[0]}: is what a test of Pantheon left, whose schemes are known", hint="leave --factor out"
+        )
+    group = pantheon_group(paths[0])
+    return Gained(group, "", Gathered((group,), (), ()))
+
+
+def _refuse_ours(path: Path) -> None:
+    """Refuse an experiment directory, which every command reads as it is."""
+    if is_ours(path):
+        raise AnalysisError(
+            f"{path}: is an experiment directory, which needs no import",
+            hint=f"name it as it is: trialwise analyze {path}",
         )

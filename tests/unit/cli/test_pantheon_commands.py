@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import in_process
 from trialwise.cli.analyze import analyze
 from trialwise.cli.order import ColumnOptions, order
 from trialwise.cli.report import report
@@ -177,6 +178,35 @@ def test_a_run_that_does_not_count_took_its_place(results: Path):
         ("3", 1.0, "scheme=vegas", 41.0, False), ("3", 2.0, "scheme=bbr", None, True),
         ("3", 3.0, "scheme=cubic", 61.0, True),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", ["analyze {} --json", "order {} --json", "compare {} --a scheme=cubic --b scheme=vegas --json"]
+)
+def test_an_import_says_what_the_results_themselves_say(results: Path, tmp_path: Path, words: str):
+    """Also which runs took their place without a value, and no change while sizes and times are the same."""
+    if results.is_dir():
+        with_times(results, ["cubic vegas"] * 3 + ["vegas cubic"])
+    place = tmp_path / ("x" * len(results.name))
+    done = in_process.trialwise("import", results, "-o", place, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = [
+        in_process.trialwise(*words.replace("{}", path.name).split(), cwd=tmp_path)
+        for path in (results, place)
+    ]
+    assert said[0].returncode == said[1].returncode
+    assert said[0].stdout.replace(results.name, place.name) == said[1].stdout
+    assert (
+        said[0].stderr.replace(results.name, place.name).splitlines()[-1:] == said[1].stderr.splitlines()[-1:]
+    )
+
+
+def test_an_import_of_a_test_says_that_its_files_have_changed(results: Path, tmp_path: Path):
+    assert in_process.trialwise("import", results, "-o", "study", cwd=tmp_path).returncode == 0
+    content = results / "pantheon_metadata.json" if results.is_dir() else results
+    content.write_bytes(content.read_bytes() + b" ")
+    done = in_process.trialwise("analyze", "study", cwd=tmp_path)
+    assert "has changed since it was imported" in done.stdout
 
 
 def test_options_of_tables_are_refused(results: Path):

@@ -145,9 +145,6 @@ def test_nothing_runs_in_it(tmp_path: Path, words: tuple[str, ...]):
 
 
 def test_what_needs_no_import_is_refused(tmp_path: Path):
-    (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "pantheon_perf.json").write_text("{}")
-    assert "needs no import" in run(tmp_path, "import", "p", "-o", "study", code=7)
     (tmp_path / "ours").mkdir()
     sqlite3.connect(tmp_path / "ours" / "ledger.sqlite").close()
     assert "is an experiment directory" in run(tmp_path, "import", "ours", "-o", "study", code=7)
