@@ -43,7 +43,8 @@ def write_long_tables(readings: Sequence[Reading], csv: Path | None, parquet: Pa
     from trialwise.exchange.readings_tables import samples_table, trials_table
 
     trials, samples = trials_table(readings), samples_table(readings)
-    tables = [("", trials)] if samples.is_empty() else [("", trials), (".samples", samples)]
+    # Samples first: a table without those that belong to it would look whole.
+    tables = [("", trials)] if samples.is_empty() else [(".samples", samples), ("", trials)]
     written: list[Path] = []
     for ending, table in tables:
         if csv is not None:

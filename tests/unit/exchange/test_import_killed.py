@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,56 @@ def killed_at(words, folder: Path, delay: float):
     time.sleep(delay)
     running.send_signal(signal.SIGKILL)
     return running.wait()
+
+
+def ran_for(words, seconds: float | None):
+    """Run an import, and kill it after so long; None lets it end. Return its code, and how long it ran."""
+    began = time.monotonic()
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            running.kill()
+    return running.returncode, time.monotonic() - began
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_kill_before_it_ends_leaves_nothing_that_counts(source, tmp_path, kills):
+    """Sources are left as they were, a directory or a table is whole or absent, and the same import goes through afterwards."""
+    folder, results = tmp_path / "here", tmp_path / "results"
+    folder.mkdir()
+    results.mkdir()
+    for number in range(60):
+        (results / f"{number}.json").write_text(source.read_text().replace('"c1"', f'"of {number}"'))
+    before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
+    words = [
+        *TRIALWISE,
+        "import",
+        str(results),
+        "-o",
+        str(folder / "study"),
+        "--csv",
+        str(folder / "runs.csv"),
+    ]
+    code, span = ran_for(words, None)
+    assert code == 0
+    wanted, table = values(folder / "study"), (folder / "runs.csv").read_bytes()
+    draw, ended = random.Random(3), []
+    for _ in range(kills):
+        shutil.rmtree(folder)
+        folder.mkdir()
+        ended.append(ran_for(words, draw.uniform(0.2, 0.9) * span)[0])
+        for found in folder.iterdir():
+            if found.name == "study":
+                assert values(found) == wanted
+            elif found.name == "runs.csv":
+                assert found.read_bytes() == table
+            else:
+                assert found.name.startswith(".")
+    assert -signal.SIGKILL in ended
+    assert {path: path.stat().st_mtime_ns for path in results.iterdir()} == before
+    assert ran_for(words, None)[0] == 0
+    assert values(folder / "study") == wanted
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.soak)])
