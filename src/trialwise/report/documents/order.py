@@ -31,7 +31,7 @@ from trialwise.report.document import (
     Verdict,
     table_of,
 )
-from trialwise.report.many import first_names
+from trialwise.report.many import MANY_METRICS, first_names
 from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
 from trialwise.wording import order as wording
 
@@ -56,6 +56,7 @@ CONCLUSIONS: dict[Conclusion, tuple[Outcome, str]] = {
     "untested": ("open", "not tested"),
 }
 _RANK = {"location": 0, "distribution": 1, "small": 2, "open": 3, "untested": 4, "same": 5}
+_URGENCY: dict[Outcome, int] = {"bad": 0, "open": 1, "plain": 2, "good": 3}
 CORRECTIONS = {
     "holm": "Holm's correction",
     "bonferroni": "Bonferroni's correction",
@@ -124,8 +125,15 @@ def _treatments(found: OrderAnalysis) -> Iterator[Block]:
         ("Fixed against random order",),
         columns,
         tuple(rows),
-        tuple((each,) for each in (*facts, *told)),
+        tuple((each,) for each in (*facts, *_first_few(tuple(told)))),
     )
+
+
+def _first_few(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the first lines, of many metrics, and count the others."""
+    yield from lines[:MANY_METRICS]
+    if (more := len(lines) - MANY_METRICS) > 0:
+        yield f"and {more} more (all with --json)"
 
 
 def table_for_print(found: OrderAnalysis) -> Table:
@@ -209,9 +217,10 @@ def _conclusions(found: OrderAnalysis) -> Iterator[Block]:
     )
     rows = tuple(
         (*((where(one.metric, one.group),) if several else ()), *_conclusion(one))
-        for one in found.conclusions
+        for one in sorted(found.conclusions, key=lambda one: _URGENCY[CONCLUSIONS[one.outcome][0]])
     )
-    facts = tuple((conclusion_of(found, one),) for one in found.conclusions if one.outcome == "untested")
+    untested = [conclusion_of(found, one) for one in found.conclusions if one.outcome == "untested"]
+    facts = tuple((text,) for text in _first_few(untested))
     yield Table("order-conclusions", ("Would the conclusion change?",), columns, rows, facts)
 
 
@@ -251,19 +260,27 @@ def _one_group(found: OrderAnalysis) -> Iterator[Block]:
 def _groups(found: OrderAnalysis) -> Iterator[Block]:
     """Yield the groups in which a pair stands out, the others in a sentence, then the trends of all in one table."""
     places = {f"/carry_over/{at}": group for at, group in enumerate(found.carry_over)}
-    for at, group in places.items():
-        if stands_out(group):
-            yield Heading((carry_over_title(group, several=True),))
-            yield from _pairs(group, at)
+    loud = sorted((one for one in places.items() if stands_out(one[1])), key=lambda one: _least_p(one[1]))
+    for at, group in loud[:MANY_METRICS]:
+        yield Heading((carry_over_title(group, several=True),))
+        yield from _pairs(group, at)
+    if rest := [where(group.metric, group.group) for _, group in loud[MANY_METRICS:]]:
+        yield Note((f"Pairs stand out in {first_names(rest)}, too (all with --json)",), is_aside=True)
     quiet = [group for group in found.carry_over if not stands_out(group)]
     if quiet:
         yield Heading((f"Carry-over{' of the others' if len(quiet) < len(places) else ''}",))
         yield Note((_quiet(quiet),), is_aside=True)
-    rows = [
-        (where(group.metric, group.group), step, change, Number(trend.p_value, place, kind="p_value"))
+    trends = [
+        (
+            trend.p_value,
+            (where(group.metric, group.group), step, change, Number(trend.p_value, place, kind="p_value")),
+        )
         for at, group in places.items()
         for _, step, change, place, trend in _trends(group, at)
     ]
+    if len(places) > MANY_METRICS:
+        trends.sort(key=lambda one: one[0])
+    rows = [row for _, row in trends]
     if rows:
         yield Table(
             "order-trends",
@@ -289,6 +306,10 @@ def _quiet(groups: Sequence[GroupCarryOver]) -> str:
         + (f" ({'each: ' if len(names) > 1 else ''}{tested})" if tested else "")
         for (told, tested), names in said.items()
     )
+
+
+def _least_p(group: GroupCarryOver) -> float:
+    return min(one.p_value for one in (*group.pairs, *group.lasting))
 
 
 def stands_out(group: GroupCarryOver) -> bool:
