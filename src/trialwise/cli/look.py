@@ -71,7 +71,8 @@ def look(
     else:
         from trialwise.report.documents.look import document
 
-        say_document(document(found.seen, found.unread, found.copies, shlex.join(found.proposal)))
+        words, why = shlex.join(found.proposal.words), found.proposal.why
+        say_document(document(found.seen, found.unread, found.copies, words, why))
     return 0
 
 

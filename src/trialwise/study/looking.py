@@ -12,21 +12,25 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange.readings import numbered_trial_set, trial_set
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Gathered, Group, Unread, gather
-from trialwise.study.proposing import proposal
+from trialwise.study.proposing import Proposal, proposal
 
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
     """What was seen of each group of files, the groups, files that were not read, and copies by the path of the first.
 
-    `proposal` has the words of a command that says more of the same paths; none if there is no such command.
+    `proposal` is what to type next.
     """
 
     seen: tuple[Seen, ...]
     groups: tuple[Group, ...]
     unread: tuple[Unread, ...]
     copies: tuple[tuple[str, str], ...]
-    proposal: tuple[str, ...] = ()
+    proposal: Proposal
+
+
+_SUMMARIES = "no command concludes from summaries alone: keep the values of single trials"
+_SEVERAL = "each command takes the files of one tool: look at those of one of them"
 
 
 def look(
@@ -44,17 +48,20 @@ def look(
         raise nothing_read(paths, gathered)
     seen: list[Seen] = []
     groups: list[Group] = []
-    proposals: list[tuple[str, ...]] = []
+    proposals: list[Proposal] = []
     for group in gathered.groups:
         named, shown = told_apart(group, pattern)
         groups.append(named)
         if not _has_values(named):
             seen.append(see_summaries(named, shown))
+            proposals.append(Proposal(why=_SUMMARIES))
             continue
         trials = numbered_trial_set(named.readings, named.tool)
         seen.append(see(named, trials, shown))
-        proposals.append(proposal(paths, pattern, group, trials) if len(gathered.groups) == 1 else ())
-    return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies, *proposals[:1])
+        if len(gathered.groups) == 1:
+            proposals.append(proposal(paths, pattern, group, trials))
+    found = proposals[0] if len(gathered.groups) == 1 else Proposal(why=_SEVERAL)
+    return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies, found)
 
 
 def _has_values(group: Group) -> bool:

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import polars as pl
 
 from trialwise.analysis.comparison.ranking import can_rank
 from trialwise.analysis.comparison.sides import matched
+from trialwise.analysis.effects.table import EffectColumns, read_effects_table
+from trialwise.analysis.effects.trials import factor_trials
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.readings import numbered_trial_set
+from trialwise.experiment.model import Level as FactorLevel
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Group
 from trialwise.readers.tables.reader import TABLES
+from trialwise.readers.tables.roles import of_header
+from trialwise.readers.tables.table import read_table
+
+_METRIC = "metric"
+"""The column of a long table that names metrics."""
 
 
-def proposal(paths: Sequence[Path], pattern: str | None, group: Group, trials: TrialSet) -> tuple[str, ...]:
-    """Return the words of a command that takes the same paths and succeeds; none if there is no such command.
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The words of a command that says more of the same paths; without words, `why` says what keeps every command from it."""
+
+    words: tuple[str, ...] = ()
+    why: str = ""
+
+
+_ONCE = "no command can tell a difference from chance, since each treatment has one value: measure each again, at least twice"
+_MOST_ROWS = 200_000
+"""A table of more rows is not read once more to find out which columns a command has to be told."""
+
+
+def proposal(paths: Sequence[Path], pattern: str | None, group: Group, trials: TrialSet) -> Proposal:
+    """Return a command that takes the same paths and succeeds, or why there is none.
 
     Parameters
     ----------
@@ -29,13 +52,66 @@ def proposal(paths: Sequence[Path], pattern: str | None, group: Group, trials: T
         Those of the group, told apart.
     """
     if group.format in TABLES:
-        return ()  # commands have to be told its columns
+        return _of_tables(paths, pattern, trials)
     names = tuple(map(str, paths))
     if pattern is None and len(paths) == 1 and can_rank(trials):
-        return ("compare", *names, "--rank")
+        return Proposal(("compare", *names, "--rank"))
     if pattern is None and len(paths) == 2 and _are_sides(paths, group):
-        return ("compare", *names, "--margin", "3%")
-    return ("analyze", *names, *(() if pattern is None else ("--factor", pattern)))
+        return Proposal(("compare", *names, "--margin", "3%"))
+    return Proposal(("analyze", *names, *_told(pattern)))
+
+
+def _told(pattern: str | None) -> tuple[str, ...]:
+    return () if pattern is None else ("--factor", pattern)
+
+
+def _of_tables(paths: Sequence[Path], pattern: str | None, trials: TrialSet) -> Proposal:
+    """Propose what has to be told its columns where that suffices; else an import, which keeps them as they were understood."""
+    if trials.table.select("metric", "treatment").is_unique().all():
+        return Proposal(why=_ONCE)
+    if len(paths) == 1 and paths[0].is_file() and trials.table.height <= _MOST_ROWS:
+        words = _of_columns(paths[0], trials)
+        if words:
+            return Proposal(words)
+    first = paths[0].resolve()
+    return Proposal(
+        ("import", *map(str, paths), *_told(pattern), "-o", f"{first.stem or first.name}.imported")
+    )
+
+
+def _of_columns(path: Path, trials: TrialSet) -> tuple[str, ...]:
+    """Return the words of `effects` with the columns of a table that has a row for each trial; nothing if it is not such a one."""
+    try:
+        table = read_table(path)
+        metrics = (
+            tuple(table.frame[_METRIC].cast(pl.String).unique(maintain_order=True))
+            if _METRIC in table.columns
+            else ()
+        )
+        groups = tuple(name for name in _varying(trials) if name in table.columns and name != _METRIC)
+        values = tuple(name for name in table.columns if of_header(name)[0] in trials.metrics)
+        if not groups:
+            return ()
+        found, _ = read_effects_table(path, EffectColumns(groups, values, metrics=metrics))
+        factor_trials(found)
+    except AnalysisError:
+        return ()
+    if found.table.height != trials.table.height:
+        return ()
+    options = (("--group", groups), ("--value", values), ("--metric", metrics))
+    return (
+        "effects",
+        str(path),
+        *(word for option, names in options for name in names for word in (option, name)),
+    )
+
+
+def _varying(trials: TrialSet) -> list[str]:
+    levels: dict[str, set[FactorLevel]] = {}
+    for own in trials.treatments.values():
+        for name, level in own.items():
+            levels.setdefault(name, set()).add(level)
+    return [name for name, found in levels.items() if len(found) > 1]
 
 
 def _are_sides(paths: Sequence[Path], group: Group) -> bool:

@@ -39,7 +39,17 @@ def test_looks_at_small_files_count_in_english():
         except AnalysisError as error:
             texts.append(error.message)
         else:
-            texts.append(markdown(document(found.seen, found.unread, found.copies, " ".join(found.proposal))))
+            texts.append(
+                markdown(
+                    document(
+                        found.seen,
+                        found.unread,
+                        found.copies,
+                        " ".join(found.proposal.words),
+                        found.proposal.why,
+                    )
+                )
+            )
     assert len(texts) > 20
     assert not [each for text in texts for each in wrong(text)]
 

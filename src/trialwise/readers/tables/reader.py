@@ -230,6 +230,7 @@ READERS = (
         unit="row",
         fits=lambda content: _is("long", content),
         read=_read,
+        subjects=("metric", "benchmark"),
         is_table=True,
     ),
     Reader(

@@ -32,9 +32,16 @@ _LEVELS = 4
 
 
 def document(
-    seen: Sequence[Seen], unread: Sequence[Unread], copies: Sequence[tuple[str, str]], proposal: str = ""
+    seen: Sequence[Seen],
+    unread: Sequence[Unread],
+    copies: Sequence[tuple[str, str]],
+    proposal: str = "",
+    why: str = "",
 ) -> Document:
-    """Return the first answer, each group with its values and its limits, what was not read, and what to type next, the `proposal`."""
+    """Return the first answer, each group with its values and its limits, what was not read, and what to type next.
+
+    `proposal` is a command; `why` says what keeps every command from the same paths.
+    """
     blocks = [
         block
         for place, group in enumerate(seen)
@@ -46,7 +53,7 @@ def document(
             "plain",
             _sentence(seen[0], "/groups/0") if len(seen) == 1 else (f"{len(seen)} kinds of results.",),
         ),
-        (*blocks, *_unread(unread, copies), *_next(proposal)),
+        (*blocks, *_unread(unread, copies), *_next(proposal, why)),
         (Note((_method(seen),)),),
     )
 
@@ -190,7 +197,9 @@ def _unread(unread: Sequence[Unread], copies: Sequence[tuple[str, str]]) -> Iter
         yield Items(tuple(lines), most=4)
 
 
-def _next(proposal: str) -> Iterator[Block]:
+def _next(proposal: str, why: str) -> Iterator[Block]:
+    if why:
+        yield Note((f"next: {why}",), is_aside=True)
     if proposal:
         yield Note(("next: ", Code(f"trialwise {proposal}")), is_aside=True)
 
