@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better, Bound, Extent, Method
@@ -65,7 +65,7 @@ class Data:
     def trials(self) -> pl.DataFrame:
         """A row for each metric of each trial that has a value, with a column for each factor.
 
-        `started` is in Unix seconds. `.to_pandas()` gives a pandas DataFrame where pandas and pyarrow are installed.
+        `started` is in Unix seconds.
         """
         import polars as pl
 
@@ -81,6 +81,18 @@ class Data:
             if name not in found.table.columns
         ]
         return found.table.with_columns(levels)
+
+    def to_pandas(self, metric: str | None = None) -> Any:  # noqa: ANN401 pandas is not needed, and has no types here
+        """Return `trials` as a pandas DataFrame, or all samples of a metric; pyarrow is not needed.
+
+        Raises
+        ------
+        AnalysisError
+            pandas is not installed, or as `samples`.
+        """
+        from trialwise.notebook.pandas_frames import pandas_of
+
+        return pandas_of(self.trials if metric is None else self.samples(metric).collect())
 
     def samples(self, metric: str) -> pl.LazyFrame:
         """Return the samples inside each trial of a metric: trial, treatment, series, round, position, time (in s), value.

@@ -147,6 +147,19 @@ def test_trials_have_their_factors(directory: Path):
     assert sorted(speed["value"]) == sorted(value for value in values if value is not None)
 
 
+def test_pandas_gets_the_same_values_without_pyarrow(directory: Path):
+    data = tw.load(directory)
+    for ours, theirs in (
+        (data.trials, data.to_pandas()),
+        (data.samples("latency").collect(), data.to_pandas("latency")),
+    ):
+        assert list(theirs.columns) == ours.columns
+        for name in ours.columns:
+            told = [None if pd.isna(one) else one for one in theirs[name]]
+            assert told == ours[name].to_list()
+        assert theirs["value"].dtype == "float64"
+
+
 def test_samples_are_those_of_the_files(directory: Path):
     samples = tw.load(directory).samples("latency")
     assert isinstance(samples, pl.LazyFrame)
