@@ -39,7 +39,7 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911, PLR0912 one
             again = f", {event.reclaimed} abandoned by a kill will run again" if event.reclaimed else ""
             return f"going on: {event.done} of {event.total} trials are done{again}"
         case Waiting():
-            return f"waiting until {time_text(event.until)} for the next round"
+            return f"waiting until {time_text(event.until)} for {event.for_}"
         case NodesAwaited():
             return AWAITED
         case TrialEnded():

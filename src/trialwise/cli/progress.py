@@ -130,7 +130,7 @@ class Bar:
             case SessionStarted():
                 self._begin()
             case Waiting():
-                self._hands = {None: f"waiting until {time_text(event.until)} for the next round"}
+                self._hands = {None: describe(event) or ""}
                 self._draw(at_once=True)
             case Resetting():
                 self._hands[event.row.worker] = "reset"

@@ -32,9 +32,9 @@ AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
-    "trial.secret, trial.keep, trial.keep_limit, trial.retry, levels of factors that come or go, a metric's direction, unit, limits "
-    "and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread also how one is read), "
-    "and the name and description"
+    "trial.secret, trial.keep, trial.keep_limit, trial.retry, design.between, levels of factors that come or go, a metric's direction, "
+    "unit, limits and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread also how one "
+    "is read), and the name and description"
 )
 
 
@@ -84,6 +84,8 @@ def amendment(before: Experiment, now: Experiment, *, partly: bool = False) -> C
     claims = [text for metric in kept for text in _claim_words(known[metric.name], metric)]
     words += claims
     words += _trial_words(before, now, otherwise=False)
+    if before.design.between != now.design.between:
+        words.append(f"design.between: {_between(before)} → {_between(now)}")
     words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
     words += _metrics_words(before, now)
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
@@ -128,6 +130,7 @@ def _with_what_may_change(before: Experiment, now: Experiment) -> Experiment:
         trial=trial,
         metrics=before.metrics,
         factors=_factors(before, now),
+        design=replace(now.design, between=before.design.between),
         name=before.name,
         description=before.description,
     )
@@ -267,6 +270,10 @@ def _convergence(asked: Convergence | None) -> str:
 
 def _limits(limits: tuple[float, float] | None) -> str:
     return "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"
+
+
+def _between(experiment: Experiment) -> str:
+    return experiment.design.between.text if experiment.design.between else "none"
 
 
 def _label_words(before: Experiment, now: Experiment) -> Iterator[tuple[str, str]]:

@@ -29,9 +29,10 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The next round starts at `until` (Unix seconds)."""
+    """The next round starts at `until` (Unix seconds), or what else is waited `for_`."""
 
     until: float
+    for_: str = "the next round"
 
 
 @dataclass(frozen=True, slots=True)

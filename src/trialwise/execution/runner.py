@@ -37,6 +37,7 @@ from trialwise.execution.retrying import is_retried
 from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
+from trialwise.execution.windows import moment_text, opening, zone_text
 from trialwise.experiment.model import Experiment, Reset
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
@@ -196,6 +197,7 @@ class Runner:
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
+        self._setup = 0.0
         self._recorder = Recorder(directory, ledger, now)
         self._services = Services(
             experiment, directory, ledger, self._host.services, keeper.marker, self._tell, now
@@ -245,15 +247,17 @@ class Runner:
             if reason := self._stopping.reason_to_stop(row):
                 return Ending("stopped", reason)
             self._wait(row, interruption)
-        if ending := self._asked(interruption):
+        if ending := self._asked(interruption) or self._await_window(row, interruption):
             return ending
         self._ledger.check_in_place()
         if self._budget is not None and (reason := self._budget.reason_to_stop(row)):
             return Ending("cap reached", reason)
         reset = self._experiment.reset if is_due(self._experiment.reset, self._last, row) else None
-        began = None if reset is None else self._now()
+        preparing = self._now()
+        began = None if reset is None else preparing
         if ending := self._set_up(row, interruption, reset):
             return ending
+        self._setup = max(self._setup, self._now() - preparing)
         # After the reset, which may reboot the machine or build the programs.
         if change := self._keeper.look_again(self._ledger, began, self._services.began):
             self._tell(EnvironmentChanged(change))
@@ -266,6 +270,29 @@ class Runner:
         if moment > self._now():
             self._tell(Waiting(moment))
             self._sleep_until(moment, interruption)
+
+    def _await_window(self, row: TrialRow, interruption: Interruption) -> Ending | None:
+        """Wait until the times of day between which trials run have come, and leave enough for this one."""
+        between = self._experiment.design.between
+        if between is None:
+            return None
+        longest = self._ledger.longest(row.treatment)
+        takes = self._setup + (longest if longest is not None else self._experiment.runtime or 0.0)
+        began = self._now()
+        opens = opening(between, began, takes)
+        if opens is None:
+            return Ending(
+                "stopped",
+                f"trial {row.number} takes about {duration_text(takes)}, which no time between {between.text} has",
+            )
+        if opens > began:
+            self._tell(Waiting(opens, f"between = {between.text} ({zone_text(opens)})"))
+            self._sleep_until(opens, interruption)
+            waited = (
+                f"waited from {moment_text(began)} to {moment_text(self._now())} for between = {between.text}"
+            )
+            self._ledger.add_event(Event(began, "window", waited))
+        return self._asked(interruption)
 
     def _sleep_until(self, moment: float, interruption: Interruption) -> None:
         """Sleep until a moment, or until somebody asks to stop or to pause."""

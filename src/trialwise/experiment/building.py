@@ -86,6 +86,10 @@ def _design(
     if design.stop == "verdict" and not any(metric.margin for metric in metrics):
         hint = 'add margin = "3%" to a metric: the difference that would matter'
         problems.add(("design", "stop"), "a verdict is judged by a margin, and no metric has one", hint)
+    if design.between is not None and trial.traits.computed:
+        problems.add(
+            ("design", "between"), "only valid for trials that measure: computed ones may run at any time"
+        )
     return put_in(design, ("design",), design_defaults(trial, design.stop, metrics), problems)
 
 

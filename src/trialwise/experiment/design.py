@@ -12,6 +12,7 @@ from trialwise.experiment.file.sections import Limits, Section, Written, key
 from trialwise.experiment.file.values import Count, Level, LevelOf, PositiveDuration, Text, several
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.windows import BetweenTimes
 from trialwise.rules import RULES, RuleName
 
 Looks = RuleName
@@ -62,6 +63,12 @@ class Design(Section):
         None,
         "Time over which the rounds of a series are spread at random; without it they run back to back.",
         "24h",
+    )
+    between: BetweenTimes | None = key(
+        None,
+        "Times of day between which trials run, by the clock of the machine that runs the experiment; a trial that would take longer "
+        "begins in the next window.",
+        "22:00-06:00",
     )
     robustness: Annotated[int, Limits(ge=0, le=10_000)] = key(
         0, "Extreme values that an interval must be able to leave out.", 1

@@ -234,6 +234,11 @@ class LedgerFacts(LedgerFile):
         query = "SELECT count(*) FROM trial WHERE number = ? AND status IN ('failed', 'invalid')"
         return int(self._select(query, [number])[0][0])
 
+    def longest(self, treatment: str) -> float | None:
+        """Return the seconds that the longest finished trial of a treatment took; None if none has finished."""
+        query = "SELECT max(finished - started) FROM trial WHERE treatment = ? AND status = 'finished'"
+        return self._select(query, [treatment])[0][0]
+
     def last_number(self) -> int:
         """Return the highest trial number; 0 if there are no trials."""
         return int(self._select("SELECT coalesce(max(number), 0) FROM trial")[0][0])

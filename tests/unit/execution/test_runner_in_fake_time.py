@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -43,6 +46,12 @@ settle = "90s"
 """
 SPAN = """span = "2h"
 """
+
+
+@pytest.fixture(autouse=True)
+def rarely(monkeypatch: pytest.MonkeyPatch):
+    """Look for orders once a minute of fake time."""
+    monkeypatch.setattr("trialwise.execution.runner.LOOK_SECONDS", 60.0)
 
 
 def test_the_plan_is_run_trial_by_trial(tmp_path: Path):
@@ -296,7 +305,7 @@ def test_a_run_pauses_after_the_running_trial_and_goes_on(tmp_path: Path):
 def test_a_pause_ends_the_wait_for_a_round(tmp_path: Path):
     run = FakeRun(tmp_path, FILE + SPAN)
     assert run.go(observers=[Asks(run)]).reason == "paused"
-    assert sum(run.clock.waited) < 60
+    assert sum(run.clock.waited) <= 60
     with pytest.raises(StoreError, match="no run is at work"):
         pause(run.directory.path)
 
@@ -352,3 +361,43 @@ def test_the_warmup_of_a_series_comes_with_its_first_round(tmp_path: Path):
 def pause_of(run: FakeRun) -> dict[str, object]:
     pause(run.directory.path)
     return {}
+
+
+BERLIN = "Europe/Berlin"
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", BERLIN)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_trials_run_between_two_times_of_day_and_the_wait_is_recorded(tmp_path: Path):
+    """Trials of 3 h between 22:00 and 06:00: two a night, also in the night of 7 hours of 28 March 2027."""
+    run = FakeRun(tmp_path, FILE.replace("rounds = 3", 'rounds = 3\nbetween = "22:00-06:00"'), lasts=3 * 3600)
+    run.clock.realtime = datetime(2027, 3, 27, 12, tzinfo=UTC).timestamp()
+    told = Told()
+    assert run.go(observers=[told]).reason == "complete"
+    began = [
+        datetime.fromtimestamp(moment, ZoneInfo(BERLIN)).strftime("%d %H:%M") for moment in run.kind.began
+    ]
+    assert began == ["27 22:00", "28 01:00", "28 22:00", "29 01:00", "29 22:00", "30 01:00"]
+    waited = [text for kind, text in run.events() if kind == "window"]
+    assert waited[0] == (
+        "waited from 2027-03-27 13:00 CET, UTC+01:00 to 2027-03-27 22:00 CET, UTC+01:00 for between = 22:00-06:00"
+    )
+    assert len(waited) == 3
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_trial_that_no_window_is_long_enough_for_ends_the_run(tmp_path: Path):
+    run = FakeRun(tmp_path, FILE.replace("rounds = 3", 'rounds = 3\nbetween = "22:00-23:00"'), lasts=3 * 3600)
+    run.clock.realtime = datetime(2027, 6, 1, 20, tzinfo=UTC).timestamp()
+    ending = run.go()
+    assert ending.reason == "stopped"
+    assert "takes about 3h, which no time between 22:00-23:00 has" in ending.text
+    assert len(run.kind.began) == 2
