@@ -9,7 +9,7 @@ from typing import cast
 
 from trialwise.experiment.model import Metric
 from trialwise.numbers import counted, ranges_text
-from trialwise.store.records import REREAD, TREATMENT, Amendment, TrialRow
+from trialwise.store.records import REREAD, TREATMENT, WORKER, Amendment, TrialRow
 
 RETRY = "retry"
 """Kind of change: a trial was tried again."""
@@ -52,9 +52,8 @@ def reread_notes(metrics: Iterable[Metric], amendments: Sequence[Amendment]) -> 
 def _about(together: Sequence[Amendment]) -> str:
     trials = {each.trial for each in together if each.trial is not None}
     if not trials:
-        return ", ".join(
-            dict.fromkeys(str(each.detail[TREATMENT]) for each in together if TREATMENT in each.detail)
-        )
+        named = (str(each.detail.get(TREATMENT, each.detail.get(WORKER, ""))) for each in together)
+        return ", ".join(dict.fromkeys(name for name in named if name))
     return f"trial{'' if len(trials) == 1 else 's'} {ranges_text(trials)}"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trialwise.execution.events import Remarked, RunEvent
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import excluded_text
-from trialwise.store.records import PAUSE, SKIP, TREATMENT, UNSKIP, Amendment
+from trialwise.store.records import JOIN, LEAVE, PAUSE, SKIP, TREATMENT, UNSKIP, WORKER, Amendment
 
 LOOK_SECONDS = 1.0
 """Time between two looks for orders while nothing runs."""
@@ -17,16 +17,19 @@ LOOK_SECONDS = 1.0
 class Orders:
     """The amendments since a run began that concern it; several threads may ask, and each amendment is told once.
 
-    `skipped` holds the treatments that are not to run.
+    `skipped` holds the treatments that are not to run, `joined` the workers that have joined and nobody has employed yet, `left` those
+    that have left since.
     """
 
     def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None]) -> None:
         self._ledger = ledger
-        self._tell = tell
+        self.tell = tell
         self._seen = ledger.last_amendment()
-        self.skipped = frozenset(ledger.skips())
         self._pause: Amendment | None = None
         self._lock = threading.Lock()
+        self.skipped = frozenset(ledger.skips())
+        self.joined: list[str] = []
+        self.left: set[str] = set()
 
     def pause(self) -> Amendment | None:
         """Take up what was asked since the last look; return the request to pause, if there is one."""
@@ -34,17 +37,46 @@ class Orders:
             last = self._ledger.last_amendment()
             if last > self._seen:
                 for each in self._ledger.amendments(*_TEXTS, after=self._seen):
-                    self._tell(Remarked(order_text(each)))
-                    if each.kind == PAUSE:
-                        self._pause = each
+                    self._take_up(each)
                 self._seen = last
                 self.skipped = frozenset(self._ledger.skips())
             return self._pause
 
+    def _take_up(self, order: Amendment) -> None:
+        self.tell(Remarked(order_text(order)))
+        worker = str(order.detail.get(WORKER, ""))
+        if order.kind == PAUSE:
+            self._pause = order
+        elif order.kind == JOIN:
+            self.left.discard(worker)
+            self.joined.append(worker)
+        elif order.kind == LEAVE:
+            self.left.add(worker)
+            self.joined = [name for name in self.joined if name != worker]
 
-_TEXTS = {SKIP: "{} is skipped {}", UNSKIP: "{} is no longer skipped, {}", PAUSE: "paused{} {}"}
+
+_TEXTS = {
+    SKIP: "{} is skipped {}",
+    UNSKIP: "{} is no longer skipped, {}",
+    PAUSE: "paused{} {}",
+    JOIN: "worker {} joins, {}",
+    LEAVE: "worker {} leaves after its round, {}",
+}
 
 
 def order_text(order: Amendment) -> str:
     """Say what was asked, by whom, when and why."""
-    return _TEXTS[order.kind].format(order.detail.get(TREATMENT, ""), excluded_text(order)).rstrip(": ")
+    about = order.detail.get(TREATMENT, order.detail.get(WORKER, ""))
+    return _TEXTS[order.kind].format(about, excluded_text(order)).rstrip(": ")
+
+
+def employed(names: Sequence[str], ledger: Ledger) -> list[str]:
+    """Return the workers of a run: those of the file or of `allocate`, and what joined or left since, in the order of joining."""
+    found = dict.fromkeys(names)
+    for each in ledger.amendments(JOIN, LEAVE):
+        worker = str(each.detail.get(WORKER, ""))
+        if each.kind == JOIN:
+            found[worker] = None
+        else:
+            found.pop(worker, None)
+    return list(found)

@@ -79,6 +79,15 @@ def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
     return Ending("complete", "every planned trial has come to an end")
 
 
+def departed(ledger: Ledger, worker: str, blocks: Blocks | None) -> Ending:
+    """Return the ending of a worker that has left, with what stays planned in its blocks."""
+    left = ledger.count(["planned", "running"], blocks=blocks)
+    return Ending(
+        "stopped",
+        f"{worker} has left; {left} of its trials stay planned until another worker takes them over",
+    )
+
+
 def paused(request: Amendment, directory: ExperimentDirectory) -> Ending:
     """Return the ending on the request to pause."""
     return Ending("paused", f"{order_text(request)}; `trialwise run {directory.path}` goes on")
@@ -244,8 +253,8 @@ class Runner:
         if interruption.requested:
             return self._interrupted(interruption)
         if is_new_round:
-            if reason := self._stopping.reason_to_stop(row):
-                return Ending("stopped", reason)
+            if ending := self._ends_before(row):
+                return ending
             self._wait(row, interruption)
         if ending := self._asked(interruption) or self._await_window(row, interruption):
             return ending
@@ -341,6 +350,18 @@ class Runner:
         if request := self._orders.pause():
             self._tell(Interrupted(at_once=False))
             return paused(request, self._directory)
+        return None
+
+    def _ends_before(self, row: TrialRow) -> Ending | None:
+        """Return the ending if the round of `row` is not to run here: by the rule, or since workers leave or join."""
+        if reason := self._stopping.reason_to_stop(row):
+            return Ending("stopped", reason)
+        self._orders.pause()
+        worker = self._keeper.session.worker
+        if worker in self._orders.left:
+            return departed(self._ledger, worker, self._blocks)
+        if self._blocks is None and self._orders.joined:
+            return Ending("stopped", "another worker joins")
         return None
 
     def _interrupted(self, interruption: Interruption) -> Ending:

@@ -201,3 +201,17 @@ class PauseDocument:
     who: str
     chain: Head
     format: Literal["trialwise.pause/1"] = "trialwise.pause/1"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersDocument:
+    """The workers that joined or left, and all that take part from now on (`employed`)."""
+
+    directory: str
+    kind: Literal["worker joins", "worker leaves"]
+    because: str
+    who: str
+    workers: list[str]
+    employed: list[str]
+    chain: Head
+    format: Literal["trialwise.workers/1"] = "trialwise.workers/1"

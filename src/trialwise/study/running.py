@@ -118,6 +118,7 @@ def run(
             cluster=cluster,
             allowed=allowed,
             rounds=rounds,
+            names_workers=bool(workers),
         ),
         directory,
     )

@@ -21,6 +21,7 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.limits import SomeRounds
+from trialwise.execution.orders import Orders, employed
 from trialwise.execution.replay import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
@@ -83,6 +84,7 @@ def run_session(
     cluster: str | None = None,
     allowed: Allowance | None = None,
     rounds: int | None = None,
+    names_workers: bool = False,
 ) -> RunResult:
     """Run one session of the runner: begin or continue, run what is wanted, report how it ended; raises as `run` does."""
     addresses(experiment.workers.use)
@@ -118,7 +120,17 @@ def run_session(
                 if again:
                     ledger.plan_again(unsuccessful(experiment, ledger))
                 return _Session(
-                    experiment, directory, ledger, kind, stopping, observers, interruption, wanted, rounds
+                    experiment,
+                    directory,
+                    ledger,
+                    kind,
+                    stopping,
+                    observers,
+                    interruption,
+                    wanted,
+                    rounds,
+                    Orders(ledger, lambda event: tell(observers, event)),
+                    names_workers,
                 ).run(executor)
             finally:
                 ledger.close()
@@ -218,6 +230,8 @@ class _Session:
     interruption: Interruption
     only: Subset
     rounds: int | None
+    orders: Orders
+    names_workers: bool
 
     @property
     def rule(self) -> StoppingRule:
@@ -226,12 +240,23 @@ class _Session:
 
     def run(self, executor: Executor | None) -> RunResult:
         """Run what is wanted, and report how it ended."""
-        alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
-        ending = self._here(executor) if alone else self._on_workers()
+        ending = self._here(executor) if self._is_alone else None
+        if ending is None or (ending.reason == "stopped" and self.orders.joined):
+            self.orders.joined.clear()
+            ending = self._on_workers()
         tell(self.observers, SessionEnded(ending.reason))
         ledger = self.ledger
         failed = len(unsuccessful(self.experiment, ledger))
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether this machine alone runs the whole plan."""
+        workers = self.experiment.workers
+        joined = () if self.names_workers else employed(workers.use, self.ledger)
+        return (
+            is_alone(workers) and not has_lanes(self.ledger) and tuple(joined or workers.use) == workers.use
+        )
 
     def _here(self, executor: Executor | None) -> Ending:
         """Clear what a killed runner left, run, and record how it ended."""
@@ -284,6 +309,7 @@ class _Session:
             observers=self.observers,
             only=self.only,
             budget=budget,
+            orders=self.orders,
         )
 
     def _on_workers(self) -> Ending:
@@ -291,13 +317,15 @@ class _Session:
         experiment, directory, ledger = self.experiment, self.directory, self.ledger
         end_leftovers(marker_of(directory, ledger))
         remove_tree(directory.scratch)
-        with allocated(experiment, directory, ledger) as names:
+        with allocated(experiment, directory, ledger) as provided:
+            names = provided if self.names_workers else employed(provided, ledger)
             if isinstance(self.stopping, StopByResults):
                 refuse_several(names)
             named = {address.name: address for address in addresses(names)}
             lanes = assign_lanes(ledger, experiment, list(named))
             self._tell_beginning(None, abandon_local(ledger))
             hub = OneAtATime(self.observers, self.rule)
+            self.orders.tell = hub.notice
             common = Common(
                 experiment,
                 directory,
@@ -307,6 +335,7 @@ class _Session:
                 hub,
                 self.only,
                 self.interruption,
+                self.orders,
             )
             return run_pool(common, {named[name]: lane for name, lane in lanes.items()})
 

@@ -12,11 +12,12 @@ from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError, WorkerError
 from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, WorkerNotice
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.orders import LOOK_SECONDS, Orders
+from trialwise.execution.runner import Ending, Runner, departed
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import StoppingRule
-from trialwise.execution.worker_plan import WorkerPlan
-from trialwise.execution.workers.address import Address
+from trialwise.execution.worker_plan import WorkerPlan, assign_lanes
+from trialwise.execution.workers.address import Address, addresses
 from trialwise.execution.workers.machine import RemoteMachine
 from trialwise.execution.workers.provision import Preparation, collect
 from trialwise.execution.workers.remote import Remote
@@ -65,6 +66,7 @@ class Common:
     hub: OneAtATime
     only: Subset
     interruption: Interruption
+    orders: Orders
 
 
 def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
@@ -76,15 +78,31 @@ def run_pool(common: Common, lanes: Mapping[Address, WorkerPlan]) -> Ending:
         The directory cannot be written; the workers have been stopped after their current trials.
     """
     members = [Member(common, address, lane) for address, lane in lanes.items()]
-    threads = [threading.Thread(target=member.run, name=member.address.name) for member in members]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for member in members:
+        member.start()
+    while working := [member for member in members if member.is_alive()]:
+        working[0].join(LOOK_SECONDS)
+        common.orders.pause()
+        if common.orders.joined and not common.interruption.requested:
+            members += _hired(common, members)
     for member in members:
         if member.failure is not None:
             raise member.failure
-    return _common_ending([member.ending for member in members])
+    return _common_ending([member.final(common.orders) for member in members])
+
+
+def _hired(common: Common, members: Sequence[Member]) -> list[Member]:
+    """Begin with the workers that have joined: each gets the lane of one that has left, or one of its own."""
+    stay = [member.name for member in members if member.is_alive() or member.name not in common.orders.left]
+    found: list[Member] = []
+    while common.orders.joined:
+        (address,) = addresses([common.orders.joined.pop(0)])
+        if address.name not in stay:
+            stay.append(address.name)
+            lane = assign_lanes(common.ledger, common.experiment, stay)[address.name]
+            found.append(Member(common, address, lane))
+            found[-1].start()
+    return found
 
 
 def _common_ending(endings: Sequence[Ending]) -> Ending:
@@ -96,10 +114,11 @@ def _common_ending(endings: Sequence[Ending]) -> Ending:
     return Ending("complete", "every planned trial of every worker has come to an end")
 
 
-class Member:
+class Member(threading.Thread):
     """One worker of the pool, in its own thread."""
 
     def __init__(self, common: Common, address: Address, lane: WorkerPlan) -> None:
+        super().__init__(name=address.name)
         self.address = address
         self.ending = Ending("worker lost", f"{address.name}: was not reached")
         self.failure: BaseException | None = None
@@ -118,6 +137,12 @@ class Member:
             self._give_up(error)
         except BaseException as error:  # reported by run_pool
             self._fail(error)
+
+    def final(self, orders: Orders) -> Ending:
+        """Return how it ended; one that was lost and has left by then is not missed."""
+        if self.ending.reason == "worker lost" and self.name in orders.left:
+            return departed(self._common.ledger, self.name, self._lane.blocks)
+        return self.ending
 
     def _give_up(self, error: WorkerError) -> None:
         try:
@@ -215,6 +240,7 @@ class Member:
             only=common.only,
             blocks=self._lane.blocks,
             host=place,
+            orders=common.orders,
         )
 
     def _tell(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What `trialwise skip` and `trialwise pause` say: what a run in progress takes up."""
+"""What `trialwise skip`, `pause` and `workers` say: what a run in progress takes up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
     from trialwise.store.records import Head
-    from trialwise.study.documents import PauseDocument, SkipDocument
+    from trialwise.study.documents import PauseDocument, SkipDocument, WorkersDocument
 
 
 def document(done: SkipDocument) -> Document:
@@ -33,6 +33,21 @@ def paused(done: PauseDocument) -> Document:
     verdict = Verdict("plain", ("asked: the run stops after its running trials",))
     goes_on = Note(("to go on: ", Code(f"trialwise run {done.directory}")), is_aside=True)
     return Document("pause", verdict, (goes_on,), _chain(done.chain))
+
+
+def staffed(done: WorkersDocument) -> Document:
+    """Return which workers joined or left, and those that take part now."""
+    verb = "join" if done.kind == "worker joins" else "leave"
+    verdict = Verdict("plain", (*joined([Name(name) for name in done.workers], ", "), f" {verb}"))
+    now = Note(
+        (
+            f"{counted(len(done.employed), 'worker')} from now on: ",
+            *joined([Name(name) for name in done.employed], ", "),
+        )
+    )
+    when = "joins at once" if done.kind == "worker joins" else "leaves after its round"
+    see = Note((f"in a run in progress a worker {when}",), is_aside=True)
+    return Document("workers", verdict, (now, see), _chain(done.chain))
 
 
 def _chain(head: Head) -> tuple[Note, ...]:
