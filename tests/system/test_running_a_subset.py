@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.system.conftest import Bench
 
@@ -19,6 +21,11 @@ def test_the_others_stay_planned_and_come_later_in_the_same_order(bench: Bench):
     assert "12 stay planned" in first.ending.text
     done = bench.rows("finished")
     assert {(row.factors["scheme"], row.factors["rate"]) for row in done} == {("cubic", 2.5), ("reno", 2.5)}
+    notes = json.loads(bench.compute("analyze", bench.directory, "--json").stdout)["notes"]
+    (note,) = [text for text in notes if text.startswith("not run yet: ")]
+    missing = {f"scheme={scheme} rate={rate}" for scheme in ("cubic", "reno") for rate in (1,)}
+    missing |= {f"scheme=bbr rate={rate}" for rate in (1, 2.5)}
+    assert set(note.removeprefix("not run yet: ").split(", ")) == {f"{name} (3 trials)" for name in missing}
     plan = [(row.number, row.treatment, row.seed, row.round, row.position) for row in bench.rows()]
 
     assert bench.run(only=["scheme=bbr"]).counts == {"finished": 12, "planned": 6}

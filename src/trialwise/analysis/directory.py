@@ -20,7 +20,7 @@ from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.analysis.retries import retries_text
-from trialwise.analysis.skips import skips_text
+from trialwise.analysis.skips import skips_text, waiting_text
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
 from trialwise.measurement.path_moves import moves_in
@@ -196,6 +196,7 @@ def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> 
         notes += _beginnings(store)
     notes += [each.text for each in moves_in(ledger.meta()) if each.text]
     notes += skips_text(ledger, store.rows)
+    notes += waiting_text(store.rows)
     notes += retries_text(store.rows)
     notes += [text for text in (store.dropped,) if text]
     boots = {row.boot for row in store.rows if row.boot}
