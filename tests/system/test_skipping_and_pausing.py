@@ -96,3 +96,47 @@ def test_a_pause_ends_the_run_after_its_trial_and_run_goes_on(bench: Bench, runn
     assert (refused.returncode, "no run is at work" in refused.stderr) == (5, True)
     assert bench.run().counts == {"finished": 6}
     assert "pause by ann: noon" in bench.compute("status", bench.directory, "--check").stdout
+
+
+COMPUTED = """
+[experiment]
+name = "computed"
+[factors]
+scheme = ["udp-cubic", "udp-newreno"]
+[trial]
+kind = "path"
+engine = "simulated"
+scheme = "{scheme}"
+runtime = "20s"
+packets = "drop"
+path = { rate = "12Mbit/s", delay = "28ms" }
+[metrics.throughput]
+better = "higher"
+measure = "mean"
+[design]
+series = 1
+rounds = 100
+"""
+
+
+def test_computed_trials_are_skipped_and_paused_too(bench: Bench):
+    bench.file.write_text(COMPUTED)
+    words = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory), "--jobs", "1"]
+    run = subprocess.Popen(words, cwd=bench.folder, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not ((bench.directory / "ledger.sqlite").exists() and bench.rows("finished")):
+        assert run.poll() is None, run.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert bench.compute("skip", bench.directory, "scheme=udp-newreno", "--because", "x").returncode == 0
+    time.sleep(1.5)  # it looks once a second
+    asked = bench.compute("pause", bench.directory)
+    said = run.communicate(timeout=120)[1]
+    if asked.returncode:  # it was faster
+        assert run.returncode == 0
+    else:
+        assert run.returncode == 130, said
+    assert "scheme=udp-newreno is skipped" in said
+    assert bench.rows("skipped")
+    assert {row.treatment for row in bench.rows("planned")} <= {"scheme=udp-cubic"}
+    assert bench.run().ending.text.startswith("every planned trial has come to an end; ")

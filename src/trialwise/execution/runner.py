@@ -295,12 +295,10 @@ class Runner:
                 f"trial {row.number} takes about {duration_text(takes)}, which no time between {between.text} has",
             )
         if opens > began:
+            waits = f"from {moment_text(began)} until {moment_text(opens)} for between = {between.text}"
+            self._ledger.add_event(Event(began, "waits", waits))
             self._tell(Waiting(opens, f"between = {between.text} ({zone_text(opens)})"))
             self._sleep_until(opens, interruption)
-            waited = (
-                f"waited from {moment_text(began)} to {moment_text(self._now())} for between = {between.text}"
-            )
-            self._ledger.add_event(Event(began, "window", waited))
         return self._asked(interruption)
 
     def _sleep_until(self, moment: float, interruption: Interruption) -> None:

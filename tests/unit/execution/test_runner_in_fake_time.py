@@ -386,9 +386,9 @@ def test_trials_run_between_two_times_of_day_and_the_wait_is_recorded(tmp_path: 
         datetime.fromtimestamp(moment, ZoneInfo(BERLIN)).strftime("%d %H:%M") for moment in run.kind.began
     ]
     assert began == ["27 22:00", "28 01:00", "28 22:00", "29 01:00", "29 22:00", "30 01:00"]
-    waited = [text for kind, text in run.events() if kind == "window"]
+    waited = [text for kind, text in run.events() if kind == "waits"]
     assert waited[0] == (
-        "waited from 2027-03-27 13:00 CET, UTC+01:00 to 2027-03-27 22:00 CET, UTC+01:00 for between = 22:00-06:00"
+        "from 2027-03-27 13:00 CET, UTC+01:00 until 2027-03-27 22:00 CET, UTC+01:00 for between = 22:00-06:00"
     )
     assert len(waited) == 3
 
@@ -401,3 +401,18 @@ def test_a_trial_that_no_window_is_long_enough_for_ends_the_run(tmp_path: Path):
     assert ending.reason == "stopped"
     assert "takes about 3h, which no time between 22:00-23:00 has" in ending.text
     assert len(run.kind.began) == 2
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_window_may_be_changed_on_the_way_and_begins_no_epoch(tmp_path: Path):
+    run = FakeRun(tmp_path, FILE.replace("rounds = 3", 'rounds = 3\nbetween = "22:00-23:00"'), lasts=3 * 3600)
+    run.clock.realtime = datetime(2027, 6, 1, 20, tzinfo=UTC).timestamp()
+    assert run.go().reason == "stopped"
+    run.text = run.text.replace("22:00-23:00", "08:00-20:00")
+    assert run.go().reason == "complete"
+    assert {row.epoch for row in run.rows()} == {1}
+    ledger = run.directory.ledger()
+    assert [each.because for each in ledger.amendments("plan")] == [
+        "design.between: 22:00-23:00 → 08:00-20:00"
+    ]
+    ledger.close()
