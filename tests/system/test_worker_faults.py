@@ -19,6 +19,7 @@ from tests.system.worker_machines import Machine, Machines, machines
 
 from trialwise import study
 from trialwise.execution.events import TrialEnded
+from trialwise.execution.workers.remote_kind import MAX_LOSSES
 
 pytestmark = pytest.mark.alone
 EXECUTOR, ATTACHMENT, CONNECTION = "agent.zip", "sys.stdin.buffer", "sshd: "
@@ -284,6 +285,24 @@ def test_a_killed_executor_costs_one_attempt(tmp_path: Path, two: Machines):
         (2, 1, "finished"),
     ]
     assert not left, "what the killed executor had started was ended"
+
+
+def test_a_trial_that_is_lost_too_often_is_tried_again_where_the_rule_says_so(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=1, held=ALL)
+    rule = 'retry = { on = ["lost"], times = 1 }\n[metrics'
+    bench.file.write_text(bench.file.read_text().replace("[metrics", rule, 1))
+    process = start(bench, "--workers", two.names[0])
+    for losses in range(1, MAX_LOSSES + 1):
+        wait_for(lambda losses=losses: len(begun(bench)) == losses)
+        assert two[0].signal(EXECUTOR, signal.SIGKILL) == 1
+    wait_for(lambda: len(begun(bench)) == MAX_LOSSES + 1)
+    let_go(bench)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    statuses = [row.status for row in bench.rows() if row.number == 1]
+    assert statuses == [*["abandoned"] * (MAX_LOSSES - 1), "failed", "finished"]
+    (failed,) = bench.rows("failed")
+    assert str(failed.reason).startswith(f"was lost {MAX_LOSSES} times")
 
 
 def test_two_control_c_abandon_the_trial_there(tmp_path: Path, two: Machines):

@@ -32,9 +32,9 @@ AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
     "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
-    "trial.secret, trial.keep, trial.keep_limit, trial.retry, design.between, levels of factors that come or go, a metric's direction, "
-    "unit, limits and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread also how one "
-    "is read), and the name and description"
+    "trial.secret, trial.keep, trial.keep_limit, trial.retry, design.between, levels of factors that come or go, a metric's "
+    "direction, unit, limits and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread "
+    "also how one is read), and the name and description"
 )
 
 

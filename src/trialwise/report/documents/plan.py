@@ -273,6 +273,8 @@ def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[Block]:
             (f"the experiment {takes}", _seconds(time.total_seconds, "/time/total_seconds"), f"{core}{at_once}"),
         )
     )  # fmt: skip
+    if (between := experiment.design.between) is not None:
+        yield Note((f"trials run between {between.text} only: the time outside of it comes on top",))
 
 
 # A budget
