@@ -10,9 +10,10 @@ from typing import Any
 from trialwise.design.plan import make_plan
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.create import begin, resume
+from trialwise.execution.endings import Ending
 from trialwise.execution.events import Observer
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.runner import Runner
 from trialwise.execution.services.lifecycle import LocalServices
 from trialwise.execution.session import LocalWatch, SessionKeeper
 from trialwise.execution.stopping import RunThePlan, StoppingRule

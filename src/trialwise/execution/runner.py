@@ -6,13 +6,14 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from trialwise.design.subset import Subset
 from trialwise.execution.allowance import Budget
 from trialwise.execution.clocks import Clocks, disturbance, read_clocks
+from trialwise.execution.endings import STOPPED_ON_REQUEST, Ending, departed, paused, plan_used_up
 from trialwise.execution.events import (
     ClockDisturbed,
     EnvironmentChanged,
@@ -29,7 +30,7 @@ from trialwise.execution.events import (
 from trialwise.execution.found_results import FoundResults
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.namespaces import FreshNamespace
-from trialwise.execution.orders import LOOK_SECONDS, Orders, order_text
+from trialwise.execution.orders import LOOK_SECONDS, Orders
 from trialwise.execution.path_series import placed
 from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
@@ -42,55 +43,9 @@ from trialwise.experiment.model import Experiment, Reset
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Amendment, Blocks, Event, TrialRow
+from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
 from trialwise.trials.marked import end_left, marker_of_resets
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Why the runner stopped; "stopped" means by the rule, or because a subset was requested: `text` says which."""
-
-    reason: Literal[
-        "complete",
-        "interrupted",
-        "paused",
-        "stopped",
-        "cap reached",
-        "reset failed",
-        "service failed",
-        "worker lost",
-    ]
-    text: str
-
-
-STOPPED_ON_REQUEST = Ending("interrupted", "stopped on request; run again to go on")
-
-
-def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
-    """Return the ending when nothing is left of the requested trials in `blocks` (default all)."""
-    if left := ledger.count(["planned"], blocks=blocks):
-        return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
-    if skipped := ledger.count(["skipped"], blocks=blocks):
-        return Ending(
-            "complete",
-            f"every planned trial has come to an end; {skipped} of skipped treatments have not run",
-        )
-    return Ending("complete", "every planned trial has come to an end")
-
-
-def departed(ledger: Ledger, worker: str, blocks: Blocks | None) -> Ending:
-    """Return the ending of a worker that has left, with what stays planned in its blocks."""
-    left = ledger.count(["planned", "running"], blocks=blocks)
-    return Ending(
-        "stopped",
-        f"{worker} has left; {left} of its trials stay planned until another worker takes them over",
-    )
-
-
-def paused(request: Amendment, directory: ExperimentDirectory) -> Ending:
-    """Return the ending on the request to pause."""
-    return Ending("paused", f"{order_text(request)}; `trialwise run {directory.path}` goes on")
 
 
 class Host(Protocol):

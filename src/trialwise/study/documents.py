@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.analysis.stopping.results import StoppingState
+from trialwise.execution.endings import EndingReason
 from trialwise.experiment.factors import Level
 from trialwise.store.records import Amendment, Event, Head, NodeDocument, Status
 
@@ -28,16 +29,7 @@ class RunDocument:
     """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null if the plan alone decides."""
 
     directory: str
-    ending: Literal[
-        "complete",
-        "interrupted",
-        "paused",
-        "stopped",
-        "cap reached",
-        "reset failed",
-        "service failed",
-        "worker lost",
-    ]
+    ending: EndingReason
     text: str
     counts: dict[str, int]
     stopping: StoppingDocument | None = None

@@ -12,10 +12,9 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import EXCLUDE, INCLUDE, Amendment, TrialRow
-from trialwise.store.user import user_name
+from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import ExclusionDocument
 from trialwise.study.load import frozen_experiment
-from trialwise.study.reasons import checked_reason
 from trialwise.study.state import failure_document
 from trialwise.visible import visible
 
@@ -56,17 +55,13 @@ def exclude(
         rows = _chosen(directory, reader, trials, undo=undo)
     finally:
         reader.close()
-    name = user_name() if who is None else visible(who)
+    name = author(who)
     kind = INCLUDE if undo else EXCLUDE
-    ledger = directory.ledger(read_only=False)
-    try:
+    with amended(directory) as ledger:
         now = time.time()
         ledger.amend([Amendment(now, kind, name, reason, row.number, row.attempt) for row in rows])
         excluded = ledger.trials("excluded")
-        head = ledger.head()
-    finally:
-        ledger.close()
-    assert head is not None  # noqa: S101 a ledger that was written to has the format that has one
+        head = head_of(ledger)
     return ExclusionDocument(
         str(directory.path),
         kind,

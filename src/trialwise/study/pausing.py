@@ -8,10 +8,8 @@ from pathlib import Path
 from trialwise.errors import StoreError
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.records import PAUSE, Amendment
-from trialwise.store.user import user_name
+from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import PauseDocument
-from trialwise.study.reasons import checked_reason
-from trialwise.visible import visible
 
 
 def pause(path: Path, because: str = "", *, who: str | None = None) -> PauseDocument:
@@ -26,17 +24,13 @@ def pause(path: Path, because: str = "", *, who: str | None = None) -> PauseDocu
     """
     reason = checked_reason(because)
     directory = ExperimentDirectory(latest(path))
-    ledger = directory.ledger(read_only=False)
-    try:
+    with amended(directory) as ledger:
         if not is_locked(directory):
             raise StoreError(
                 f"{directory.path}: no run is at work",
                 hint=f"`trialwise run {directory.path}` goes on with it",
             )
-        name = user_name() if who is None else visible(who)
+        name = author(who)
         ledger.amend([Amendment(time.time(), PAUSE, name, reason)])
-        head = ledger.head()
-    finally:
-        ledger.close()
-    assert head is not None  # noqa: S101 a ledger that was written to has the format that has one
+        head = head_of(ledger)
     return PauseDocument(str(directory.path), reason, name, head)

@@ -10,6 +10,7 @@ from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import PlanError
 from trialwise.execution.allowance import Allowance, Budget, Budgeted
 from trialwise.execution.create import begin, factors_of, refuse_foreign, resume
+from trialwise.execution.endings import Ending
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -24,7 +25,7 @@ from trialwise.execution.limits import SomeRounds
 from trialwise.execution.orders import Orders, employed
 from trialwise.execution.replay import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
-from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.runner import Runner
 from trialwise.execution.services.lifecycle import check_services
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import (

@@ -13,11 +13,9 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import SKIP, TREATMENT, UNSKIP, Amendment
-from trialwise.store.user import user_name
+from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import SkipDocument, SkippedDocument
 from trialwise.study.load import frozen_experiment
-from trialwise.study.reasons import checked_reason
-from trialwise.visible import visible
 
 _MOST = 1000
 """Treatments that are skipped at once."""
@@ -51,17 +49,13 @@ def skip(
     """
     reason = checked_reason(because) if undo else checked_reason(because, without=_WITHOUT, example=_EXAMPLE)
     directory = ExperimentDirectory(latest(path))
-    name = user_name() if who is None else visible(who)
-    ledger = directory.ledger(read_only=False)
-    try:
+    name = author(who)
+    with amended(directory) as ledger:
         chosen = _chosen(frozen_experiment(directory, ledger), ledger, wanted, undo=undo)
         kind, now = UNSKIP if undo else SKIP, time.time()
         ledger.amend([Amendment(now, kind, name, reason, detail={TREATMENT: each}) for each in chosen])
         skipped = list(_skipped(ledger))
-        head = ledger.head()
-    finally:
-        ledger.close()
-    assert head is not None  # noqa: S101 a ledger that was written to has the format that has one
+        head = head_of(ledger)
     return SkipDocument(str(directory.path), kind, reason, name, chosen, skipped, head)
 
 

@@ -19,11 +19,9 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import JOIN, LEAVE, WORKER, Amendment
-from trialwise.store.user import user_name
+from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import WorkersDocument
 from trialwise.study.load import frozen_experiment
-from trialwise.study.reasons import checked_reason
-from trialwise.visible import visible
 
 
 def change_workers(
@@ -47,20 +45,16 @@ def change_workers(
     reason = checked_reason(because)
     wanted = [address.name for address in addresses(names)]
     directory = ExperimentDirectory(latest(path))
-    ledger = directory.ledger(read_only=False)
-    try:
+    with amended(directory) as ledger:
         experiment = frozen_experiment(directory, ledger)
         present = _present(experiment, directory, ledger)
         kind = JOIN if action == "add" else LEAVE
         check = _check_joining if action == "add" else _check_leaving
         check(experiment, wanted, present)
-        name, now = user_name() if who is None else visible(who), time.time()
+        name, now = author(who), time.time()
         ledger.amend([Amendment(now, kind, name, reason, detail={WORKER: each}) for each in wanted])
         now_present = _present(experiment, directory, ledger)
-        head = ledger.head()
-    finally:
-        ledger.close()
-    assert head is not None  # noqa: S101 a ledger that was written to has the format that has one
+        head = head_of(ledger)
     return WorkersDocument(str(directory.path), kind, reason, name, wanted, now_present, head)
 
 

@@ -9,11 +9,11 @@ from itertools import count
 
 from trialwise.design.subset import Subset, matches
 from trialwise.errors import WorkerError
+from trialwise.execution.endings import STOPPED_ON_REQUEST, Ending, paused, plan_used_up
 from trialwise.execution.events import Computing, Interrupted, Observer, Remarked, RunEvent, TrialEnded
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.orders import LOOK_SECONDS, Orders
 from trialwise.execution.recording import Ended, Recorder
-from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, paused, plan_used_up
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.tasks.accounting import NodeAccounting

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError, WorkerError
+from trialwise.execution.endings import Ending, departed
 from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, WorkerNotice
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.orders import LOOK_SECONDS, Orders
-from trialwise.execution.runner import Ending, Runner, departed
+from trialwise.execution.runner import Runner
 from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.worker_plan import WorkerPlan, assign_lanes
