@@ -15,6 +15,7 @@ import pytest
 
 import artifacts
 import full_disk
+import small_disk
 from in_process import trialwise
 
 LICENCE = ("--licence", "CC-BY-4.0")
@@ -315,6 +316,39 @@ def test_where_there_is_no_room_nothing_is_left(bench, tmp_path):
     assert done.returncode == 5, done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(small_disk.refusal() is not None, reason=str(small_disk.refusal()))
+def test_a_full_disk_while_it_is_packed_leaves_nothing_and_with_room_it_is_packed(bench, tmp_path):
+    """Room for a part of the archive; the copy of the ledger lies in a temporary folder elsewhere."""
+    size = (bench / "artifact.zip").stat().st_size
+    with small_disk.small_disk(tmp_path / "disk", 1 << 20) as disk:
+        words = [small_disk.TRIALWISE, "pack", str(bench / "sums.results"), *LICENCE, "-o", "a.zip"]
+        for leave in (4096, size // 2, size - 4096):
+            disk.fill(leave)
+            done = disk.enter(*words)
+            assert (done.returncode, "Traceback" in done.stderr) == (5, False), done.stderr
+            assert disk.enter("ls", "-A").stdout.split() == ["ballast"]
+            disk.make_room()
+        done = disk.enter(*words)
+        assert done.returncode == 0, done.stderr
+        assert disk.enter("ls", "-A").stdout.split() == ["a.zip"]
+
+
+def test_a_pack_that_is_killed_leaves_no_archive_and_the_next_one_is_whole(bench, tmp_path):
+    shutil.copytree(bench / "sums.results", tmp_path / "sums.results")
+    before = sorted((tmp_path / "sums.results").rglob("*"))
+    words = [sys.executable, "-c", artifacts.RUN, "pack", "sums.results", *LICENCE]
+    for wait in (0.5, 1.0, 1.4):
+        process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        process.kill()
+        if process.wait(60) == 0:
+            continue
+        assert not (tmp_path / "artifact.zip").exists()
+    assert trialwise("pack", "sums.results", *LICENCE, "--force", cwd=tmp_path).returncode == 0
+    assert verified(tmp_path / "artifact.zip")[0] == 0
+    assert sorted((tmp_path / "sums.results").rglob("*")) == before
 
 
 def test_a_pack_that_is_interrupted_leaves_no_archive(bench, tmp_path):

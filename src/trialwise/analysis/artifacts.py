@@ -24,7 +24,7 @@ class PackedExperiment:
     """One experiment: where it is in the artifact, what ran, and when; times in Unix seconds.
 
     `head` is that of the ledger's hash chain over `rows` rows, None if it has none. `excluded` names trials
-    that somebody left out, with the reasons.
+    that somebody left out, with the reasons. `packages` have the other programs and libraries that the trials ran, with versions.
     """
 
     name: str
@@ -38,6 +38,7 @@ class PackedExperiment:
     version: str
     programs: tuple[str, ...]
     outside: tuple[Outside, ...]
+    packages: tuple[str, ...]
     head: str | None
     rows: int
     excluded: tuple[str, ...]
@@ -47,14 +48,18 @@ class PackedExperiment:
 class PackedClaim:
     """A claim with its result on the packed data, and what the trials that it rests on cost.
 
-    `seconds` is the sum of their times with resets, `size` the bytes that they left. `expected`: it is known to be undecided.
-    `rerun`: others can measure it again.
+    `seconds` is the sum of their times with resets, `processor` that of their CPU time in seconds, `memory` the largest peak in bytes
+    (None where nothing recorded them), `size` the bytes that they left. `figure` is the one that the claim names, or empty.
+    `expected`: it is known to be undecided. `rerun`: others can measure it again.
     """
 
     result: ClaimResult
+    figure: str
     folder: str
     trials: int
     seconds: float
+    processor: float | None
+    memory: float | None
     size: int
     expected: bool
     rerun: bool
@@ -74,7 +79,8 @@ class Replaced:
 class Packed:
     """What was packed, and what its authors have to know before they publish it; sizes in bytes.
 
-    `removed` names variables that look like secrets, `left_out` files that are no regular files.
+    `removed` names variables that look like secrets, `left_out` files that are no regular files or not there. `signed`: it bears a
+    signature.
     """
 
     path: str
@@ -88,22 +94,41 @@ class Packed:
     left_out: tuple[str, ...]
     authors: int
     doi: str
+    signed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Who signed an artifact: the fingerprint of the `key`, the `name` that allowed signers give it, and what is wrong."""
+
+    key: str | None
+    name: str | None
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """The `identity` of an artifact, the number of its `files`, and those that are not what the manifest says."""
+    """The `identity` of an artifact, the number of its `files`, and those that are not what the manifest says.
+
+    `signed`: who signed it; None if nobody did, and nobody in particular was to.
+    """
 
     identity: str
     files: int
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     added: tuple[str, ...]
+    signed: Signed | None = None
+
+    @property
+    def has_its_files(self) -> bool:
+        """Whether the files are those of the manifest, no more and no less."""
+        return not (self.changed or self.missing or self.added)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the files are those of the manifest, no more and no less."""
-        return not (self.changed or self.missing or self.added)
+        """Whether it has its files, and is signed by whom it is to be, if anybody."""
+        return self.has_its_files and (self.signed is None or self.signed.problem is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,16 @@ def pack(
     title: str = "",
     doi: str = "",
     not_secret: Several = (),
+    allow_name: Several = (),
+    sign: Path | None = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
     r"""Pack experiment directories and the claims on them into one archive that a stranger can verify.
 
     It holds plan, ledger, samples, outputs, environments, programs, claims with what their trials cost, a README for the evaluator,
-    an RO-Crate, CITATION.cff and a manifest of hashes. Names of hosts and users are replaced outside of measured data. A claim that
-    its own data do not support is refused. Nothing is uploaded.
+    tables, an RO-Crate, CITATION.cff and a manifest of hashes. Names of hosts and users are replaced in what describes the trials, and
+    refused in measured data, which are never changed. A claim that its own data do not support is refused. Nothing is uploaded.
 
     For example:
 
@@ -43,7 +45,8 @@ def pack(
         --author "Ada Lovelace" --licence CC-BY-4.0 -o artifact.zip
     ```
 
-    Exit codes: 0 packed; 2 wrong options, claims that are not supported, no licence, or something that looks like a secret;
+    Exit codes: 0 packed; 2 wrong options, claims that are not supported, no licence, something that looks like a secret,
+    or a name of a host or user in measured data;
     5 a directory in use, or an archive that cannot be written; 7 data that cannot be read.
 
     Parameters
@@ -51,7 +54,7 @@ def pack(
     directories
         Experiment directories.
     out
-        The archive to write.
+        The archive to write, .zip or .tar.zst.
     claims
         The file of claims; default claims.toml in the only directory, or beside the directories.
     licence
@@ -64,6 +67,10 @@ def pack(
         DOI of the artifact, where it is reserved already.
     not_secret
         A variable of the experiment file that looks like a secret, and is none; repeatable.
+    allow_name
+        A name of a host or user that may stay in measured data, plans and rows of trials; repeatable.
+    sign
+        Sign the manifest with this SSH key (ssh-keygen(1)); others check it with `trialwise verify --allowed-signers`.
     force
         Overwrite the archive.
     json
@@ -84,6 +91,8 @@ def pack(
         authors=tuple(map(author_of, author)),
         doi=doi,
         not_secret=not_secret,
+        allowed_names=allow_name,
+        key=sign,
     )
     with StatusLine(f"packing {named(directories[0])}") as patience:
         found = packed(directories, out, options, patience.going)

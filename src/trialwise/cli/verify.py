@@ -40,6 +40,7 @@ def verify(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     have: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     rerun: Path | None = None,
+    allowed_signers: Path | None = None,
     report: Path | None = None,
     force: Flag = False,
     json: Flag = False,
@@ -85,6 +86,8 @@ def verify(
     rerun
         An experiment directory in which you measured its experiment again, or the folder of an earlier --kick or --claim: each
         claim is judged on it, and compared with the authors'.
+    allowed_signers
+        A file of keys (ssh-keygen(1), ALLOWED SIGNERS), from elsewhere than the artifact, one of which must have signed it.
     report
         Write the findings as Markdown under the questions of an evaluation, with the latest re-run beside the artifact; without
         names of this host and user.
@@ -106,11 +109,17 @@ def verify(
         )
         _refuse(kick and bool(claim), "--kick", "takes the claims that fit: leave out --claim")
         found = _remeasured(
-            artifact, kick=kick, claims=tuple(split_names(claim)), budget=budget, out=out, have=have
+            artifact,
+            kick=kick,
+            claims=tuple(split_names(claim)),
+            budget=budget,
+            out=out,
+            have=have,
+            allowed=allowed_signers,
         )
     else:
         _refuse(budget is not None, "--budget", "is for what runs: add --kick or --claim")
-        found = _read(artifact, rerun, latest=report is not None)
+        found = _read(artifact, rerun, allowed=allowed_signers, latest=report is not None)
     from trialwise.report.documents.verify import document
 
     if json:
@@ -152,7 +161,7 @@ def _show(artifact: Path, claims: tuple[str, ...]) -> None:
     say_document(shown_document(show(artifact, claims)))
 
 
-def _read(artifact: Path, rerun: Path | None, *, latest: bool) -> Verified:
+def _read(artifact: Path, rerun: Path | None, *, allowed: Path | None, latest: bool) -> Verified:
     """Verify without running anything, with the re-run that is named, or with the `latest` one of `verify`."""
     from trialwise.study.artifact.remeasuring import read_again
     from trialwise.study.artifact.rerun_folder import is_rerun
@@ -160,8 +169,8 @@ def _read(artifact: Path, rerun: Path | None, *, latest: bool) -> Verified:
 
     with StatusLine(f"reading {named(artifact)}") as patience:
         if (rerun is None and latest) or (rerun is not None and is_rerun(rerun)):
-            return read_again(artifact, rerun, patience.going)
-        return verified(artifact, rerun, patience.going)
+            return read_again(artifact, rerun, patience.going, allowed=allowed)
+        return verified(artifact, rerun, patience.going, allowed=allowed)
 
 
 def _remeasured(
@@ -172,6 +181,7 @@ def _remeasured(
     budget: str | None,
     out: Path | None,
     have: tuple[str, ...],
+    allowed: Path | None,
 ) -> Verified:
     from trialwise.cli.progress import observer
     from trialwise.report.documents.rerun import planned_lines
@@ -184,7 +194,12 @@ def _remeasured(
             console.print(line, markup=False, soft_wrap=True)
 
     options = RerunOptions(
-        claims=claims, kick=kick, budget=budget_seconds(budget) if budget else None, out=out, have=have
+        claims=claims,
+        kick=kick,
+        budget=budget_seconds(budget) if budget else None,
+        out=out,
+        have=have,
+        allowed=allowed,
     )
     return remeasure(
         artifact,

@@ -25,6 +25,8 @@ MAX_RATIO = 250
 """Maximum ratio of unpacked to packed size above `_FREE` bytes: packet logs reach at most 50, bombs thousands."""
 _MAX_MEMORY = 256 * MEBIBYTE
 """Maximum memory to unpack xz: `xz -9` takes 65 MiB, and a header may ask for 4 GiB."""
+_MAX_WINDOW = 128 * MEBIBYTE
+"""Maximum window of zstd, which `zstd --ultra -22` asks for; a header may ask for 3.75 TiB."""
 _FREE = 64 * MEBIBYTE
 PADDING = 2**20
 """Maximum bytes after the last member, more than any program writes."""
@@ -99,6 +101,29 @@ class Bounds:
         return AnalysisError(f"{self._path}: holds {what}", hint=self._hint)
 
 
+class _Zstd(io.RawIOBase):
+    """The content of one frame of zstd after another, in bounded memory."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        import zstandard
+
+        reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        self._broken = zstandard.ZstdError
+        self._content = reader.stream_reader(packed, read_size=_AT_ONCE, read_across_frames=True)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        wanted = memoryview(buffer).cast("B")
+        try:
+            found = self._content.read(len(wanted))
+        except self._broken as error:
+            raise EOFError(str(error)) from error
+        wanted[: len(found)] = found
+        return len(found)
+
+
 class _Xz(io.RawIOBase):
     """The content of one xz stream after another; unlike `lzma.LZMAFile`, in bounded memory."""
 
@@ -135,6 +160,7 @@ class _Xz(io.RawIOBase):
 
 _COMPRESSIONS: dict[bytes, Callable[[BinaryIO], Content]] = {
     b"\xfd7zXZ\0": lambda packed: io.BufferedReader(_Xz(packed), _AT_ONCE),
+    b"\x28\xb5\x2f\xfd": lambda packed: io.BufferedReader(_Zstd(packed), _AT_ONCE),
     b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
     b"BZh": bz2.BZ2File,
 }

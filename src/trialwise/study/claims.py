@@ -79,8 +79,11 @@ def claims_file(path: Path) -> Path:
         There is none.
     """
     file = path / NAME if path.is_dir() else path
-    if not file.is_file() and is_ours(path) and (beside := path.resolve().parent / NAME).is_file():
-        return beside
+    if not file.is_file() and is_ours(path):
+        beside = (
+            each.parent / NAME for each in (path.absolute(), path.resolve())
+        )  # as it is named, then where it is
+        file = next((each for each in beside if each.is_file()), file)
     if not file.is_file():
         hint = (
             f"write one, or begin with `trialwise claims {path} --suggest`"

@@ -1,5 +1,6 @@
 """Archives that attack who opens them: nothing is written outside, nothing is followed, nothing grows without bound."""
 
+import contextlib
 import io
 import os
 import stat
@@ -16,11 +17,12 @@ from hypothesis import strategies as some
 from trialwise.errors import AnalysisError, StoreError
 from trialwise.exchange import unpacking
 from trialwise.exchange.artifact import reading
-from trialwise.exchange.artifact.archive import Entry, with_manifest, write_zip
+from trialwise.exchange.artifact.archive import Entry, with_manifest, write_archive
 from trialwise.exchange.artifact.integrity import integrity_of
 from trialwise.exchange.artifact.manifest import NAME, manifest_text, problem_of, read_manifest
 from trialwise.exchange.artifact.reading import opened_artifact
 
+KINDS = (".zip", ".tar.zst")
 NAMES = [
     "../out",
     "/etc/out",
@@ -185,13 +187,60 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(tmp_path):
     file = tmp_path / "a"
     file.write_text("before")
     entries, _ = with_manifest([Entry("a", file)])
-    file.write_text("after")
-    with pytest.raises(StoreError, match="changed while it was packed"):
-        write_zip(tmp_path / "a.zip", entries, 0.0)
+    for after in ("after", "x", "much longer", ""):
+        file.write_text(after)
+        for name in KINDS:
+            with pytest.raises(StoreError, match="changed while it was packed"):
+                write_archive(tmp_path / f"{len(after)}{name}", name, entries, 0.0)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_content_of_any_size_is_written_and_read_as_it_was(tmp_path, name):
+    sizes = (0, 1, 511, 512, 513, (1 << 20) + 1)
+    files = [Entry(f"f/{size}", os.urandom(size)) for size in sizes] + [Entry("é" * 120 + "/x", b"long name")]
+    entries, identity = with_manifest(files)
+    write_archive(tmp_path / f"a{name}", name, entries, 1e9)
+    with opened_artifact(tmp_path / f"a{name}") as artifact:
+        found = integrity_of(artifact)
+    assert (found.is_whole, found.identity, found.files) == (True, identity, len(files))
+
+
+def zstd(path, content, *, level=3, **more):
+    zstandard = pytest.importorskip("zstandard")
+    path.write_bytes(zstandard.ZstdCompressor(level=level, **more).compress(content))
+    return path
+
+
+def test_bombs_and_windows_of_zstd_are_refused_in_bounded_memory(tmp_path, monkeypatch):
+    plain = tmp_path / "a.tar"
+    info = tarfile.TarInfo("a")
+    info.size = 8 << 20
+    with tarfile.open(plain, "w") as archive:
+        archive.addfile(tarfile.TarInfo(NAME))
+        archive.addfile(info, io.BytesIO(bytes(info.size)))
+    monkeypatch.setattr(unpacking, "_FREE", 1 << 20)
+    refused(zstd(tmp_path / "a.tar.zst", plain.read_bytes()), "as no measurements do", AnalysisError)
+    header = b"\x28\xb5\x2f\xfd\x00\xa8"  # RFC 8878: no content size, window of 2 GiB
+    (tmp_path / "w.tar.zst").write_bytes(header + b"\x01\x00\x00")
+    refused(tmp_path / "w.tar.zst", "is not a complete archive")
+
+
+def test_a_tar_of_zstd_that_is_cut_or_damaged_anywhere_is_refused(tmp_path):
+    entries, _ = with_manifest([Entry("a", os.urandom(3000))])
+    pytest.importorskip("zstandard")
+    write_archive(tmp_path / "a.tar.zst", "a.tar.zst", entries, 0.0)
+    whole = (tmp_path / "a.tar.zst").read_bytes()
+    damaged = tmp_path / "b.tar.zst"
+    for place in range(0, len(whole) - 1, 97):
+        damaged.write_bytes(whole[:place])
+        refused(damaged, "archive")
+        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        with contextlib.suppress(StoreError, AnalysisError), opened_artifact(damaged) as artifact:
+            assert not integrity_of(artifact).is_whole or place < 12
 
 
 def test_times_that_zip_does_not_know_become_the_nearest_that_it_does(tmp_path):
     entries, _ = with_manifest([Entry("a", b"")])
     for moment, year in ((-5.0, 1980), (1e12, 2107)):
-        write_zip(tmp_path / f"{year}.zip", entries, moment)
+        write_archive(tmp_path / f"{year}.zip", ".zip", entries, moment)
         assert zipfile.ZipFile(tmp_path / f"{year}.zip").infolist()[0].date_time[0] == year

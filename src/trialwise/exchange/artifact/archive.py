@@ -1,9 +1,11 @@
-"""Write an artifact as a zip archive: the same files give the same bytes."""
+"""Write an artifact as a zip or tar archive: the same files give the same bytes."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import stat
+import tarfile
 import time
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from trialwise.errors import StoreError
+from trialwise.errors import PlanError, StoreError
 from trialwise.exchange.artifact.manifest import NAME, identity_of, manifest_text, problem_of
 from trialwise.foreign_files import open_foreign
 
@@ -75,8 +77,93 @@ def with_manifest(entries: Iterable[Entry]) -> tuple[tuple[Entry, ...], str]:
     return tuple(found[name] for name in sorted(found, key=str.encode)), identity_of(manifest)
 
 
-def write_zip(path: Path, entries: Iterable[Entry], moment: float) -> None:
-    """Write files, in this order, as a zip archive; all bear the same time, in Unix seconds.
+ZIP, TAR = ".zip", ".tar.zst"
+
+
+def check_name(path: Path) -> None:
+    """Refuse the name of an archive that would be of another kind than its name says.
+
+    Raises
+    ------
+    PlanError
+        It ends neither with `ZIP` nor with `TAR`.
+    """
+    if not path.name.endswith((ZIP, TAR)):
+        raise PlanError(f"{path}: the ending says the kind of archive", hint=f"end it with {ZIP} or {TAR}")
+
+
+def write_archive(path: Path, name: str, entries: Iterable[Entry], moment: float) -> None:
+    """Write files, in this order, to the archive that is going to bear a name; all bear the same time, in Unix seconds.
+
+    Raises
+    ------
+    StoreError
+        A file changed since its hash was taken.
+    """
+    if name.endswith(TAR):
+        _write_tar(path, entries, moment)
+    else:
+        _write_zip(path, entries, moment)
+
+
+class _Hashed(io.RawIOBase):
+    """The content of a file, read forward and hashed on the way."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._chunks = entry.chunks()
+        self._left = b""
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int = -1, /) -> bytes:
+        while 0 <= len(self._left) < size or size < 0:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                break
+            self._left += chunk
+        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        self.digest.update(found)
+        return found
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something is left."""
+        return bool(self._left or next(self._chunks, b""))
+
+
+def _write_tar(path: Path, entries: Iterable[Entry], moment: float) -> None:
+    import zstandard
+
+    packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
+    with (
+        path.open("xb") as file,
+        packer.stream_writer(file, closefd=False) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for entry in entries:
+            _add(archive, entry, moment)
+
+
+def _add(archive: tarfile.TarFile, entry: Entry, moment: float) -> None:
+    info = tarfile.TarInfo(entry.name)
+    info.size, info.mtime = entry.measured[1], int(min(max(moment, 0.0), _LAST))
+    info.mode = 0o755 if entry.executable else 0o644
+    content = _Hashed(entry)
+    try:
+        archive.addfile(info, content)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise _changed(entry) from error  # it is shorter than it was
+    if content.has_more or content.digest.hexdigest() != entry.measured[0]:
+        raise _changed(entry)
+
+
+def _changed(entry: Entry) -> StoreError:
+    return StoreError(f"{entry.name}: changed while it was packed", hint="pack again")
+
+
+def _write_zip(path: Path, entries: Iterable[Entry], moment: float) -> None:
+    """Write files as a zip archive.
 
     Raises
     ------
@@ -96,7 +183,7 @@ def write_zip(path: Path, entries: Iterable[Entry], moment: float) -> None:
                     digest.update(chunk)
                     file.write(chunk)
             if digest.hexdigest() != entry.measured[0]:
-                raise StoreError(f"{entry.name}: changed while it was packed", hint="pack again")
+                raise _changed(entry)
 
 
 def _date(moment: float) -> tuple[int, int, int, int, int, int]:

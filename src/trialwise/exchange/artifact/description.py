@@ -85,6 +85,11 @@ class Description:
         return iso_time(self.moment)[:10]
 
 
+def slug(text: str) -> str:
+    """Return a text as a name of lower-case letters, digits, ``-``, ``_`` and ``.``, as tables of Frictionless have it."""
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-") or "data"
+
+
 def iso_time(moment: float) -> str:
     """Write a moment in Unix seconds as ISO 8601 in UTC, to the second."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -25,7 +25,6 @@ from trialwise.temporary import vanishing_folder
 
 _AT_ONCE = 1 << 20
 _ZIP = b"PK"
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _END = b"PK\x05\x06"
 _MAX_END = 65_557
 """Bytes from the end in which the end record of a zip archive begins, with its comment."""
@@ -110,11 +109,6 @@ def _unpack(path: Path, folder: Path) -> list[str]:
             )
             head = packed.read(4)
             packed.seek(0)
-            if head.startswith(_ZSTD):
-                raise StoreError(
-                    f"{path}: is packed with zstd, which is not read",
-                    hint="unpack it with `zstd -d`, and name the tar",
-                )
             take = _Files(path, folder, bounds)
             if head.startswith(_ZIP):
                 _from_zip(packed, path, take)

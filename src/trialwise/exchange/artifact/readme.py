@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.artifacts import PackedClaim, PackedExperiment
 from trialwise.exchange.artifact.description import Description, Needs
 from trialwise.experiment.quantity import duration_text
+from trialwise.foreign_files import megabytes
 from trialwise.numbers import counted, interval, with_bounds
 from trialwise.visible import visible
 
@@ -54,8 +55,8 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
         yield "None are stated."
         yield ""
         return
-    yield "| claim | sentence | the authors' result | n | trials | time that they took |"
-    yield "|---|---|---|---|---|---|"
+    yield "| claim | sentence | the authors' result | n | trials | time that they took | CPU time | peak memory | disk |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for claim in claims:
         result = claim.result
         value, low, high = with_bounds(result.estimate, result.low, result.high)
@@ -68,6 +69,9 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
             " + ".join(map(str, result.n)),
             str(claim.trials),
             duration_text(claim.seconds),
+            "not recorded" if claim.processor is None else duration_text(claim.processor),
+            "not recorded" if claim.memory is None else megabytes(int(claim.memory)),
+            megabytes(claim.size),
         )
         yield f"| {' | '.join(map(_cell, cells))} |"
     yield ""
@@ -89,6 +93,8 @@ def _experiment(experiment: PackedExperiment) -> Iterator[str]:
         yield f"- {counted(len(experiment.programs), 'program or input', 'programs and inputs')} in `programs/{experiment.folder}/`."
     if experiment.head is not None:
         yield f"- The hash chain of the ledger has {counted(experiment.rows, 'row')} and ends with `{experiment.head}`."
+    if experiment.packages:
+        yield f"- From packages of the system: {_plain(', '.join(experiment.packages))}."
     for excluded in experiment.excluded:
         yield f"- Left out of the analysis: {_plain(excluded)}."
     for outside in experiment.outside:

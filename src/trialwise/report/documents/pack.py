@@ -17,7 +17,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import Number, counted
+from trialwise.report.numbers import ABSENT, Number, counted
 
 _MOST = 8
 _MEBIBYTE = 1 << 20
@@ -65,7 +65,9 @@ def _claims(found: Packed) -> Iterator[Block]:
         Column("by its data"),
         Column("trials", is_numeric=True),
         Column("time", is_numeric=True),
-        Column("MiB", is_numeric=True),
+        Column("CPU time", is_numeric=True),
+        Column("peak MiB", is_numeric=True),
+        Column("disk MiB", is_numeric=True),
     )
     yield Table(
         "claims", ("Claims, and what their trials cost",), columns, tuple(map(_row, found.claims)), most=None
@@ -78,6 +80,8 @@ def _row(claim: PackedClaim) -> tuple[Name | Number | Text, ...]:
         (claim.result.verdict + (", as stated" if claim.expected else ""),),
         Number(claim.trials, kind="count"),
         Number(claim.seconds, kind="duration"),
+        Number(claim.processor, kind="duration") if claim.processor is not None else (ABSENT,),
+        Number(claim.memory / _MEBIBYTE, digits=2) if claim.memory is not None else (ABSENT,),
         Number(claim.size / _MEBIBYTE, digits=2),
     )
 
@@ -86,6 +90,8 @@ def _programs(found: Packed) -> Iterator[Text]:
     for experiment in found.experiments:
         if experiment.programs:
             yield (f"{counted(len(experiment.programs), 'file')} of ", Name(experiment.name), " packed")
+        if experiment.packages:
+            yield ("from packages: ", Name(", ".join(experiment.packages)))
         for outside in experiment.outside:
             yield (Name(outside.name), f" is not packed: {outside.why}; recorded as sha256 {outside.sha256}…")
 

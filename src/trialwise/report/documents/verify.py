@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from trialwise.analysis.artifacts import Integrity, PackedLedger, Rerun, Verified, VerifiedClaim
+from trialwise.analysis.artifacts import Integrity, PackedLedger, Rerun, Signed, Verified, VerifiedClaim
 from trialwise.report import document as doc
 from trialwise.report.document import (
     Block,
     Cell,
+    Code,
     Column,
     Document,
     Heading,
@@ -45,6 +46,8 @@ def answer(found: Verified) -> doc.Verdict:
             "bad",
             (_named(found), ": the manifest fits, but the ledger is not as it was recorded. Do not use it."),
         )
+    if integrity.has_its_files and integrity.signed is not None and integrity.signed.problem is not None:
+        return doc.Verdict("bad", (_named(found), f": {integrity.signed.problem}. Do not use it."))
     if not integrity.is_whole:
         number = len(integrity.changed) + len(integrity.missing) + len(integrity.added)
         return doc.Verdict(
@@ -94,6 +97,18 @@ def _evidence(found: Verified) -> Iterator[Block]:
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
 
 
+def _signed(signed: Signed) -> Text:
+    if signed.problem is not None:
+        return (f"{signed.problem}{f' ({signed.key})' if signed.key else ''}",)
+    if signed.name is None:
+        return (
+            f"signed by an unknown key {signed.key}: ",
+            Code("--allowed-signers"),
+            " names those that you know",
+        )
+    return ("signed by ", Name(signed.name), f" ({signed.key})")
+
+
 def claims_table(found: Verified) -> Table:
     """Return the claims as recomputed from the packed data."""
     columns = (
@@ -109,7 +124,9 @@ def claims_table(found: Verified) -> Table:
 
 
 def broken_blocks(integrity: Integrity) -> Iterator[Block]:
-    """Yield the files that are not those of the manifest."""
+    """Yield who signed it, and the files that are not those of the manifest."""
+    if integrity.signed is not None:
+        yield Note(_signed(integrity.signed), is_aside=True)
     for title, names in (
         ("Changed", integrity.changed),
         ("Missing", integrity.missing),

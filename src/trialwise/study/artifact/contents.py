@@ -17,6 +17,7 @@ from trialwise.exchange.artifact.archive import Entry
 from trialwise.exchange.artifact.privacy import Names, users_in
 from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource
 from trialwise.measurement.file_identity import digest_of
 from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.store.directory import LEDGER, LOCK, ExperimentDirectory, is_locked
@@ -24,17 +25,28 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_copy import copy_for_others
 from trialwise.store.records import Head, TrialRow
 from trialwise.study.artifact.chains import PROGRAMS
+from trialwise.study.artifact.packages import packages_of
 from trialwise.study.load import frozen_text, opened
 
 _ENVIRONMENTS, _LOGS, _SCRATCH = "environments", "logs", "scratch"
 _DIGITS = 12
+_RUN = ("program", "interpreter")
+_NOWHERE = "outside of the folder of the experiment, and of no package: say how to get or build it"
 _COPIED = ("program", "script", "input")
 """Roles of files that are copied where they lie below the folder of the experiment."""
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What a trial used: CPU time in seconds, and the peak of its memory in bytes."""
+
+    processor: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
-    """An experiment directory that is to be packed: its rows, the environments of its sessions, and what its programs are."""
+    """An experiment directory that is to be packed: its rows, the environments of its sessions, and what its trials used."""
 
     path: Path
     folder: str
@@ -45,15 +57,17 @@ class Opened:
     home: str
     head: Head | None
     excluded: Sequence[str]
+    used: Mapping[str, Used]
 
 
 @dataclass(slots=True)
 class Contents:
-    """The files of one directory in the artifact, its description, and what was left out."""
+    """The files of one directory in the artifact, its description, what was left out, and what trials used, by number."""
 
     entries: list[Entry]
     experiment: PackedExperiment
     left_out: list[str] = field(default_factory=list[str])
+    used: Mapping[str, Used] = field(default_factory=dict[str, Used])
 
 
 def open_for_packing(path: Path, folder: str) -> Opened:
@@ -82,7 +96,29 @@ def open_for_packing(path: Path, folder: str) -> Opened:
             excluded=[
                 f"trial {number}: {why.because}" for (number, _), why in sorted(ledger.exclusions().items())
             ],
+            used=_used(ledger),
         )
+
+
+_RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
+
+
+def _used(ledger: Ledger) -> dict[str, Used]:
+    """Return what each trial used, by number, of those whose last attempt recorded it as a metric or by [instrumentation]."""
+    keys = {
+        source.key: source.key.rpartition(":")[2]
+        for name in _RESOURCES
+        for source in (ResourceSource(name), InstrumentSource(name))
+    }
+    found: dict[int, dict[str, float]] = {}
+    for number, _, source, value, _, _ in ledger.values(list(keys)):
+        if value is not None:
+            found.setdefault(number, {})[keys[source]] = value
+    return {
+        str(number): Used(known["user"] + known["system"], known["max_rss"])
+        for number, known in found.items()
+        if len(known) == len(_RESOURCES)
+    }
 
 
 def _environments(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:
@@ -134,9 +170,9 @@ def contents_of(each: Opened, names: Names, workshop: Path) -> Contents:
         else:
             content = file
         entries.append(Entry(f"{each.folder}/{relative}", content))
-    programs, outside = _programs(each)
+    programs, outside, packages = _programs(each)
     entries += programs
-    return Contents(entries, _described(each, programs, outside), left_out)
+    return Contents(entries, _described(each, programs, outside, packages), left_out, each.used)
 
 
 def _files(folder: Path, left_out: list[str]) -> Iterator[str]:
@@ -155,25 +191,33 @@ def _files(folder: Path, left_out: list[str]) -> Iterator[str]:
             yield relative
 
 
-def _programs(each: Opened) -> tuple[list[Entry], list[Outside]]:
-    """Return the programs below the experiment's folder that are still what ran, and all others by name."""
+def _programs(each: Opened) -> tuple[list[Entry], list[Outside], list[str]]:
+    """Return the programs below the experiment's folder that are still what ran, all others by name, and the packages of the system.
+
+    What trials were seen to read besides is the system's own affair, as long as it is no program.
+    """
     entries: dict[str, Entry] = {}
     outside: dict[str, Outside] = {}
-    for file in _measured_files(each):
-        if file.role not in _COPIED:
-            continue
-        short = file.sha256[:_DIGITS]
-        if file.name.startswith("/") or ".." in file.name.split("/"):
-            if not file.treatments:
-                outside[file.name] = Outside(file.name, short, "outside of the folder of the experiment")
-            continue
+    files = list(_measured_files(each))
+    packages = packages_of(file.path for file in files if _is_elsewhere(file))
+    used: set[str] = set()
+    for file in files:
         why = _why_not(file)
-        if why is not None:
-            outside[file.name] = Outside(file.name, short, why)
-            continue
-        name = f"{PROGRAMS}/{each.folder}/{file.name}"
-        entries[name] = Entry(name, Path(file.path), executable=os.access(file.path, os.X_OK))
-    return list(entries.values()), list(outside.values())
+        if _is_elsewhere(file):
+            if why is None and file.path in packages:
+                used.add(packages[file.path])
+            elif file.role in _RUN or (file.role in _COPIED and not file.treatments):
+                outside[file.name] = Outside(file.name, file.sha256[:_DIGITS], why or _NOWHERE)
+        elif file.role in _COPIED and why is not None:
+            outside[file.name] = Outside(file.name, file.sha256[:_DIGITS], why)
+        elif file.role in _COPIED:
+            name = f"{PROGRAMS}/{each.folder}/{file.name}"
+            entries[name] = Entry(name, Path(file.path), executable=os.access(file.path, os.X_OK))
+    return list(entries.values()), list(outside.values()), sorted(used)
+
+
+def _is_elsewhere(file: FileIdentity) -> bool:
+    return file.name.startswith("/") or ".." in file.name.split("/")
 
 
 def _measured_files(each: Opened) -> Iterator[FileIdentity]:
@@ -196,7 +240,9 @@ def _why_not(file: FileIdentity) -> str | None:
     return None if same else "another since the trials"
 
 
-def _described(each: Opened, programs: Sequence[Entry], outside: Sequence[Outside]) -> PackedExperiment:
+def _described(
+    each: Opened, programs: Sequence[Entry], outside: Sequence[Outside], packages: Sequence[str]
+) -> PackedExperiment:
     experiment = each.experiment
     begun = [row.claimed for row in each.rows if row.claimed is not None]
     ended = [row.finished for row in each.rows if row.finished is not None]
@@ -212,6 +258,7 @@ def _described(each: Opened, programs: Sequence[Entry], outside: Sequence[Outsid
         version=each.version,
         programs=tuple(entry.name for entry in programs),
         outside=tuple(outside),
+        packages=tuple(packages),
         head=each.head and each.head.hash,
         rows=each.head.rows if each.head else 0,
         excluded=tuple(each.excluded),

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import getpass
-import gzip
-import io
+import contextlib
 import json
 import os
-import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import polars as pl
 import tomlkit
 
-from trialwise.analysis.artifacts import Packed, PackedClaim, PackedExperiment, Replaced
-from trialwise.analysis.claims.results import ClaimResult
-from trialwise.analysis.claims.treatments import claimed_treatments
+from trialwise.analysis.artifacts import Packed, PackedExperiment
 from trialwise.analysis.progress import Progress
-from trialwise.errors import AnalysisError, PlanError, StoreError, not_written
-from trialwise.exchange.artifact import citation, crate, readme
-from trialwise.exchange.artifact.archive import Entry, with_manifest, write_zip
+from trialwise.errors import AnalysisError, PlanError, StoreError, TrialwiseError, not_written
+from trialwise.exchange.artifact import citation, crate, readme, tables
+from trialwise.exchange.artifact.archive import Entry, check_name, with_manifest, write_archive
 from trialwise.exchange.artifact.description import (
     LICENCE,
     Author,
@@ -32,11 +25,13 @@ from trialwise.exchange.artifact.description import (
     Needs,
     PackedFile,
 )
+from trialwise.exchange.artifact.integrity import SIGNATURE
 from trialwise.exchange.artifact.manifest import NAME as MANIFEST
-from trialwise.exchange.artifact.privacy import Names
+from trialwise.exchange.artifact.manifest import problem_of
+from trialwise.exchange.artifact.tables import PackedTable, trials_table
 from trialwise.exchange.claims_json import claims_document
 from trialwise.experiment.claims import NAME as CLAIMS
-from trialwise.experiment.claims import ClaimData, ClaimsFile, StatedClaim
+from trialwise.experiment.claims import ClaimData, ClaimsFile
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.inherited import hidden
 from trialwise.store.directory import latest
@@ -45,20 +40,24 @@ from trialwise.study.artifact.contents import (
     Contents,
     Opened,
     contents_of,
-    names_in,
     open_for_packing,
     stated_variables,
 )
+from trialwise.study.artifact.costs import costs
+from trialwise.study.artifact.private import names_of, staying
+from trialwise.study.artifact.signing import sign
 from trialwise.study.artifact.verifying import RESULTS, verify
 from trialwise.study.claims import JudgedClaims, claims_file, data_files, judged_claims
+from trialwise.study.reading import comparison_set
 from trialwise.temporary import vanishing_folder
 from trialwise.visible import visible
 from trialwise.whole_files import whole_file
 
 _MAX_TEXT = 16 << 20
-_OF_TRIAL = re.compile(r"/(\d{6,})-\d+[^/]*$")
-"""The names of files that a trial left: its number, and its attempt."""
-_OUR_TEXTS = (LICENCE, CLAIMS, RESULTS, readme.NAME, crate.NAME, citation.CITATION, citation.ZENODO, MANIFEST)
+_OUR_TEXTS = (
+    *(LICENCE, CLAIMS, RESULTS, MANIFEST, SIGNATURE),
+    *(readme.NAME, crate.NAME, citation.CITATION, citation.ZENODO, tables.NAME, tables.FOLDER),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +70,8 @@ class PackOptions:
     authors: tuple[Author, ...] = ()
     doi: str = ""
     not_secret: tuple[str, ...] = ()
+    allowed_names: tuple[str, ...] = ()
+    key: Path | None = None
 
 
 def pack(
@@ -94,6 +95,7 @@ def pack(
 
 
 def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: Progress | None) -> Packed:
+    check_name(out)
     opened = _opened(directories)
     for each in opened:
         _refuse_secrets(each, options)
@@ -103,20 +105,24 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
         _refuse_unsupported(judged)
     folder = directories[0].parent if file is None else file.parent
     licence = _licence(folder, options)
-    names = _names(opened)
+    names = names_of(opened)
     with vanishing_folder("trialwise-") as workshop:
         contents = [contents_of(each, names, workshop) for each in opened]
         entries = [entry for each in contents for entry in each.entries]
+        left_out = [name for each in contents for name in each.left_out]
         entries += [] if judged is None else _claims(judged, folder, opened)
+        entries += [] if judged is None else figures(judged.stated, folder, left_out)
         entries += [] if licence is None else [Entry(LICENCE, licence)]
         description = _description(contents, judged, options)
-        entries = [*entries, *_texts(description, entries)]
+        replaced = staying(names, entries, options.allowed_names)
+        entries = [*entries, *_texts(description, entries, _tables(opened, told))]
         whole, identity = with_manifest(entries)
+        if options.key is not None:
+            whole = signed(whole, options.key)
         with whole_file(out) as aside:
-            write_zip(aside, whole, description.moment)
+            write_archive(aside, out.name, whole, description.moment)
             _check_again(aside, identity)
             size = aside.stat().st_size
-        replaced = _replaced(names, entries)
     return Packed(
         path=str(out),
         identity=identity,
@@ -126,9 +132,10 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
         claims=tuple(description.claims),
         replaced=replaced,
         removed=tuple(sorted(names.removed)),
-        left_out=tuple(name for each in contents for name in each.left_out),
+        left_out=tuple(left_out),
         authors=len(options.authors),
         doi=options.doi,
+        signed=options.key is not None,
     )
 
 
@@ -194,13 +201,6 @@ def _licence(folder: Path, options: PackOptions) -> bytes | None:
     )
 
 
-def _names(opened: Sequence[Opened]) -> Names:
-    found = [names_in(each) for each in opened]
-    hosts = {os.uname().nodename}.union(*(each for each, _ in found))
-    users = {getpass.getuser()}.union(*(each for _, each in found))
-    return Names(hosts, users)
-
-
 def _claims(judged: JudgedClaims, folder: Path, opened: Sequence[Opened]) -> Iterator[Entry]:
     """Yield the file of claims with the places of its data in the artifact, its results, and the files of other tools."""
     document = tomlkit.parse((folder / Path(judged.check.file).name).read_text(encoding="utf-8"))
@@ -220,6 +220,27 @@ def _claims(judged: JudgedClaims, folder: Path, opened: Sequence[Opened]) -> Ite
     yield Entry(CLAIMS, tomlkit.dumps(document).encode())
     check = claims_document(judged.check) | {"file": CLAIMS}
     yield Entry(RESULTS, _json(check))
+
+
+def figures(stated: ClaimsFile, folder: Path, left_out: list[str]) -> Iterator[Entry]:
+    """Yield the figures that claims name, which lie beside them; those that do not are left out and said."""
+    for claim in stated.claims:
+        if claim.figure is None or problem_of(claim.figure) is not None:
+            continue
+        try:
+            content = read_foreign(folder / claim.figure, _MAX_TEXT, within=folder, error=StoreError)
+        except TrialwiseError:
+            left_out.append(f"{claim.figure}, the figure of {claim.id}, is not there")
+            continue
+        yield Entry(claim.figure, content)
+
+
+def signed(whole: Sequence[Entry], key: Path) -> tuple[Entry, ...]:
+    """Return the files of an artifact with the signature of its manifest."""
+    manifest = next(entry.content for entry in whole if entry.name == MANIFEST)
+    if not isinstance(manifest, bytes):
+        raise TypeError("the manifest is made here")
+    return tuple(sorted((*whole, Entry(SIGNATURE, sign(manifest, key))), key=lambda each: each.name.encode()))
 
 
 def _place_of(directory: Path, places: Mapping[Path, Opened]) -> Opened:
@@ -251,7 +272,7 @@ def _description(
         authors=options.authors,
         doi=options.doi,
         experiments=experiments,
-        claims=[] if judged is None else list(_costs(judged, contents)),
+        claims=[] if judged is None else list(costs(judged, contents)),
         needs=_needs(judged and judged.stated),
     )
 
@@ -269,54 +290,20 @@ def _needs(stated: ClaimsFile | None) -> Needs:
     return Needs(needs.cores, needs.memory or "", needs.disk or "", needs.root, needs.other)
 
 
-def _costs(judged: JudgedClaims, contents: Sequence[Contents]) -> Iterator[PackedClaim]:
-    for claim, result in zip(judged.stated.claims, judged.check.claims, strict=True):
-        yield _cost(judged, claim, result, contents)
+def _tables(opened: Sequence[Opened], told: Progress | None) -> Iterator[PackedTable]:
+    """Yield a table of the trials of each experiment that has values."""
+    for each in opened:
+        with contextlib.suppress(AnalysisError):
+            yield trials_table(each.folder, comparison_set(each.path, paired=False, told=told))
 
 
-def _cost(
-    judged: JudgedClaims, claim: StatedClaim, result: ClaimResult, contents: Sequence[Contents]
-) -> PackedClaim:
-    """Return what the trials that a claim rests on cost: of trials of our own, from the ledger."""
-    trials = judged.trials_of(claim)
-    wanted = claimed_treatments(trials, claim)
-    own = trials.of(claim.metric).filter(pl.col("treatment").is_in(wanted)).unique("trial")
-    seconds = own["seconds"].fill_null(0.0).sum()
-    data = next((each for each in judged.stated.data if each.name == claim.data), None)
-    folder = _folder_of(data, contents)
-    numbers = {name.rpartition("/")[2] for name in own["trial"].to_list()}
-    return PackedClaim(
-        result=result,
-        folder=folder,
-        trials=own.height,
-        seconds=float(seconds),
-        size=_size(folder, numbers, contents),
-        expected=claim.expected is not None,
-        rerun=claim.rerun and bool(folder),
-    )
-
-
-def _folder_of(data: ClaimData | None, contents: Sequence[Contents]) -> str:
-    """Return the folder of a claim's data in the artifact; empty for files of other tools."""
-    if data is not None and data.directory is None:
-        return ""
-    folders = [each.experiment.folder for each in contents]
-    named = "" if data is None or data.directory is None else Path(data.directory).name
-    return named if named in folders else folders[0]
-
-
-def _size(folder: str, numbers: set[str], contents: Sequence[Contents]) -> int:
-    """Return the bytes that trials left: files that begin with their number."""
-    entries = next((each.entries for each in contents if each.experiment.folder == folder), ())
-    return sum(
-        entry.measured[1]
-        for entry in entries
-        if (found := _OF_TRIAL.search(entry.name)) and str(int(found[1])) in numbers
-    )
-
-
-def _texts(description: Description, entries: Sequence[Entry]) -> Iterator[Entry]:
+def _texts(
+    description: Description, entries: Sequence[Entry], packed: Iterable[PackedTable]
+) -> Iterator[Entry]:
+    found = list(packed)
     texts = [
+        *(Entry(table.name, table.content) for table in found),
+        *([Entry(tables.NAME, tables.package_text(description, found))] if found else []),
         Entry(readme.NAME, readme.readme_text(description)),
         Entry(citation.CITATION, citation.citation_text(description)),
         Entry(citation.ZENODO, citation.zenodo_text(description)),
@@ -342,31 +329,3 @@ def _check_again(archive: Path, identity: str) -> None:
             f"the archive does not verify: {', '.join(bad)}",
             hint="what a ledger holds was changed after it was recorded, or this is a fault of Trialwise",
         )
-
-
-_MOST_SEARCHED = 64 << 20
-
-
-def _replaced(names: Names, entries: Sequence[Entry]) -> tuple[Replaced, ...]:
-    """Return what was replaced, with the number of files that still hold each name."""
-    stays: Counter[str] = Counter()
-    for entry in entries:
-        stays.update(names.found_in(_searched(entry)))
-    known = (name for name in names.stand_ins if names.replaced[name] or stays[name])
-    return tuple(Replaced(name, names.stand_ins[name], names.replaced[name], stays[name]) for name in known)
-
-
-def _searched(entry: Entry) -> bytes:
-    """Return the content of a file, unpacked, of which only the beginning is searched."""
-    content = b""
-    for chunk in entry.chunks():
-        content += chunk
-        if len(content) > _MOST_SEARCHED:
-            break
-    if not entry.name.endswith(".gz"):
-        return content
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-            return unpacked.read(_MOST_SEARCHED)
-    except (OSError, EOFError, zlib.error):
-        return b""

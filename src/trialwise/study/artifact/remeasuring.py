@@ -59,6 +59,7 @@ class RerunOptions:
 
     `budget` is in seconds, None for no limit; `out` is the folder of the re-run, by default the latest one beside the artifact, or a
     new one. `have` lists what this machine has of that which nobody can look up.
+    `allowed` is a file of allowed signers, one of whom must have signed the artifact.
     """
 
     claims: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class RerunOptions:
     budget: float | None = None
     out: Path | None = None
     have: tuple[str, ...] = ()
+    allowed: Path | None = None
 
 
 def remeasure(
@@ -91,7 +93,7 @@ def remeasure(
     StoreError
         As `verify`; the folder of the re-run cannot be used.
     """
-    with examined(path, told) as (artifact, found, judged):
+    with examined(path, told, options.allowed) as (artifact, found, judged):
         if judged is None:
             return found
         place = _place_of(path, found.integrity.identity, options)
@@ -108,20 +110,24 @@ def remeasure(
         return replace(found, rerun=again)
 
 
-def read_again(path: Path, place: Path | None = None, told: Progress | None = None) -> Verified:
+def read_again(
+    path: Path, place: Path | None = None, told: Progress | None = None, *, allowed: Path | None = None
+) -> Verified:
     """Verify an artifact, and judge what its re-run measured so far, without running anything.
 
     Parameters
     ----------
     place
         The folder of the re-run; None for the latest one beside the artifact, if there is one.
+    allowed
+        A file of allowed signers, one of whom must have signed the artifact.
 
     Raises
     ------
     StoreError
         As `verify`; the folder is no re-run of this artifact.
     """
-    with examined(path, told) as (artifact, found, judged):
+    with examined(path, told, allowed) as (artifact, found, judged):
         identity = found.integrity.identity
         folder = latest_rerun(path, identity) if place is None else opened_rerun(place, identity)
         if judged is None or folder is None:

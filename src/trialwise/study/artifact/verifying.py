@@ -20,6 +20,7 @@ from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.foreign_files import read_foreign
 from trialwise.study.artifact.chains import ledgers_of
 from trialwise.study.artifact.rerunning import rerun_of
+from trialwise.study.artifact.signing import signed_by
 from trialwise.study.claims import JudgedClaims, judged_claims
 
 RESULTS = "claims.json"
@@ -29,13 +30,17 @@ _CLOSE = 1e-9
 """Relative difference up to which numbers of another processor or library are the same."""
 
 
-def verify(path: Path, rerun: Path | None = None, told: Progress | None = None) -> Verified:
+def verify(
+    path: Path, rerun: Path | None = None, told: Progress | None = None, *, allowed: Path | None = None
+) -> Verified:
     """Verify an artifact: an archive or a folder.
 
     Parameters
     ----------
     rerun
         An experiment directory in which its experiment was measured again: then each claim on that data is judged, too.
+    allowed
+        A file of allowed signers, one of whom must have signed it.
 
     Raises
     ------
@@ -44,7 +49,7 @@ def verify(path: Path, rerun: Path | None = None, told: Progress | None = None) 
     AnalysisError
         It is absent or too large, its data cannot be read, or the re-run is none.
     """
-    with examined(path, told) as (artifact, found, judged):
+    with examined(path, told, allowed) as (artifact, found, judged):
         if judged is None or rerun is None:
             return found
         return replace(found, rerun=rerun_of(artifact.folder, judged, rerun, told))
@@ -52,11 +57,11 @@ def verify(path: Path, rerun: Path | None = None, told: Progress | None = None) 
 
 @contextmanager
 def examined(
-    path: Path, told: Progress | None = None
+    path: Path, told: Progress | None = None, allowed: Path | None = None
 ) -> Generator[tuple[Artifact, Verified, JudgedClaims | None]]:
     """Open an artifact, and verify it by itself; its claims are read only if it is whole and states some. Raises as `verify`."""
     with opened_artifact(path) as artifact:
-        integrity = integrity_of(artifact)
+        integrity = replace(integrity_of(artifact), signed=signed_by(artifact, allowed))
         found = Verified(
             str(path), integrity, ledgers_of(artifact) if integrity.is_whole else (), claims=(), notes=()
         )

@@ -1,0 +1,71 @@
+"""What each claim of an artifact cost, measured: trials, time, processor, memory and disk of the trials that it rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from trialwise.analysis.artifacts import PackedClaim
+from trialwise.analysis.claims.results import ClaimResult
+from trialwise.analysis.claims.treatments import claimed_treatments
+from trialwise.experiment.claims import ClaimData, StatedClaim
+from trialwise.study.artifact.contents import Contents, Used
+from trialwise.study.claims import JudgedClaims
+
+_OF_TRIAL = re.compile(r"/(\d{6,})-\d+[^/]*$")
+"""The names of files that a trial left: its number, and its attempt."""
+
+
+def costs(judged: JudgedClaims, contents: Sequence[Contents]) -> Iterator[PackedClaim]:
+    """Yield each claim with its result, and what its trials cost."""
+    for claim, result in zip(judged.stated.claims, judged.check.claims, strict=True):
+        yield _cost(judged, claim, result, contents)
+
+
+def _cost(
+    judged: JudgedClaims, claim: StatedClaim, result: ClaimResult, contents: Sequence[Contents]
+) -> PackedClaim:
+    """Return what the trials that a claim rests on cost: of trials of our own, from the ledger."""
+    trials = judged.trials_of(claim)
+    wanted = claimed_treatments(trials, claim)
+    own = trials.of(claim.metric).filter(pl.col("treatment").is_in(wanted)).unique("trial")
+    data = next((each for each in judged.stated.data if each.name == claim.data), None)
+    place = _place_of(data, contents)
+    numbers = {name.rpartition("/")[2] for name in own["trial"].to_list()}
+    used: Mapping[str, Used] = {} if place is None else place.used
+    return PackedClaim(
+        result=result,
+        figure=claim.figure or "",
+        folder="" if place is None else place.experiment.folder,
+        trials=own.height,
+        seconds=float(own["seconds"].fill_null(0.0).sum()),
+        processor=_sum([used[number].processor for number in numbers if number in used]),
+        memory=max((used[number].memory for number in numbers if number in used), default=None),
+        size=0 if place is None else _size(numbers, place),
+        expected=claim.expected is not None,
+        rerun=claim.rerun and place is not None,
+    )
+
+
+def _sum(parts: Sequence[float]) -> float | None:
+    return sum(parts) if parts else None
+
+
+def _place_of(data: ClaimData | None, contents: Sequence[Contents]) -> Contents | None:
+    """Return the experiment of a claim's data; None for files of other tools."""
+    if data is not None and data.directory is None:
+        return None
+    named = "" if data is None or data.directory is None else Path(data.directory).name
+    return next((each for each in contents if each.experiment.folder == named), contents[0])
+
+
+def _size(numbers: set[str], place: Contents) -> int:
+    """Return the bytes that trials left: files that begin with their number."""
+    return sum(
+        entry.measured[1]
+        for entry in place.entries
+        if (found := _OF_TRIAL.search(entry.name)) and str(int(found[1])) in numbers
+    )
