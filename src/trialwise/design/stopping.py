@@ -15,6 +15,7 @@ from trialwise.errors import PlanError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Experiment, Extent, Looks, Stop
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.results import templates
 from trialwise.experiment.stopping import (
     Goal,
     compared_metrics,
@@ -183,8 +184,14 @@ def _check_room(experiment: Experiment, least: int, most: int, unit: str) -> Non
         )
 
 
+_OF_ALL = ", in every metric that matches: one that few trials have keeps all waiting"
+
+
 def _conditions(experiment: Experiment) -> tuple[str, ...]:
-    texts = [condition(goal) for goal in goals(experiment)]
+    patterns = {metric.name for metric in templates(experiment.results)}
+    texts = [
+        condition(goal) + (_OF_ALL if goal.metric.name in patterns else "") for goal in goals(experiment)
+    ]
     number = len(comparisons(experiment)) if compared_metrics(experiment) else 0
     for metric in compared_metrics(experiment):
         many = "the comparison" if number == 1 else f"each of {number} comparisons"

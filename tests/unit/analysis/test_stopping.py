@@ -1,5 +1,6 @@
 """When an experiment has enough: pilots and fresh trials, looks at any time, CCEval's rule; families, units, time."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -263,6 +264,18 @@ def test_the_sentences_say_how_far_each_claim_is():
     )
     assert open_texts(looking.run(3)) == ["m side=a: median ±5 %: open, no bounds yet"]
     assert re.search(r"open, now ±[0-9.]+ %", open_texts(looking.run(20))[0])
+
+
+def test_a_metric_that_few_trials_have_is_named_as_what_is_waited_for():
+    """As one benchmark that a harness prints in 3 of 15 trials; one that half of the trials have is not rare."""
+    pilot = Filled(experiment_of(MEAN, sides='"a"'), a=draws(300)).run(3)
+    assert open_texts(dataclasses.replace(pilot, rounds=6)) == ["pilot: 3 of 20 rounds; then a forecast"]
+    assert open_texts(dataclasses.replace(pilot, rounds=15)) == [
+        "pilot: 3 of 20 rounds; then a forecast; m side=a has a value in 3 of 15 rounds and is waited for"
+    ]
+    anytime = experiment_of('stop = { precision = "5%" }', 'looks = "anytime"', sides='"a"')
+    (text,) = open_texts(dataclasses.replace(Filled(anytime, a=draws(300)).run(3), rounds=15))
+    assert text.endswith("; it has a value in 3 of 15 rounds and is waited for")
 
 
 def test_an_estimate_of_zero_has_no_percentage():

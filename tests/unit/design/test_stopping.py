@@ -23,6 +23,31 @@ def test_the_plan_has_room_for_max_trials_and_begins_as_a_shorter_one():
     assert long[:80] == short
 
 
+_HARNESS = """
+[experiment]
+name = "suite"
+[trial]
+command = "bench {level}"
+[factors]
+level = [1, 2]
+[design]
+max_trials = 100
+[results]
+format = "go-bench"
+[results.metrics."Encode/*"]
+stop = { precision = "2%", of = "mean" }
+"""
+
+
+def test_a_plan_says_that_a_pattern_waits_for_every_metric():
+    experiment = parse_experiment(_HARNESS, Path("x.toml"))
+    found = stopping_plan(experiment, size(experiment), None)
+    assert found
+    (text,) = found.stops_when
+    assert text.startswith("Encode/*: the mean of every treatment is known to ±2 % at 95 %")
+    assert text.endswith("in every metric that matches: one that few trials have keeps all waiting")
+
+
 def test_times_at_least_and_at_most():
     experiment = experiment_of(STOP, "max_trials = 300")
     found = stopping_plan(experiment, size(experiment), TrialTimes({"a": 1.0, "b": 2.0}, 0.0, "runtime"))

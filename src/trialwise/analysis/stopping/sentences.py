@@ -65,9 +65,22 @@ def remedy(state: StoppingState) -> str | None:
 def open_texts(state: StoppingState) -> list[str]:
     """Return a line with the progress of each undecided claim."""
     if state.phase == "pilot":
-        done = min((min(claim.n) for claim in state.claims), default=0)
-        return [f"pilot: {done} of {state.forecast} rounds; then a forecast"]
-    return [_open_text(state, claim) for claim in state.open_claims]
+        rarest = min(state.claims, key=lambda claim: min(claim.n), default=None)
+        done, rare = (0, "") if rarest is None else (min(rarest.n), _rare(state, rarest, named=True))
+        return [f"pilot: {done} of {state.forecast} rounds; then a forecast{rare}"]
+    return [
+        _open_text(state, claim) + ("" if state.phase == "fresh" else _rare(state, claim, named=False))
+        for claim in state.open_claims
+    ]
+
+
+def _rare(state: StoppingState, claim: ClaimState, *, named: bool) -> str:
+    """Say that less than half of the trials have the metric of a claim, which is waited for; empty if more have it."""
+    number = min(claim.n)
+    if 2 * number >= state.rounds:
+        return ""
+    who = f"{claim.metric} {claim.subject}" if named else "it"
+    return f"; {who} has a value in {number} of {counted(state.rounds, 'round')} and is waited for"
 
 
 def _open_text(state: StoppingState, claim: ClaimState) -> str:
