@@ -105,16 +105,22 @@ def test_programs_run_between_two_machines(real, scheme):
     assert not real.left()
 
 
-def test_no_packet_of_a_flow_leaves_before_the_trial_begins(real):
-    """The far end listens and is the first: it begins 60 ms after this one, which has sent all of its flow by then."""
+@pytest.mark.parametrize("see", ["tunnel", "programs"])
+def test_no_packet_of_a_flow_leaves_before_the_trial_begins(real, see):
+    """The far end listens and is the first: it begins 60 ms after this one, which has sent all of its flow by then.
+
+    Its clock is another one, by which its packets, its frames and its beginning are.
+    """
+    real.machine.environment = "TRIALWISE_CLOCK=skew:50ppm,offset:1000s"
     flow = '{ scheme = "udp-copa", load = "bytes:15kB", direction = "downlink" }'
-    more = ', listens = "from", see = "tunnel"'
+    more = f', listens = "from", see = "{see}"'
     real.write(trial=f"flows = [{flow}]", runtime="1s", ends=TOWARDS_HERE, more=more)
     done = real.run_inside("--rate", "20Mbit/s", "--delay", "60ms")
     assert done.returncode == 0, done.stdout + done.stderr
     found = real.packets().of("downlink", 1)
     assert found.delivered.sum() >= 10
     assert found.arrival.min() >= 0
+    assert found.arrival.max() < 0.5
     assert real.samples("throughput").mean() == pytest.approx(found.size.sum() * 8 / 1e6, rel=0.01)
 
 

@@ -30,12 +30,13 @@ from trialwise.execution.workers.agent.meeting import (
     Meeting,
 )
 from trialwise.execution.workers.agent.path_capture import Capture, Recorder, RecorderError
-from trialwise.execution.workers.agent.path_own_records import CAME, SENT, SIGHTINGS, OwnRecords, raw_now
+from trialwise.execution.workers.agent.path_own_records import CAME, SENT, SIGHTINGS, OwnRecords
 from trialwise.execution.workers.agent.path_programs import LINGER, Place, Side
 from trialwise.execution.workers.agent.path_settings import Settings
 from trialwise.execution.workers.agent.path_sizes import PathSizes
 from trialwise.execution.workers.agent.path_socket import FAMILIES, PathSocket
 from trialwise.execution.workers.agent.path_tunnel import Tunnel
+from trialwise.execution.workers.agent.raw_clock import raw_now
 from trialwise.execution.workers.agent.sleeping import Sleep
 from trialwise.measurement.details.interfaces import interface_facts
 from trialwise.trials.marked import MARKER, end_left

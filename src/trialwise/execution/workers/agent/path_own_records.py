@@ -7,6 +7,8 @@ import os
 import struct
 import time
 
+from trialwise.execution.workers.agent.raw_clock import raw_now
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,8 +103,3 @@ class OwnRecords:
             self.problem = f"the record of {name} was not finished: its program was killed"
         else:
             self.counts["dropped"] += lost
-
-
-def raw_now() -> int:
-    """Return CLOCK_MONOTONIC_RAW in nanoseconds: packets are stamped by it."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)

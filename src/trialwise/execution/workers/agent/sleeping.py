@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
+
+from trialwise.execution.workers.agent.raw_clock import nanoseconds, planted
 
 SHORTEST = 0.001
 """Seconds of sleep that are told."""
-PLANTED = "TRIALWISE_CLOCK"
-"""For tests: `sleep:2s@60s` in this environment variable is a sleep of a minute, two seconds after the beginning."""
 
 
 class Sleep:
-    """Knows how long this machine has slept since this object was made."""
+    """Knows how long this machine has slept since this object was made.
+
+    For tests, `sleep:2s@60s` among the planted errors of the clocks is a sleep of a minute, two seconds after that.
+    """
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.after, self.planted = _planted(os.environ.get(PLANTED, ""))
+        after, _, slept = planted("sleep", "0s@0s").partition("@")
+        self.after, self.planted = nanoseconds(after) / 1e9, nanoseconds(slept) / 1e9
         self.first = self.least()
 
     @property
@@ -31,9 +34,3 @@ class Sleep:
         monotonic = time.monotonic()
         planted = self.planted if monotonic - self.began >= self.after else 0.0
         return boottime - monotonic + planted
-
-
-def _planted(text: str) -> tuple[float, float]:
-    name, _, value = text.partition(":")
-    after, _, seconds = value.partition("@")
-    return (float(after.rstrip("s")), float(seconds.rstrip("s"))) if name == "sleep" else (0.0, 0.0)
