@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import signal
@@ -188,7 +189,7 @@ def test_what_touches_finished_trials_is_refused_with_what_may_change(begun: Ben
     changed(begun, old, new)
     with pytest.raises(PlanError, match="began with another plan") as caught:
         begun.run()
-    assert "what may be changed on the way is trial.timeout" in str(caught.value.hint)
+    assert "`trialwise plan` says of every key" in str(caught.value.hint)
 
 
 FACTORS = "a = [1, 2]\nb = ['x', 'y']\n"
@@ -567,3 +568,49 @@ def test_what_is_made_of_a_trials_numbers_touches_no_trial(begun: Bench, old: st
     (event,) = events(begun, "amended")
     assert event.startswith(said)
     assert len(study.trial_set(begun.directory).table) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("echo speed", "echo -n; echo speed", "trial.command: "),
+        ("[trial]", '[trial]\nenvironment = { A = "1" }', "trial.environment.A: none → "),
+        ("[trial]", "[trial]\nexit_codes = [0, 1]", "trial.exit_codes: none → [0, 1]"),
+        ("[design]", '[reset]\ncommand = "true"\n[design]', 'reset.command: none → "true"'),
+    ],
+)
+def test_trials_that_run_differently_begin_an_epoch_where_that_is_asked_for(
+    begun: Bench, old: str, new: str, said: str
+):
+    finished = begun.rows()
+    changed(begun, old, new)
+    changed(begun, "rounds = 2", "rounds = 3")
+    with pytest.raises(PlanError, match="began with another plan"):
+        begun.run(extend=True)
+    assert begun.run(extend=True, amend=True).failed == 0
+    (event,) = events(begun, "amended trials")
+    assert said in event
+    rows = begun.rows()
+    assert rows[:2] == finished
+    assert [row.epoch for row in rows] == [1, 1, 2]
+    assert any("count together" in note and said in note for note in study.trial_set(begun.directory).notes)
+    assert begun.compute("status", begun.directory, "--check").returncode == 0
+
+
+def test_the_plan_says_what_would_follow_and_changes_nothing(begun: Bench):
+    ledger = (begun.directory / "ledger.sqlite").read_bytes()
+    changed(begun, "echo speed", "echo -n; echo speed")
+    changed(begun, "[design]", LATENCY)
+    said = begun.compute("plan", begun.file, "--directory", begun.directory, "--json")
+    changes = json.loads(said.stdout)["changes"]
+    assert [(each["key"], each["effect"]) for each in changes] == [
+        ("trial.command", "asked epoch"),
+        ("metrics.latency.stdout", "reread"),
+        ("metrics.latency.unit", "nothing"),
+    ]
+    table = " ".join(begun.compute("plan", begun.file, "-d", begun.directory).stdout.split())
+    assert "Changed since the experiment began" in table
+    assert "a new epoch, whose rounds are series of their own; --amend" in table
+    assert (begun.directory / "ledger.sqlite").read_bytes() == ledger
+    (begun.directory / "experiment.toml").write_text(begun.file.read_text())
+    assert json.loads(begun.compute("plan", begun.directory, "--json").stdout)["changes"] == changes

@@ -31,6 +31,7 @@ def plan(
     experiment: Path,
     /,
     *,
+    directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     order: bool = False,
     budget: str | None = None,
     pilot: bool = False,
@@ -41,7 +42,8 @@ def plan(
 
     For each metric the smallest number of rounds and series that its objectives need, what decides, what is doubtful,
     the treatments, their order, and the time that all of it takes. Nothing of the experiment is executed, programs, functions
-    and classes in Python included, unless --pilot is given.
+    and classes in Python included, unless --pilot is given. Where the experiment has begun and its file was changed since, every key
+    that differs, and what would follow if it was run now.
 
     For example:
 
@@ -61,6 +63,8 @@ def plan(
     ----------
     experiment
         The experiment file, or the directory of an experiment that has begun.
+    directory
+        The experiment directory that the file is compared with if it has begun; default NAME.results in the current folder.
     order
         Show every trial in its order, not only the first two rounds.
     budget
@@ -75,6 +79,7 @@ def plan(
     """
     from trialwise.design.summary import plan_json, summarise
     from trialwise.report.documents.plan import ROUNDS_SHOWN, document
+    from trialwise.study.amendments import changes
 
     limit = None if budget is None else budget_seconds(budget)
     loaded, times, lanes = _begun(experiment) if experiment.is_dir() else _stated(experiment)
@@ -89,7 +94,12 @@ def plan(
         times, forecasts = run_pilot(loaded)
     shown = None if json or order else ROUNDS_SHOWN
     summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes, tables=tables)
-    summary = dataclasses.replace(summary, flows=_expected_flows(summary, loaded), forecasts=forecasts)
+    summary = dataclasses.replace(
+        summary,
+        flows=_expected_flows(summary, loaded),
+        forecasts=forecasts,
+        changes=changes(experiment, loaded, directory),
+    )
     if json:
         print_json(plan_json(summary))
     else:

@@ -38,6 +38,7 @@ def run(
     extend: bool = False,
     again: bool = False,
     reread: bool = False,
+    amend: bool = False,
     anytime: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     rounds: int | None = None,
@@ -89,6 +90,9 @@ def run(
     reread
         Read metrics that are new in the file, or read otherwise, from what was kept of finished trials. Trials of which nothing was
         kept are counted as trials without them; what was measured stays.
+    amend
+        Go on though the file has trials run differently from now on, as with another command: in a new epoch, whose rounds are
+        series of their own. `trialwise plan` says beforehand what follows from every key that was changed.
     anytime
         Look at any time, whatever the file says of looks: the bounds are wider and hold however often somebody looks, extends or
         changes their mind. Only from the beginning of an experiment on.
@@ -131,6 +135,7 @@ def run(
             extend=extend,
             again=again,
             reread=reread,
+            amend=amend,
             anytime=anytime,
             only=only,
             rounds=rounds,

@@ -25,6 +25,7 @@ from trialwise.design.timing import TrialTimes, how_to_know, series_seconds, tot
 from trialwise.design.treatments import treatments
 from trialwise.design.worker_plan import WorkerPlan, lanes_from_the_start
 from trialwise.errors import PlanError
+from trialwise.experiment.amendable import KeyChange
 from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order, Workers
 from trialwise.experiment.simulation import OfferedLoad
 
@@ -140,7 +141,7 @@ class PlanSummary:
     than this one are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
     and of all if they run in parallel. If the experiment ends by itself, `stopping` says when, and all other numbers are maxima.
     `splits` says how to divide a budget between series and rounds, if trials were run; `flows` is for simulated trials, and
-    `forecasts` come from a pilot.
+    `forecasts` come from a pilot. `changes` are the keys in which the file differs from the one that its directory began with.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -165,6 +166,7 @@ class PlanSummary:
     splits: tuple[Split, ...] = ()
     flows: tuple[FlowsSummary, ...] = ()
     forecasts: tuple[ForecastSummary, ...] = ()
+    changes: tuple[KeyChange, ...] = ()
 
 
 def summarise(

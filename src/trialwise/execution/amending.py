@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from trialwise.design.plan import plan_digest
 from trialwise.execution.rereading import Found, found_text, is_kept
+from trialwise.experiment.amendable import Effect, differences, effect_of
+from trialwise.experiment.file.sections import keys_of
 from trialwise.experiment.model import (
     Convergence,
     Experiment,
@@ -23,6 +26,7 @@ from trialwise.experiment.quantity import duration_text, size_text
 from trialwise.experiment.retrying import Retry
 from trialwise.experiment.sources import ResourceSource, ReturnSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
+from trialwise.experiment.traits import Trial
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event
 
@@ -31,10 +35,8 @@ AMENDED = "amended"
 AMENDED_TRIALS = "amended trials"
 """Kind of event: trials run differently from now on, so their rounds form new series."""
 HINT = (
-    "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.pass, "
-    "trial.secret, trial.keep, trial.keep_limit, trial.retry, design.between, levels of factors that come or go, a metric's "
-    "direction, unit, limits and what is claimed of it, its name, further metrics of standard output or of kept files (with --reread "
-    "also how one is read), and the name and description"
+    "put the file back, or start a new experiment with --directory; `trialwise plan` says of every key that differs what would "
+    "follow: --amend lets trials run differently from now on, in a new epoch, and --reread reads a metric otherwise"
 )
 
 
@@ -59,15 +61,18 @@ class Changes:
         return "; ".join(self.words)
 
 
-def amendment(before: Experiment, now: Experiment, *, partly: bool = False) -> Changes | None:
+def amendment(
+    before: Experiment, now: Experiment, *, partly: bool = False, otherwise: bool = False
+) -> Changes | None:
     """Describe how a file differs from the one before; None if the difference affects finished trials.
 
-    `partly`: metrics may be new, or be read otherwise, of which finished trials have nothing.
+    `partly`: metrics may be new, or be read otherwise, of which finished trials have nothing. `otherwise`: trials may run differently
+    from now on.
     """
     known = {metric.name: metric for metric in before.metrics}
     sources = {metric.source.key for metric in before.metrics}
     to_read = tuple(metric for metric in now.metrics if metric.source.key not in sources)
-    if plan_digest(_with_what_may_change(before, now)) != plan_digest(before):
+    if plan_digest(_with_what_may_change(before, now, otherwise=otherwise)) != plan_digest(before):
         return None
     if not all(_may_come(metric, known.get(metric.name), before, partly=partly) for metric in to_read):
         return None
@@ -76,14 +81,16 @@ def amendment(before: Experiment, now: Experiment, *, partly: bool = False) -> C
     came, went = _levels(now, before), _levels(before, now)
     if (came or went) and not _may_change_treatments(now):
         return None
-    of_trials = list(_trial_words(before, now, otherwise=True))
+    of_trials = [*_trial_words(before, now, {"epoch"}), *(_conditions(before, now) if otherwise else ())]
     of_trials += [f"factors.{name}: {level} is new" for name, level in came]
     of_trials += [f"factors.{name}: {level} is dropped" for name, level in went]
     kept = [metric for metric in now.metrics if metric.name in known]
     words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
     claims = [text for metric in kept for text in _claim_words(known[metric.name], metric)]
+    if before.warmup != now.warmup:
+        claims.append(f"trial.warmup: {duration_text(before.warmup)} → {duration_text(now.warmup)}")
     words += claims
-    words += _trial_words(before, now, otherwise=False)
+    words += _trial_words(before, now, {"nothing"})
     if before.design.between != now.design.between:
         words.append(f"design.between: {_between(before)} → {_between(now)}")
     words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
@@ -120,11 +127,21 @@ def amended_since(ledger: Ledger, moment: float) -> str | None:
     return "; ".join(words) or None
 
 
-def _with_what_may_change(before: Experiment, now: Experiment) -> Experiment:
+_EPOCHS: AbstractSet[Effect] = {"epoch", "asked epoch"}
+_BESIDE_TRIALS = ("reset", "services", "instrumentation", "runtime")
+"""Fields of an experiment, beside its trial, that make trials run differently."""
+
+
+def _with_what_may_change(before: Experiment, now: Experiment, *, otherwise: bool) -> Experiment:
     """Return the new file with the old values wherever changes are allowed."""
-    trial = now.trial
+    trial, beside = now.trial, dict[str, object]()
     if trial.kind == before.trial.kind:
-        trial = replace(trial, **{name: getattr(before.trial, name) for name in trial.traits.amendable})
+        effects: AbstractSet[Effect] = {"nothing", *(_EPOCHS if otherwise else {"epoch"})}
+        trial = replace(trial, **{name: getattr(before.trial, name) for name in _fields(trial, effects)})
+        if effect_of(trial.kind, "trial", "warmup") == "claims":
+            beside["warmup"] = before.warmup
+        if otherwise and effect_of(trial.kind, "trial", "runtime") in _EPOCHS:
+            beside |= {name: getattr(before, name) for name in _BESIDE_TRIALS}
     return replace(
         now,
         trial=trial,
@@ -133,7 +150,19 @@ def _with_what_may_change(before: Experiment, now: Experiment) -> Experiment:
         design=replace(now.design, between=before.design.between),
         name=before.name,
         description=before.description,
+        **beside,  # pyright: ignore[reportArgumentType]
     )
+
+
+def _fields(trial: Trial, effects: AbstractSet[Effect]) -> list[str]:
+    """Return the fields of a trial whose keys have one of these effects."""
+    keys = keys_of(type(trial))
+    return [field for field, each in keys.items() if effect_of(trial.kind, "trial", each.name) in effects]
+
+
+def _conditions(before: Experiment, now: Experiment) -> Iterator[str]:
+    """Describe changed keys that only --amend lets change: they make trials run differently."""
+    yield from (each.text for each in differences(before, now) if each.effect == "asked epoch")
 
 
 def _factors(before: Experiment, now: Experiment) -> tuple[Factor, ...]:
@@ -201,16 +230,13 @@ def _metrics_words(before: Experiment, now: Experiment) -> Iterator[str]:
     yield from (f"metrics.{name}: dropped" for name in gone.values())
 
 
-_NAMES = {"passed": "pass"}
-"""Keys of the file by the names of their fields, where these differ."""
-
-
-def _trial_words(before: Experiment, now: Experiment, *, otherwise: bool) -> Iterator[str]:
-    """Describe the changed keys of the trial: those that make trials run differently if `otherwise`, else the others."""
-    for name, changes in now.trial.traits.amendable.items():
+def _trial_words(before: Experiment, now: Experiment, effects: AbstractSet[Effect]) -> Iterator[str]:
+    """Describe the changed keys of the trial with one of these effects."""
+    keys = keys_of(type(now.trial))
+    for name in _fields(now.trial, effects):
         then, later = getattr(before.trial, name), getattr(now.trial, name)
-        if changes == otherwise and then != later:
-            yield f"trial.{_NAMES.get(name, name)}: {_setting(name, then)} → {_setting(name, later)}"
+        if then != later:
+            yield f"trial.{keys[name].name}: {_setting(name, then)} → {_setting(name, later)}"
 
 
 def _setting(name: str, value: float | str | tuple[str, ...] | Retry | None) -> str:

@@ -14,6 +14,7 @@ from trialwise.execution.replanning import Began, Step, difference_of, replanned
 from trialwise.execution.rereading import found_text, keep_found, read_again
 from trialwise.execution.session import new_identity
 from trialwise.execution.worker_plan import planned_row
+from trialwise.experiment.amendable import KeyChange, differences
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.text import frozen_name
@@ -78,12 +79,13 @@ def resume(
     *,
     extend: bool,
     reread: bool = False,
+    amend: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Ledger:
     """Open the ledger of an experiment that has begun; its plan must be that of `experiment`, or an amended one.
 
-    `reread`: every metric is read from what was kept of finished trials that lack it, where that is possible. `tell` receives one line
-    that says what was amended, or read.
+    `amend`: trials may run differently from now on, in a new epoch. `reread`: every metric is read from what was kept of finished
+    trials that lack it, where that is possible. `tell` receives one line that says what was amended, or read.
 
     Raises
     ------
@@ -92,13 +94,28 @@ def resume(
     """
     ledger = directory.ledger(read_only=False)
     try:
-        _check_same_plan(text, experiment, directory, ledger, extend=extend, reread=reread, tell=tell)
+        _check_same_plan(
+            text, experiment, directory, ledger, extend=extend, reread=reread, amend=amend, tell=tell
+        )
         if ledger.fact("folder") != str(experiment.folder):
             ledger.set_meta("folder", str(experiment.folder))
     except BaseException:
         ledger.close()
         raise
     return ledger
+
+
+def differences_of(
+    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger
+) -> tuple[KeyChange, ...]:
+    """Return the keys in which a file differs from the one that a directory began with, and what follows from each."""
+    text = ledger.meta().get(_FROZEN)
+    return () if text is None else differences(began_with(directory, text), experiment)
+
+
+def began_with(directory: ExperimentDirectory, text: str) -> Experiment:
+    """Return the experiment that a directory began with, or was last amended to, from the text that its ledger has."""
+    return parse_experiment(text, directory.experiment_file, frozen=True)
 
 
 def factors_of(plan: Plan) -> list[dict[str, Level]]:
@@ -144,14 +161,18 @@ def _check_same_plan(
     *,
     extend: bool,
     reread: bool,
+    amend: bool,
     tell: Callable[[str], None],
 ) -> None:
     meta = ledger.meta()
     before_text = meta.get(_FROZEN, text)
-    before = parse_experiment(before_text, directory.experiment_file, frozen=True)
+    before = began_with(directory, before_text)
     digest = plan_digest(before)
     change = None
-    if digest != plan_digest(experiment) and (change := amendment(before, experiment, partly=reread)) is None:
+    if (
+        digest != plan_digest(experiment)
+        and (change := amendment(before, experiment, partly=reread, otherwise=amend)) is None
+    ):
         difference = difference_of(before_text, text) or _drawn_difference(experiment, directory)
         raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
     if meta.get("version") == __version__ and digest != meta.get("plan"):

@@ -6,7 +6,7 @@ No code outside a kind tests for the kind: it asks for a trait.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from trialwise.experiment.file.sections import Section, table_of
@@ -57,8 +57,6 @@ class Traits:
         Each trial creates its own namespaces.
     changes_treatments
         Levels may be added and dropped while the experiment runs, because no files are frozen for each treatment.
-    amendable
-        Keys of [trial] that may change while the experiment runs; True for those that change how trials run.
     kept
         Parts of a finished trial that are kept and can be read again: "output", "file".
     here_only
@@ -78,7 +76,6 @@ class Traits:
     set_apart: tuple[float, float] = (0.0, 0.0)
     own_namespaces: bool = False
     changes_treatments: bool = False
-    amendable: Mapping[str, bool] = field(default_factory=dict[str, bool])
     kept: frozenset[str] = frozenset()
     here_only: str = "it runs on this machine only"
 

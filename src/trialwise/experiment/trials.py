@@ -132,14 +132,6 @@ class CommandTrial(Trial):
         return Traits(
             runs="trialwise.trials.command:CommandKind",
             changes_treatments=True,
-            amendable={
-                "timeout": True,
-                "passed": True,
-                "secret": True,
-                "keep": False,
-                "keep_limit": False,
-                "retry": False,
-            },
             kept=frozenset({"output"} if self.keeps_failed or not self.keep else {"output", "file"}),
             here_only="",
         )
@@ -210,7 +202,6 @@ class PythonTrial(Trial):
             else "trialwise.trials.python:PythonKind",
             shares_processes=shared,
             changes_treatments=True,
-            amendable={"retry": False},
             here_only="the callable would need Trialwise there",
         )
 
@@ -680,7 +671,6 @@ class PathTrial(Trial):
             random=not simulated,
             simulates_runtime=simulated,
             own_namespaces=True,
-            amendable={"retry": False},
             here_only="an emulated path would need Trialwise and its privileges there",
         )
 

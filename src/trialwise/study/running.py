@@ -38,6 +38,7 @@ def run(
     extend: bool = False,
     again: bool = False,
     reread: bool = False,
+    amend: bool = False,
     anytime: bool = False,
     only: Sequence[str] = (),
     rounds: int | None = None,
@@ -63,6 +64,8 @@ def run(
         Whether trials that failed or are invalid get a further attempt.
     reread
         Whether to read metrics that finished trials lack from what was kept of them, where that is possible.
+    amend
+        Whether the file may have trials run differently from now on, in a new epoch.
     anytime
         Whether to use anytime looks, whatever the file says; only from the beginning on.
     only
@@ -114,6 +117,7 @@ def run(
             extend=extend,
             again=again,
             reread=reread,
+            amend=amend,
             jobs=jobs,
             cluster=cluster,
             allowed=allowed,

@@ -81,6 +81,7 @@ def run_session(
     extend: bool,
     again: bool,
     reread: bool = False,
+    amend: bool = False,
     jobs: int | None = None,
     cluster: str | None = None,
     allowed: Allowance | None = None,
@@ -113,6 +114,7 @@ def run_session(
                 only,
                 extend=extend,
                 reread=reread,
+                amend=amend,
                 observers=observers,
             )
             try:
@@ -147,6 +149,7 @@ def _open_ledger(
     *,
     extend: bool,
     reread: bool,
+    amend: bool,
     observers: Sequence[Observer],
 ) -> Ledger:
     """Begin the experiment, or continue it if it has begun; another process may have begun it a moment ago."""
@@ -161,6 +164,7 @@ def _open_ledger(
         directory,
         extend=extend,
         reread=reread,
+        amend=amend,
         tell=lambda line: tell(observers, Remarked(line)),
     )
     try:

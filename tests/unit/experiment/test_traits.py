@@ -47,14 +47,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {
-                    "timeout": True,
-                    "keep": False,
-                    "keep_limit": False,
-                    "passed": True,
-                    "secret": True,
-                    "retry": False,
-                },
                 "kept": {"output"},
                 "here_only": "",
             },
@@ -66,14 +58,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.command:CommandKind",
                 "changes_treatments": True,
-                "amendable": {
-                    "timeout": True,
-                    "keep": False,
-                    "keep_limit": False,
-                    "passed": True,
-                    "secret": True,
-                    "retry": False,
-                },
                 "kept": {"output", "file"},
                 "here_only": "",
             },
@@ -85,7 +69,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.python:PythonKind",
                 "changes_treatments": True,
-                "amendable": {"retry": False},
                 "here_only": "the callable would need Trialwise there",
             },
         ),
@@ -97,7 +80,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
                 "runs": "trialwise.trials.shared_python:SharedPythonKind",
                 "shares_processes": True,
                 "changes_treatments": True,
-                "amendable": {"retry": False},
                 "here_only": "the callable would need Trialwise there",
             },
         ),
@@ -108,7 +90,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.path:PathKind",
                 "own_namespaces": True,
-                "amendable": {"retry": False},
                 "here_only": "an emulated path would need Trialwise and its privileges there",
             },
         ),
@@ -122,7 +103,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
                 "random": False,
                 "simulates_runtime": True,
                 "own_namespaces": True,
-                "amendable": {"retry": False},
                 "here_only": "an emulated path would need Trialwise and its privileges there",
             },
         ),

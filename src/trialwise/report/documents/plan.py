@@ -12,6 +12,7 @@ from trialwise.design.splitting import Split
 from trialwise.design.stopping import StoppingPlan
 from trialwise.design.summary import LaneSummary, PlanSummary, TrialSummary
 from trialwise.design.timing import how_to_know
+from trialwise.experiment.amendable import WORDS
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
@@ -33,7 +34,7 @@ from trialwise.report.document import (
     table_of,
 )
 from trialwise.report.many import MOST_ROWS
-from trialwise.report.numbers import Number, counted, given
+from trialwise.report.numbers import ABSENT, Number, counted, given
 from trialwise.rules import RULES
 
 ROUNDS_SHOWN = 2
@@ -48,6 +49,7 @@ def document(
     `surroundings` are sentences on the variables that trials get.
     """
     evidence = (
+        *_changes(summary),
         *_beside_the_answer(summary, experiment),
         *_stopping(summary.stopping, len(summary.treatments)),
         *_objectives(summary),
@@ -72,6 +74,26 @@ def _answer(summary: PlanSummary) -> Text:
     sizes = f"{_series(summary.series)} × {counted(summary.rounds, 'round')} × {counted(number, 'treatment')}"
     trials = counted(summary.series * summary.rounds * number, "trial")
     return (Name(summary.name), f": {most}{sizes} = {trials}", *_fit(summary.budget))
+
+
+def _changes(summary: PlanSummary) -> Iterator[Block]:
+    """Say in which keys the file differs from the one that the directory began with, and what would follow."""
+    if summary.changes:
+        yield table_of(
+            "changes",
+            "Changed since the experiment began",
+            ("key", "was", "is", "what follows"),
+            tuple(
+                (
+                    Name(each.key),
+                    Name(each.then) if each.then else ABSENT,
+                    Name(each.now) if each.now else ABSENT,
+                    WORDS[each.effect],
+                )
+                for each in summary.changes
+            ),
+            remarks={3},
+        )
 
 
 def _fit(budget: Budget | None) -> Text:
