@@ -9,15 +9,18 @@ however the looks depend on each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log, log1p
 
+import polars as pl
 from scipy.special import ndtri
 
-from trialwise.analysis.claims.reproduction import size_of, tolerance_of
+from trialwise.analysis.claims.judging import judge_claim
+from trialwise.analysis.claims.reproduction import DECIDED, Reproduced, reproduce, size_of, tolerance_of
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.trial_set import TrialSet
-from trialwise.experiment.claims import StatedClaim
+from trialwise.experiment.claims import StatedClaim, StatedRanking
+from trialwise.experiment.placeholders import level_text
 
 FIRST_SHARE = 0.2
 """Share of the error that each look before the last one may spend."""
@@ -98,3 +101,58 @@ def _bounds(claim: StatedClaim, theirs: ClaimResult, *, is_factor: bool) -> list
     if claim.equivalent is not None:
         return [log1p(end / 100) for end in ends] if claim.equivalent.within.relative else []
     return [log(end) for end in ends if end > 0]
+
+
+def at_looks(
+    claim: StatedClaim,
+    original: TrialSet,
+    rerun: TrialSet,
+    looks: Sequence[Look],
+    level: float,
+    *,
+    same_kind: bool,
+) -> tuple[Reproduced, Look] | None:
+    """Return the verdict on a claim with the look that gave it: the first that decides, else the last one; None without a look.
+
+    Parameters
+    ----------
+    level
+        Confidence of the claim, as a share.
+
+    Raises
+    ------
+    AnalysisError
+        As `judge_claim`: the rounds of a look lack a treatment.
+    """
+    last = None
+    for look in looks:
+        last = at_look(claim, original, rerun, look, level, same_kind=same_kind), look
+        if last[0].word in DECIDED:
+            break
+    return last
+
+
+def at_look(
+    claim: StatedClaim, original: TrialSet, rerun: TrialSet, look: Look, level: float, *, same_kind: bool
+) -> Reproduced:
+    """Return the verdict of one look, on the rounds that it was taken at; raises as `at_looks`."""
+    part = _until(rerun, look.rounds)
+    narrow = _narrowed(claim, part)
+    here = judge_claim(part, narrow, level_of(level, look.share))
+    return reproduce(narrow, original, part, here, same_kind=same_kind)
+
+
+def _until(trials: TrialSet, rounds: int) -> TrialSet:
+    """Return the trials of the first rounds."""
+    number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
+    return replace(trials, table=trials.table.filter(number <= rounds))
+
+
+def _narrowed(claim: StatedClaim, trials: TrialSet) -> StatedClaim:
+    """Return a ranking of the levels that were measured, where the smallest re-run leaves some out."""
+    said = claim.ranking
+    if not isinstance(said, StatedRanking):
+        return claim
+    there = {level_text(levels[said.over]) for levels in trials.treatments.values() if said.over in levels}
+    order = tuple(level for level in said.order if level_text(level) in there)
+    return replace(claim, ranking=replace(said, order=order)) if 1 < len(order) < len(said.order) else claim

@@ -11,8 +11,8 @@ What one host shows holds on that machine: more trials on it sharpen its own num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, exp, isfinite, log1p, sqrt
 from typing import Literal
 
@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from trialwise.analysis.claims.results import ClaimResult, Verdict
+from trialwise.analysis.claims.telescopes import Telescope, telescope
 from trialwise.analysis.claims.treatments import side_of, treatment_of, units_of
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.arrays import Array
@@ -134,6 +135,7 @@ class Reproduced:
     `change` is the ratio of the re-run's number to the original's for ratios (`is_factor`), else their difference; None where it is
     not compared, and `why` says why. `expected`: whether the original predicts the re-run's number at 95 %. `more`: about how many
     further units on each side of the re-run would decide what is open, if its number stays what it is; None if nothing would.
+    `telescope`: of a claim that there is an effect, whether it is too small to have been seen by the original.
     """
 
     id: str
@@ -144,6 +146,7 @@ class Reproduced:
     expected: bool | None
     why: str
     more: int | None = None
+    telescope: Telescope | None = None
 
 
 def reproduce(
@@ -190,7 +193,26 @@ def reproduce(
         expected=expected[0] <= now.estimate <= expected[1],
         why=why,
         more=more,
+        telescope=_telescope(claim, original, rerun),
     )
+
+
+def _telescope(claim: StatedClaim, original: TrialSet, rerun: TrialSet) -> Telescope | None:
+    """Return what small telescopes say of a claim whose only bound is that there is no effect; None for other claims."""
+    said = claim.said
+    nothing = 1.0 if isinstance(said, StatedRatio) else 0.0
+    if not isinstance(said, StatedDifference) or said.about is not None:
+        return None
+    up, down = (end is not None and end.value == nothing for end in (said.at_least, said.at_most))
+    if up == down:
+        return None
+    levels = (said.of, said.to) if up else (said.to, said.of)
+    sides = [
+        [units_of(side_of(trials, claim.metric, treatment_of(trials, each)))[0] for each in levels]
+        for trials in (original, rerun)
+    ]
+    before, now = ([np.log(side) for side in each] if nothing else each for each in sides)
+    return telescope((now[0], now[1]), (before[0].size, before[1].size))
 
 
 _NEVER = "the authors' own trials, or the difference from them, leave no room in the tolerance: more trials here would not decide it"
@@ -210,6 +232,35 @@ def _further(
 
 _CHANCE = 0.9
 _MOST = 10_000
+
+
+def confirmed(
+    found: Sequence[Reproduced], number: int, contradicts: Callable[[Reproduced, float], bool]
+) -> tuple[Reproduced, ...]:
+    """Return verdicts of which those that contradict hold for all claims together (Holm 1979): one of many is not refuted by luck.
+
+    Parameters
+    ----------
+    number
+        Of the claims that are judged together.
+    contradicts
+        Whether a claim is still contradicted at this share of its error.
+    """
+    open_ones = {one.id: one for one in found if one.word == NOT_REPRODUCED}
+    left = max(number, len(open_ones))
+    while firm := [name for name, one in open_ones.items() if contradicts(one, 1 / left)]:
+        left -= len(firm)
+        for name in firm:
+            del open_ones[name]
+    return tuple(
+        replace(one, word="too few trials yet", why=_NOT_BESIDE) if one.id in open_ones else one
+        for one in found
+    )
+
+
+_NOT_BESIDE = (
+    "contradicted by itself, but not beside the other claims: one of several may fail by luck (Holm)"
+)
 _NO_SIZE = "claims of this kind are judged on the re-run alone"
 
 

@@ -11,6 +11,7 @@ from trialwise.report.comparison_words import difference_text
 from trialwise.report.document import Block, Code, Document, Heading, Items, Name, Note, Outcome, Text
 from trialwise.report.documents.rerun import (
     ONE_HOST,
+    by_chance,
     not_run_texts,
     rerun_remarks,
     rerun_table,
@@ -98,6 +99,8 @@ def _results(found: Verified) -> Iterator[Block]:
         for each in rerun.claims
     ]
     yield _items([*tolerances, *rerun_remarks(rerun)])
+    if said := by_chance(rerun):
+        yield Note(said)
     yield Note((ONE_HOST,))
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from trialwise.analysis.artifacts import Rerun
 from trialwise.analysis.claims.reproduction import Reproduced, Word
+from trialwise.analysis.claims.telescopes import Telescope
 from trialwise.analysis.reruns import NotRun, PlannedRerun, Remeasured, Shown
 from trialwise.experiment.quantity import duration_text
 from trialwise.report import document as doc
@@ -99,6 +100,8 @@ def rerun_blocks(found: Rerun) -> Iterator[Block]:
     if found.differences:
         yield Heading(("What differs and may matter, theirs | here",))
         yield Items(tuple((Name(difference_text(one)),) for one in found.differences), most=_MOST)
+    if said := by_chance(found):
+        yield Note(said)
     yield Note((ONE_HOST,))
 
 
@@ -124,6 +127,8 @@ def not_run_texts(found: Rerun) -> Iterator[Text]:
 def rerun_remarks(found: Rerun) -> Iterator[Text]:
     """Yield what keeps verdicts open, and what would decide them."""
     for claim in found.claims:
+        if claim.telescope is not None:
+            yield (Name(claim.id), f": {_telescope_text(claim.telescope)}")
         if claim.why:
             yield (Name(claim.id), f": {claim.why}")
         if claim.here.reason:
@@ -134,6 +139,29 @@ def rerun_remarks(found: Rerun) -> Iterator[Text]:
                 Name(claim.id),
                 f": {counted(claim.more, 'more round')}, about {duration_text(took)}, would decide it if its number stays so",
             )
+
+
+def _telescope_text(seen: Telescope) -> str:
+    effect = f"effect here {seen.d:.2g} standard deviations"
+    if seen.is_too_small:
+        return f"{effect}: too small to have been seen by the original (less than d33 = {seen.d33:.2g})"
+    if seen.d >= seen.d33:
+        return f"{effect}: one that the original could see (d33 = {seen.d33:.2g})"
+    return (
+        f"{effect}: it is not shown that the original could not see it (d33 = {seen.d33:.2g}); "
+        f"{counted(seen.enough, 'trial')} of each side would show it where there is none"
+    )
+
+
+def by_chance(found: Rerun) -> Text:
+    """Return how many of several claims would hold by chance if each stood on its bound; nothing for one claim."""
+    number = len(found.claims)
+    expected = sum(1 - claim.here.level / 100 for claim in found.claims)
+    return (
+        (f"Of {number} claims that stood on their bounds, {expected:.2g} would hold by chance.",)
+        if number > 1
+        else ()
+    )
 
 
 def spent_text(measured: Remeasured) -> Text:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import polars as pl
-
 from trialwise.analysis.artifacts import Rerun
-from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.claims.looks import Look, level_of
-from trialwise.analysis.claims.reproduction import DECIDED, NOT_RUNNABLE, Reproduced, Word, reproduce
+from trialwise.analysis.claims.looks import Look, at_look, at_looks
+from trialwise.analysis.claims.reproduction import NOT_RUNNABLE, Reproduced, Word, confirmed
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.reruns import NotRun, Remeasured
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError, StoreError
-from trialwise.experiment.claims import StatedClaim, StatedRanking
-from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.claims import StatedClaim
 from trialwise.store.records import TrialRow
 from trialwise.store.verifying import verify as follow
 from trialwise.study.artifact.choosing import Candidate, Only, inside, seconds_of
@@ -105,7 +101,7 @@ def judge_again(
     ended
         Why the last part of the re-run ended.
     """
-    claims: list[Reproduced] = []
+    verdicts: dict[str, _Verdict] = {}
     not_run = list(rest)
     differing: dict[str, EnvironmentDifference] = {}
     rounds: dict[str, int] = {}
@@ -127,14 +123,41 @@ def judge_again(
             times[each.claim.id] = seconds_of(each.original, only) * (measured.pace(each.original) or 1.0)
             looks = [look for look in folder.record.looks if look.claim == each.claim.id]
             result = _judged(judged, each, again, looks, measured, same_kind=same_kind)
-            (not_run if isinstance(result, NotRun) else claims).append(result)  # type: ignore[arg-type]
+            if isinstance(result, NotRun) or again is None:
+                not_run += [result] if isinstance(result, NotRun) else []
+            else:
+                verdicts[each.claim.id] = _Verdict(*result, each, again, _level(judged, each.claim))
+    number = len({look.claim for look in folder.record.looks})
+    claims = confirmed(
+        [each.found for each in verdicts.values()],
+        number,
+        lambda one, share: verdicts[one.id].contradicts(share),
+    )
     return Rerun(
         str(folder.path),
-        tuple(claims),
+        claims,
         tuple(differing.values()),
         tuple(not_run),
         Remeasured(trials, failed, folder.record.spent, ended, rounds, times),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A verdict with what it rests on."""
+
+    found: Reproduced
+    look: Look
+    candidate: Candidate
+    again: TrialSet
+    level: float
+
+    def contradicts(self, share: float) -> bool:
+        """Return True if the claim is contradicted at this share of the error of the look."""
+        look = replace(self.look, share=self.look.share * share)
+        each = self.candidate
+        again = at_look(each.claim, each.original, self.again, look, self.level, same_kind=True)
+        return again.here.verdict == "contradicted"
 
 
 def _trials(folder: RerunFolder, name: str, measured: Measured, told: Progress | None) -> TrialSet | None:
@@ -153,24 +176,20 @@ def _judged(
     measured: Measured,
     *,
     same_kind: bool,
-) -> Reproduced | NotRun:
-    """Return the verdict of the first look that decides, else of the last one."""
+) -> tuple[Reproduced, Look] | NotRun:
+    """Return the verdict with the look that gave it, or why there is none."""
     claim = each.claim
     if again is None or not looks:
         return NotRun(claim.id, *_why_not(measured))
-    level = claim.level or judged.stated.defaults.level
-    last: Reproduced | NotRun = NotRun(claim.id, "too few trials yet", "no round is complete")
-    for look in looks:
-        part = _until(again, look.rounds)
-        narrow = _narrowed(claim, part)
-        try:
-            here = judge_claim(part, narrow, level_of(level, look.share))
-            last = reproduce(narrow, each.original, part, here, same_kind=same_kind)
-        except AnalysisError as error:
-            last = NotRun(claim.id, "too few trials yet", error.message)
-        if last.word in DECIDED:
-            return last
-    return last
+    try:
+        found = at_looks(claim, each.original, again, looks, _level(judged, claim), same_kind=same_kind)
+    except AnalysisError as error:
+        return NotRun(claim.id, "too few trials yet", error.message)
+    return NotRun(claim.id, *_why_not(measured)) if found is None else found
+
+
+def _level(judged: JudgedClaims, claim: StatedClaim) -> float:
+    return claim.level or judged.stated.defaults.level
 
 
 def _why_not(measured: Measured) -> tuple[Word, str]:
@@ -178,19 +197,3 @@ def _why_not(measured: Measured) -> tuple[Word, str]:
     if bad and len(bad) == len(measured.ended):
         return NOT_RUNNABLE, f"every trial failed: {bad[-1].reason or 'for no stated reason'}"
     return "too few trials yet", "it was not judged yet"
-
-
-def _until(trials: TrialSet, rounds: int) -> TrialSet:
-    """Return the trials of the first rounds."""
-    number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
-    return replace(trials, table=trials.table.filter(number <= rounds))
-
-
-def _narrowed(claim: StatedClaim, trials: TrialSet) -> StatedClaim:
-    """Return a ranking of the levels that were measured, where the smallest re-run leaves some out."""
-    said = claim.ranking
-    if not isinstance(said, StatedRanking):
-        return claim
-    there = {level_text(levels[said.over]) for levels in trials.treatments.values() if said.over in levels}
-    order = tuple(level for level in said.order if level_text(level) in there)
-    return replace(claim, ranking=replace(said, order=order)) if 1 < len(order) < len(said.order) else claim

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trialwise.analysis.artifacts import Rerun
 from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.claims.reproduction import Reproduced, reproduce
+from trialwise.analysis.claims.reproduction import Reproduced, confirmed, reproduce
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.influences import FIRST
 from trialwise.analysis.progress import Progress
@@ -49,7 +49,17 @@ def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | N
     differing, same_kind = differences_of(str(folder / data.directory), str(rerun), told)
     own = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
     claims = tuple(_reproduced(judged, claim, original, again, same_kind=same_kind) for claim in own)
-    return Rerun(str(rerun), claims, differing)
+    stated = {claim.id: claim for claim in own}
+    firm = confirmed(
+        claims,
+        len(own),
+        lambda one, share: _contradicts(again, stated[one.id], 1 - share * (1 - one.here.level / 100)),
+    )
+    return Rerun(str(rerun), firm, differing)
+
+
+def _contradicts(again: TrialSet, claim: StatedClaim, level: float) -> bool:
+    return judge_claim(again, claim, level).verdict == "contradicted"
 
 
 def differences_of(
