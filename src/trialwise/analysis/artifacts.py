@@ -24,7 +24,8 @@ class PackedExperiment:
     """One experiment: where it is in the artifact, what ran, and when; times in Unix seconds.
 
     `head` is that of the ledger's hash chain over `rows` rows, None if it has none. `excluded` names trials
-    that somebody left out, with the reasons. `packages` have the other programs and libraries that the trials ran, with versions.
+    that somebody left out, with the reasons. `packages` have the other programs and libraries that the trials ran, with versions,
+    `machines` says on what kinds of machine they ran.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PackedExperiment:
     programs: tuple[str, ...]
     outside: tuple[Outside, ...]
     packages: tuple[str, ...]
+    machines: tuple[str, ...]
     head: str | None
     rows: int
     excluded: tuple[str, ...]

@@ -28,6 +28,7 @@ def pack(
     not_secret: Several = (),
     allow_name: Several = (),
     sign: Path | None = None,
+    appendix: Path | None = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -71,8 +72,10 @@ def pack(
         A name of a host or user that may stay in measured data, plans and rows of trials; repeatable.
     sign
         Sign the manifest with this SSH key (ssh-keygen(1)); others check it with `trialwise verify --allowed-signers`.
+    appendix
+        Write the appendix of the artifact in Markdown, as EuroSys and USENIX ask for it; what the data do not say is marked TODO.
     force
-        Overwrite the archive.
+        Overwrite the archive and the appendix.
     json
         Print what was packed as JSON (format trialwise.pack/1).
     """
@@ -84,6 +87,8 @@ def pack(
     if not directories:
         raise PlanError("there is nothing to pack", hint="name experiment directories")
     check_out(out, force=force)
+    if appendix is not None:
+        check_out(appendix, force=force)
     options = PackOptions(
         claims=claims,
         title=title,
@@ -93,6 +98,7 @@ def pack(
         not_secret=not_secret,
         allowed_names=allow_name,
         key=sign,
+        appendix=appendix,
     )
     with StatusLine(f"packing {named(directories[0])}") as patience:
         found = packed(directories, out, options, patience.going)

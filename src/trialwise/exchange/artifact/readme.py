@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.artifacts import PackedClaim, PackedExperiment
+from trialwise.analysis.claims.results import ClaimResult
 from trialwise.exchange.artifact.description import Description, Needs
+from trialwise.exchange.artifact.plain_words import plain
 from trialwise.experiment.quantity import duration_text
-from trialwise.foreign_files import megabytes
 from trialwise.numbers import counted, interval, with_bounds
 from trialwise.visible import visible
 
@@ -21,9 +22,9 @@ def readme_text(description: Description) -> bytes:
 
 
 def _lines(description: Description) -> Iterator[str]:
-    yield f"# {_plain(description.title)}"
+    yield f"# {plain(description.title)}"
     yield ""
-    yield _plain(description.about)
+    yield plain(description.about)
     yield ""
     yield "## Part 1: the first 30 minutes"
     yield ""
@@ -59,19 +60,16 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for claim in claims:
         result = claim.result
-        value, low, high = with_bounds(result.estimate, result.low, result.high)
-        estimate = f"{value} ({interval(low, high)})"
-        unit = f" {result.unit}" if result.unit else ""
         cells = (
             result.id,
             result.text,
-            f"{result.verdict}: {estimate}{unit}",
+            f"{result.verdict}: {estimate_text(result)}",
             " + ".join(map(str, result.n)),
             str(claim.trials),
             duration_text(claim.seconds),
             "not recorded" if claim.processor is None else duration_text(claim.processor),
-            "not recorded" if claim.memory is None else megabytes(int(claim.memory)),
-            megabytes(claim.size),
+            "not recorded" if claim.memory is None else size_text(claim.memory),
+            size_text(claim.size),
         )
         yield f"| {' | '.join(map(_cell, cells))} |"
     yield ""
@@ -79,8 +77,30 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
     yield ""
 
 
+def estimate_text(result: ClaimResult) -> str:
+    """Return the estimate of a claim with its interval and unit."""
+    value, low, high = with_bounds(result.estimate, result.low, result.high)
+    return f"{value} ({interval(low, high)}){f' {result.unit}' if result.unit else ''}"
+
+
+def size_text(size: float) -> str:
+    """Return a size in bytes as people read it."""
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 / 10 else "below 0.1 MiB"
+
+
+def cost_text(claim: PackedClaim) -> str:
+    """Return what the trials of a claim took on the authors' machine."""
+    parts = (
+        duration_text(claim.seconds),
+        "" if claim.processor is None else f"{duration_text(claim.processor)} of CPU time",
+        "" if claim.memory is None else f"{size_text(claim.memory)} of memory",
+        f"{size_text(claim.size)} of disk",
+    )
+    return ", ".join(filter(None, parts))
+
+
 def _experiment(experiment: PackedExperiment) -> Iterator[str]:
-    yield f"### {_plain(experiment.name)} (`{experiment.folder}/`)"
+    yield f"### {plain(experiment.name)} (`{experiment.folder}/`)"
     yield ""
     yield f"{counted(experiment.trials, 'trial')} of {counted(experiment.treatments, 'treatment')}. Each runs:"
     yield ""
@@ -94,31 +114,32 @@ def _experiment(experiment: PackedExperiment) -> Iterator[str]:
     if experiment.head is not None:
         yield f"- The hash chain of the ledger has {counted(experiment.rows, 'row')} and ends with `{experiment.head}`."
     if experiment.packages:
-        yield f"- From packages of the system: {_plain(', '.join(experiment.packages))}."
+        yield f"- From packages of the system: {plain(', '.join(experiment.packages))}."
     for excluded in experiment.excluded:
-        yield f"- Left out of the analysis: {_plain(excluded)}."
+        yield f"- Left out of the analysis: {plain(excluded)}."
     for outside in experiment.outside:
-        yield f"- Not packed: `{_plain(outside.name)}` (SHA-256 {outside.sha256}…): {outside.why}."
+        yield f"- Not packed: `{plain(outside.name)}` (SHA-256 {outside.sha256}…): {outside.why}."
     yield ""
 
 
 def _needs(needs: Needs) -> Iterator[str]:
-    stated = [
+    yield "### What a machine needs"
+    yield ""
+    yield f"{plain(needs_text(needs))}."
+    yield ""
+
+
+def needs_text(needs: Needs) -> str:
+    """Return what a machine needs, as the authors state it."""
+    stated = (
         f"{needs.cores} cores" if needs.cores else "",
         f"{needs.memory} of memory" if needs.memory else "",
         f"{needs.disk} of free disk space" if needs.disk else "",
         "the rights of root" if needs.root else "no rights of root",
         *needs.other,
-    ]
-    yield "### What a machine needs"
-    yield ""
-    yield f"{_plain(', '.join(filter(None, stated)))}."
-    yield ""
-
-
-def _plain(text: str) -> str:
-    return visible(text).replace("<", "&lt;").replace("`", "'")
+    )
+    return ", ".join(filter(None, stated))
 
 
 def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")
+    return plain(text).replace("|", "\\|")

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from trialwise.analysis.artifacts import Outside, PackedExperiment
 from trialwise.analysis.context import session_facts
+from trialwise.analysis.environments import facts_of
 from trialwise.errors import StoreError
 from trialwise.exchange.artifact.archive import Entry
 from trialwise.exchange.artifact.privacy import Names, users_in
@@ -98,6 +99,22 @@ def open_for_packing(path: Path, folder: str) -> Opened:
             ],
             used=_used(ledger),
         )
+
+
+def machine_text(record: Mapping[str, object]) -> str:
+    """Return the kind of a machine by the record of an environment: processor, memory, kernel, distribution."""
+    facts = facts_of(record)
+    memory, cpus, release = (
+        facts.get(name, "") for name in ("machine.memory", "processor.cpus", "kernel.release")
+    )
+    parts = (
+        facts.get("processor.model", ""),
+        f"{cpus} CPUs" if cpus else "",
+        f"{int(memory) / 2**30:.3g} GiB of memory" if memory.isdecimal() else "",
+        f"Linux {release}" if release else "",
+        facts.get("distribution", ""),
+    )
+    return ", ".join(filter(None, parts))
 
 
 _RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
@@ -259,6 +276,7 @@ def _described(
         programs=tuple(entry.name for entry in programs),
         outside=tuple(outside),
         packages=tuple(packages),
+        machines=tuple(dict.fromkeys(filter(None, map(machine_text, each.environments.values())))),
         head=each.head and each.head.hash,
         rows=each.head.rows if each.head else 0,
         excluded=tuple(each.excluded),

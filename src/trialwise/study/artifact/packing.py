@@ -16,7 +16,7 @@ import tomlkit
 from trialwise.analysis.artifacts import Packed, PackedExperiment
 from trialwise.analysis.progress import Progress
 from trialwise.errors import AnalysisError, PlanError, StoreError, TrialwiseError, not_written
-from trialwise.exchange.artifact import citation, crate, readme, tables
+from trialwise.exchange.artifact import appendix, citation, crate, readme, tables
 from trialwise.exchange.artifact.archive import Entry, check_name, with_manifest, write_archive
 from trialwise.exchange.artifact.description import (
     LICENCE,
@@ -72,6 +72,7 @@ class PackOptions:
     not_secret: tuple[str, ...] = ()
     allowed_names: tuple[str, ...] = ()
     key: Path | None = None
+    appendix: Path | None = None
 
 
 def pack(
@@ -123,6 +124,7 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
             write_archive(aside, out.name, whole, description.moment)
             _check_again(aside, identity)
             size = aside.stat().st_size
+        _write_appendix(description, out, identity, options)
     return Packed(
         path=str(out),
         identity=identity,
@@ -137,6 +139,12 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
         doi=options.doi,
         signed=options.key is not None,
     )
+
+
+def _write_appendix(description: Description, out: Path, identity: str, options: PackOptions) -> None:
+    if options.appendix is not None:
+        with whole_file(options.appendix) as aside:
+            aside.write_text(appendix.appendix_text(description, out.name, identity), encoding="utf-8")
 
 
 # What is packed
