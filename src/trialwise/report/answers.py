@@ -50,6 +50,13 @@ def _said(found: Deciding, labels: Mapping[str, str], confidence: float) -> Iter
         if row.units.paired
         else f"{b} and {units_text(a, row.units.level)}"
     )
-    yield f"{percent(confidence)} interval, n = {n}, {row.difference.method.partition(';')[0]}, ratio by Fieller"
+    together = (
+        ""
+        if found.among == 1
+        else " by itself"
+        if found.by_itself
+        else f" for all {found.among} pairs together"
+    )
+    yield f"{percent(confidence)} interval{together}, n = {n}, {row.difference.method.partition(';')[0]}, ratio by Fieller"
     if row.verdict == "undecided" and (more := further_units(row)):
         yield f"{units_text(more, row.units.level, 'more ')} of each would decide {percent(USUAL_MARGIN)}"

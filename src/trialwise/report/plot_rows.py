@@ -35,6 +35,8 @@ def labels(analysis: Analysis) -> dict[str, str]:
     factors = factor_names(analysis)
     firsts: dict[str, TrialMetric] = {}
     for found in analysis.metrics:
+        if len(firsts) == len(analysis.treatments):
+            break
         for trial in found.trials:
             firsts.setdefault(trial.treatment, trial)
     short = {

@@ -152,6 +152,30 @@ def test_a_report_without_objectives_begins_with_the_answer_of_compare(place: Pa
     assert "n = 8 and 8 trials" in first
 
 
+def test_the_answer_of_a_report_is_that_of_look(tmp_path: Path) -> None:
+    """The best of three was chosen, so its interval holds for all three pairs together in both; bounds are rounded outward."""
+    draw = random.Random(5)
+    results = [
+        {
+            "command": name,
+            "mean": mean,
+            "times": [draw.gauss(mean, 0.03) for _ in range(9)],
+            "exit_codes": [0] * 9,
+        }
+        for name, mean in (("slow", 1.3), ("fast", 1.0), ("middle", 1.1))
+    ]
+    (tmp_path / "h.json").write_text(json.dumps({"results": results}))
+    looked = in_process.trialwise("look", "h.json", "--json", cwd=tmp_path)
+    (answer,) = json.loads(looked.stdout)["groups"][0]["metrics"][0]["answers"]
+    assert in_process.trialwise("report", "h.json", "-o", "h.html", cwd=tmp_path).returncode == 0
+    (first,) = re.findall(
+        r"fast has the lower time: (.*?) against middle; (.*?),", _text(tmp_path / "h.html")
+    )
+    shown = [float(text) for text in re.findall(r"-[0-9.]+", first[0])]
+    assert shown == pytest.approx([answer[key] for key in ("change", "low", "high")], abs=0.1)
+    assert "interval for all 3 pairs together" in first[1]
+
+
 _SUITE = (
     "goos: linux\npkg: p\n" + "".join(f"Benchmark{name}-2 100 {{{name}}} ns/op\n" for name in "AB") + "PASS\n"
 )

@@ -17,11 +17,17 @@ USUAL_MARGIN = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """A pair of treatments: `row` has `best` as B and `other` as A; where no direction is known, the higher mean is the best."""
+    """A pair of treatments: `row` has `best` as B and `other` as A; where no direction is known, the higher mean is the best.
+
+    It was chosen among `among` pairs, for all of which the interval holds together (Bonferroni), so that choosing does not spoil it;
+    with `by_itself` it is that of the pair alone, since the joint one holds 0 where Holm's correction decides.
+    """
 
     row: ComparisonRow
     best: str
     other: str
+    among: int
+    by_itself: bool = False
 
 
 def deciding(view: VerdictSummary) -> Deciding | None:
@@ -36,7 +42,7 @@ def deciding(view: VerdictSummary) -> Deciding | None:
     told = next((row.metric.name for row in found.rows if row.metric.better and row.difference), None)
     rows = [row for row in found.rows if told in (None, row.metric.name)]
     row = (told and _best_two(rows, view)) or max(rows, key=_importance)
-    return _turned(row, *view.pairs[row.treatment])
+    return _for_all(_turned(row, *view.pairs[row.treatment], len(rows)), found.confidence)
 
 
 def _best_two(rows: Sequence[ComparisonRow], view: VerdictSummary) -> ComparisonRow | None:
@@ -55,19 +61,30 @@ def _importance(row: ComparisonRow) -> tuple[bool, bool, float]:
     return row.verdict == "different", row.difference is not None, change if isfinite(change) else 0.0
 
 
-def _turned(row: ComparisonRow, a: str, b: str) -> Deciding:
+def _for_all(found: Deciding, confidence: float) -> Deciding:
+    """Have the interval hold for all pairs among which this one was chosen."""
+    row, one = found.row, found.row.difference
+    if one is None or row.units.printed or row.verdict == "equivalent" or found.among == 1:
+        return replace(found, by_itself=found.among > 1)
+    joint = _judge(row)(confidence=100 - (100 - confidence) / found.among)
+    if row.verdict == "different" and not (joint.welch.low > 0 or joint.welch.high < 0):
+        return replace(found, by_itself=True)
+    return replace(found, row=replace(row, difference=joint))
+
+
+def _turned(row: ComparisonRow, a: str, b: str, among: int) -> Deciding:
     """Have the better side as B. One within a margin of A stays as it is, since the margin is another at B; so do printed means."""
     first, second = row.summary.means
     is_better = second < first if row.metric.better == "lower" else second > first
     if is_better or row.verdict == "equivalent" or row.units.printed:
-        return Deciding(row, b, a)
+        return Deciding(row, b, a, among)
     units = replace(
         row.units, a=row.units.b, b=row.units.a, counts={k: (n, m) for k, (m, n) in row.units.counts.items()}
     )
     turned = replace(row, units=units)
     if row.difference is not None:
         turned = replace(turned, difference=_judge(turned)(confidence=row.difference.confidence))
-    return Deciding(turned, a, b)
+    return Deciding(turned, a, b, among)
 
 
 def further_units(row: ComparisonRow) -> int | None:
