@@ -16,7 +16,7 @@ from trialwise.execution.ends.condition import condition_of, ttls
 from trialwise.execution.ends.records import OF_A_TUNNEL, EndRecord
 from trialwise.execution.ends.reports import report_of
 from trialwise.execution.ends.tasks import PROBES
-from trialwise.execution.ends.unanswered import unanswered
+from trialwise.execution.ends.unanswered import unanswered, unheard
 from trialwise.execution.workers.agent.meeting import (
     CANCELLED,
     HELLOS,
@@ -58,9 +58,13 @@ def outcome_of(
     TrialError
         An end failed, or the records do not fit together.
     """
-    require_well(ends, records)
-    sightings = seen_by_both(request.scratch, f"{request.number}-{request.attempt}", records)
     names = ends.sending, ends.receiving
+    name = f"{request.number}-{request.attempt}"
+    try:
+        require_well(ends, records)
+    except TrialError as error:
+        raise _told_more(error, request.scratch, name, plans, ends, records) from error
+    sightings = seen_by_both(request.scratch, name, records)
     if silent := unanswered(plans, sightings, records, names, ends.port):
         raise TrialError(silent[0], hint=silent[1])
     joined = _joined(request, ends, sightings)
@@ -102,6 +106,25 @@ def outcome_of(
             is_expected=ends.changes == "expected",
         ),
     )
+
+
+def _told_more(
+    error: TrialError,
+    scratch: Path,
+    name: str,
+    plans: Sequence[FlowPlan],
+    ends: RealEnds,
+    records: tuple[EndRecord, EndRecord],
+) -> TrialError:
+    """Return an error with what both ends saw of it: a program that gives up for want of answers does not know that they came."""
+    if not all(record.sightings for record in records):
+        return error
+    try:
+        seen = seen_by_both(scratch, name, records)
+    except TrialError:
+        return error
+    silent = unheard(plans, seen, records, (ends.sending, ends.receiving), ends.port)
+    return TrialError(f"{error.message}; {silent[0]}", hint=silent[1]) if silent else error
 
 
 def seen_by_both(

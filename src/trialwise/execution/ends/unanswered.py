@@ -62,7 +62,7 @@ def unanswered(
         Of the probes; those of flows come after it.
     """
     for plan in plans:
-        flow = _Flow(plan, *(tuple(_packets(end, plan.number, way) for end in seen) for way in (SENT, CAME)))
+        flow = _flow(plan, seen)
         told = f"flow {plan.number} ({plan.scheme.name})"
         for quiet, other in ((1, 0), (0, 1)):
             if _never_answered(flow, quiet):
@@ -71,14 +71,34 @@ def unanswered(
                     f"{told}: {counted(len(flow.came[quiet]), 'packet')} from {here} came to {there}, which answered none",
                     f"let port {port + plan.number} pass the firewall of {there}",
                 )
+    return unheard(plans, seen, records, names, port)
+
+
+def unheard(
+    plans: Sequence[FlowPlan],
+    seen: tuple[Sightings, Sightings],
+    records: tuple[EndRecord, EndRecord],
+    names: tuple[str, str],
+    port: int,
+) -> tuple[str, str] | None:
+    """Return which flow's answers came to the end that calls and not to its program, and what to try; None if there is none.
+
+    Takes what `unanswered` does.
+    """
+    for plan in plans:
+        flow = _flow(plan, seen)
         if _never_heard(flow, records):
             here, there = names[1 - flow.caller], names[flow.caller]
             came = counted(len(flow.came[flow.caller]), "answer")
             return (
-                f"{told}: {came} from {here} came to {there}, and the program there got none",
+                f"flow {plan.number} ({plan.scheme.name}): {came} from {here} came to {there}, and the program there got none",
                 f"let answers from port {port + plan.number} pass the firewall of {there}",
             )
     return None
+
+
+def _flow(plan: FlowPlan, seen: tuple[Sightings, Sightings]) -> _Flow:
+    return _Flow(plan, *(tuple(_packets(end, plan.number, way) for end in seen) for way in (SENT, CAME)))
 
 
 def _sender(plan: FlowPlan) -> int:
