@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.execution.orders import order_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
+from trialwise.store.ledger_facts import excluded_text
 from trialwise.store.records import Amendment, Blocks
 
 EndingReason = Literal[
@@ -56,4 +56,6 @@ def departed(ledger: Ledger, worker: str, blocks: Blocks | None) -> Ending:
 
 def paused(request: Amendment, directory: ExperimentDirectory) -> Ending:
     """Return the ending on the request to pause."""
-    return Ending("paused", f"{order_text(request)}; `trialwise run {directory.path}` goes on")
+    return Ending(
+        "paused", f"{excluded_text(request).rstrip(': ')}; `trialwise run {directory.path}` goes on"
+    )

@@ -296,7 +296,7 @@ def test_a_run_pauses_after_the_running_trial_and_goes_on(tmp_path: Path):
     run = FakeRun(tmp_path, FILE, script=script)
     ending = run.go()
     assert ending.reason == "paused"
-    assert ending.text.startswith("paused by ann on ")
+    assert ending.text.startswith("by ann on ")
     assert f": noon; `trialwise run {run.directory.path}` goes on" in ending.text
     assert [row.status for row in run.rows()] == ["finished"] * 3 + ["planned"] * 3
     assert run.go().reason == "complete"

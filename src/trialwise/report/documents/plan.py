@@ -279,6 +279,8 @@ def _trial(trial: TrialSummary, summary: PlanSummary) -> Mapping[str, Cell]:
 
 def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[Block]:
     yield Heading(("Time",))
+    if (between := experiment.design.between) is not None:
+        yield Note((f"trials run between {between.text} only: the time outside of it comes on top",))
     time = summary.time
     if time is None:
         yield Items(((f"not known; {how_to_know(experiment)}",),))
@@ -295,8 +297,6 @@ def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[Block]:
             (f"the experiment {takes}", _seconds(time.total_seconds, "/time/total_seconds"), f"{core}{at_once}"),
         )
     )  # fmt: skip
-    if (between := experiment.design.between) is not None:
-        yield Note((f"trials run between {between.text} only: the time outside of it comes on top",))
 
 
 # A budget
