@@ -147,18 +147,28 @@ FALSIFIED = {
 
 
 @pytest.mark.parametrize("what", FALSIFIED)
-def test_what_was_falsified_is_named(copy, what):
+def test_what_was_falsified_is_named_in_a_folder_a_zip_and_a_tar(copy, what):
     change, name = FALSIFIED[what]
     change(copy)
-    code, found = verified(copy)
-    assert code == 5
-    assert name in [
-        *found["integrity"]["changed"],
-        *found["integrity"]["missing"],
-        *found["integrity"]["added"],
-    ]
-    assert found["claims"] == []
+    archives = [shutil.make_archive(str(copy.parent / "a"), form, copy) for form in ("zip", "gztar")]
+    for place in (copy, *archives):
+        code, found = verified(place)
+        assert code == 5
+        assert name in [
+            *found["integrity"]["changed"],
+            *found["integrity"]["missing"],
+            *found["integrity"]["added"],
+        ]
+        assert found["claims"] == []
     assert name in trialwise("verify", copy, cwd=copy.parent).stdout
+
+
+def test_nothing_of_what_was_falsified_is_run(copy):
+    (copy / "programs/sums.results/work").write_text("#!/bin/sh\ntouch /tmp/ran\n")
+    artifacts.sign_again(copy)
+    done = trialwise("verify", copy, "--kick", cwd=copy.parent)
+    assert (done.returncode, "another program" in done.stdout) == (5, True)
+    assert [each.name for each in copy.parent.iterdir()] == ["artifact"]
 
 
 FORGED = {

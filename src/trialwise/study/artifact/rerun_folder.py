@@ -167,9 +167,12 @@ def _beside(artifact: Path, number: int) -> Path:
 
 
 def _first_free(artifact: Path) -> int:
-    for number in range(1, _MOST_FOLDERS):
-        if not _beside(artifact, number).exists():
-            return number
+    try:
+        for number in range(1, _MOST_FOLDERS):
+            if not _beside(artifact, number).exists():
+                return number
+    except OSError as error:
+        raise not_written(artifact.parent, error, hint="name a folder that you may write with -o") from error
     raise StoreError(f"{artifact.parent}: holds too many re-runs", hint="name a folder with -o")
 
 
