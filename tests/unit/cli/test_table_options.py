@@ -141,7 +141,7 @@ def test_every_command_reads_every_dialect(tmp_path, capsys):
     table = TableOptions(value=("value",), group=("treatment",), time="when")
     for one in (path, other):
         assert analyze(one, table=table) == 0
-        effects(one, columns=EffectsColumns(factor=("treatment",), value=("value",)))
+        effects(one, columns=EffectsColumns(group=("treatment",), value=("value",)))
         order(one)
         assert profile(one, time="when", value="value") == 0
         assert runtime(one, value="value") == 0
