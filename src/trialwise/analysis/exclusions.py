@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
-from trialwise.numbers import as_given
+import polars as pl
+
+from trialwise.numbers import as_given, counted, write
 
 if TYPE_CHECKING:
     from trialwise.analysis.results import Analysis, SeriesKpi
+    from trialwise.analysis.trial_set import TrialSet
 
 _Key = tuple[str, str, str, str]
+_MOST_MEANS = 5
+"""Means that change that are told; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,49 @@ def changed_answers(without: Analysis, with_them: Analysis) -> tuple[ChangedAnsw
         if found.get(key) != others.get(key)
         for metric, what, treatment, series in (key,)
     )
+
+
+def changed_means(without: TrialSet, with_them: TrialSet) -> Iterator[str]:
+    """Say how the means of treatments change if the trials that are left out count, those that change most first."""
+    before = _means(without)
+    found = [
+        (key, before.get(key), after) for key, after in _means(with_them).items() if before.get(key) != after
+    ]
+    found.sort(key=lambda each: -_relative(each[1], each[2]))
+    for (metric, treatment), then, (n, mean) in found[:_MOST_MEANS]:
+        unit = with_them.metrics[metric].unit
+        own = "no value" if then is None else f"{_in_unit(then[1], unit)} of {counted(then[0], 'trial')}"
+        of = "" if treatment == "-" else f" of {treatment}"
+        yield f"left out: the mean {metric}{of} is {own}; with the trials that were left out {_in_unit(mean, unit)} of {n}"
+    if len(found) > _MOST_MEANS:
+        yield f"left out: {counted(len(found) - _MOST_MEANS, 'further mean')} would be another with the trials that were left out"
+
+
+def changed_verdicts(without: Mapping[str, str], with_them: Mapping[str, str]) -> Iterator[str]:
+    """Say which verdicts, by the name of what is judged, are others if the trials that are left out count; or that none is."""
+    found = [name for name, verdict in with_them.items() if without.get(name) != verdict]
+    for name in found:
+        yield f"left out: {name} is {without.get(name, 'not judged')}; with the trials that were left out {with_them[name]}"
+    if not found:
+        yield "left out: every verdict is the same with the trials that were left out"
+
+
+def _means(trials: TrialSet) -> dict[tuple[str, str], tuple[int, float]]:
+    """Return the number of trials and the mean of each metric and treatment."""
+    grouped = trials.table.group_by("metric", "treatment", maintain_order=True)
+    table = grouped.agg(pl.len().alias("n"), pl.col("value").mean().alias("mean"))
+    return {(metric, treatment): (n, mean) for metric, treatment, n, mean in table.iter_rows()}
+
+
+def _relative(then: tuple[int, float] | None, now: tuple[int, float]) -> float:
+    """Return by how much a mean changes, relative to what it becomes."""
+    if then is None:
+        return inf
+    return abs(then[1] - now[1]) / (abs(now[1]) or 1.0)
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{write(value)}{' ' if unit else ''}{unit}"
 
 
 def _answers(analysis: Analysis) -> Iterator[tuple[_Key, Answer]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trialwise.analysis.claims.judging import judge_claim
 from trialwise.analysis.claims.results import ClaimResult, ClaimsCheck
+from trialwise.analysis.exclusions import changed_verdicts
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.recorded import Recorded
 from trialwise.analysis.trial_set import TrialSet
@@ -60,14 +61,37 @@ def judged_claims(path: Path, told: Progress | None = None) -> JudgedClaims:
         data.name: _trials(file.parent, data, told) for data in stated.data or (ClaimData(directory="."),)
     }
     found = JudgedClaims(stated, sets, ClaimsCheck(str(file), (), ()))
-    results: list[ClaimResult] = []
-    for claim in stated.claims:
-        try:
-            results.append(judge_claim(found.trials_of(claim), claim, claim.level or stated.defaults.level))
-        except AnalysisError as error:
-            raise AnalysisError(f"{file}: claim {claim.id}: {error.message}", hint=error.hint) from error
+    results = _judged(found)
     notes = tuple(dict.fromkeys(note for trials in sets.values() for note in trials.notes))
-    return replace(found, check=ClaimsCheck(str(file), tuple(results), notes))
+    return replace(found, check=ClaimsCheck(str(file), results, (*notes, *_with_left_out(found, results))))
+
+
+def _judged(found: JudgedClaims) -> tuple[ClaimResult, ...]:
+    results: list[ClaimResult] = []
+    for claim in found.stated.claims:
+        try:
+            level = claim.level or found.stated.defaults.level
+            results.append(judge_claim(found.trials_of(claim), claim, level))
+        except AnalysisError as error:
+            where = f"{found.check.file}: claim {claim.id}"
+            raise AnalysisError(f"{where}: {error.message}", hint=error.hint) from error
+    return tuple(results)
+
+
+def _with_left_out(found: JudgedClaims, results: Sequence[ClaimResult]) -> Iterator[str]:
+    """Say which verdicts are others with the trials that somebody left out of experiment directories."""
+    folder = Path(found.check.file).parent
+    others = {
+        data.name: trials
+        for data in found.stated.data or (ClaimData(directory="."),)
+        if data.directory is not None
+        and (trials := reading.comparison_set_with_left_out(folder / data.directory)) is not None
+    }
+    if others:
+        again = _judged(replace(found, trials={**found.trials, **others}))
+        yield from changed_verdicts(
+            *({f"claim {one.id}": one.verdict for one in each} for each in (results, again))
+        )
 
 
 def claims_file(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
@@ -14,7 +14,7 @@ from trialwise.analysis.effects.directory import EffectsInput, read_effects_dire
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.trial_values import with_estimands
-from trialwise.analysis.exclusions import changed_answers
+from trialwise.analysis.exclusions import changed_answers, changed_means, changed_verdicts
 from trialwise.analysis.missing_cells import not_comparable
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.observer_designs import in_order
@@ -132,13 +132,33 @@ def nested_values(path: Path) -> dict[tuple[str, str], dict[str, list[float] | l
 def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
     """Return the trials of an experiment directory with their order, for `trialwise order`."""
     with opened(path) as (experiment, directory, ledger):
-        return read_order_directory(experiment, directory, ledger, metrics)
+        found = read_order_directory(experiment, directory, ledger, metrics)
+    with opened(path, with_excluded=True) as (experiment, directory, ledger):
+        if not ledger.exclusions():
+            return found
+        with_them = read_order_directory(experiment, directory, ledger, metrics)
+    changed = changed_verdicts(_order_verdicts(found), _order_verdicts(with_them))
+    return dataclasses.replace(found, notes=(*found.notes, *changed))
+
+
+def _order_verdicts(trials: OrderTrials) -> dict[str, str]:
+    """Return whether order matters, by the default analysis."""
+    try:
+        return {"whether order matters": analyse_order(trials).verdict}
+    except AnalysisError as error:
+        return {"whether order matters": f"not judged ({error.message})"}
 
 
 def effects_input(path: Path, metrics: Sequence[str] = (), *, samples: bool = False) -> EffectsInput:
     """Return the trials of an experiment directory by their factors, for `trialwise effects`."""
     with opened(path) as (experiment, directory, ledger):
-        return read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
+        found = read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
+    return dataclasses.replace(
+        found,
+        trials=_with_left_out(
+            found.trials, path, lambda of, place, ledger: read_trial_set(of, place, ledger, metrics)
+        ),
+    )
 
 
 def order_view(path: Path) -> OrderSummary:
@@ -180,7 +200,20 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None =
 def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
     """Return the trials of an experiment directory, one value for each trial and metric."""
     with opened(path) as (experiment, directory, ledger):
-        return read_trial_set(experiment, directory, ledger, metrics)
+        found = read_trial_set(experiment, directory, ledger, metrics)
+    return _with_left_out(found, path, lambda of, place, ledger: read_trial_set(of, place, ledger, metrics))
+
+
+def _with_left_out(
+    found: TrialSet, path: Path, read: Callable[[Experiment, ExperimentDirectory, Ledger], TrialSet]
+) -> TrialSet:
+    """Add to trials how their means change with those that somebody left out, which `read` reads."""
+    with opened(path, with_excluded=True) as (experiment, directory, ledger):
+        if not ledger.exclusions():
+            return found
+        return dataclasses.replace(
+            found, notes=(*found.notes, *changed_means(found, read(experiment, directory, ledger)))
+        )
 
 
 def comparison_set(
@@ -189,10 +222,19 @@ def comparison_set(
     """Return the trials of an experiment directory for comparison: for pooled metrics, each trial's contribution.
 
     `paired`: simulated trials that met the same flows get the same name. `told` receives the number of trials read of each
-    metric.
+    metric. The notes say how means change with the trials that somebody left out.
     """
     with opened(path) as (experiment, directory, ledger):
-        return _comparison_set(experiment, directory, ledger, metrics, paired=paired, told=told)
+        found = _comparison_set(experiment, directory, ledger, metrics, paired=paired, told=told)
+    return _with_left_out(
+        found, path, lambda of, place, ledger: _comparison_set(of, place, ledger, metrics, paired=paired)
+    )
+
+
+def comparison_set_with_left_out(path: Path) -> TrialSet | None:
+    """Return what `comparison_set` does, with the trials that somebody left out; None if nobody left any out."""
+    with opened(path, with_excluded=True) as (experiment, directory, ledger):
+        return _comparison_set(experiment, directory, ledger) if ledger.exclusions() else None
 
 
 def _comparison_set(

@@ -14,8 +14,10 @@ from trialwise import study
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.errors import PlanError, TrialwiseError
 from trialwise.exchange.plain import plain
+from trialwise.numbers import write
 from trialwise.report.figures.metric import figures
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.study.claims import check_claims
 from trialwise.study.excluding import exclude
 
 NUMBERS = range(1, 73)
@@ -41,7 +43,7 @@ def without_values(results, numbers) -> None:
 def analysed(results):
     """What is concluded, apart from what became of which attempt."""
     found = study.analyse(results)
-    return plain(replace(found, failures=(), counts={}, notes=(), exclusions=(), chain=None))
+    return plain(replace(found, failures=(), counts={}, notes=(), exclusions=(), changes=(), chain=None))
 
 
 def compared(results):
@@ -133,3 +135,63 @@ def test_the_figure_of_trials_tells_the_excluded_from_the_failed(example, tmp_pa
         one.caption for one in figures(found, found.metrics[0], {}) if one.title == "Trials in order"
     )
     assert f"Crosses at the foot: {failed} attempts without a result and 3 excluded trials." in caption
+
+
+def test_means_are_told_with_and_without_what_is_left_out(example, tmp_path):
+    results = shutil.copytree(example, tmp_path / "results")
+    before = study.trial_set(results)
+    assert not [note for note in before.notes if note.startswith("left out: ")]
+    metric, facts = next(iter(before.metrics.items()))
+    numbers = sorted(int(name.rpartition("/")[2]) for name in before.of(metric)["trial"])[:2]
+    exclude(results, [str(number) for number in numbers], "the fan failed")
+    for found in (
+        study.trial_set(results, [metric]),
+        study.comparison_set(results, [metric]),
+        study.effects_input(results, [metric]).trials,
+    ):
+        sides = {
+            name: (found.of(metric, name)["value"], before.of(metric, name)["value"])
+            for name in before.treatments
+        }
+        expected = {
+            f"left out: the mean {metric} of {name} is {write(now.mean())} {facts.unit} of {now.len()} trials; "
+            f"with the trials that were left out {write(then.mean())} {facts.unit} of {then.len()}"
+            for name, (now, then) in sides.items()
+            if now.len() != then.len()
+        }
+        assert expected
+        assert {note for note in found.notes if note.startswith("left out: ")} == expected
+    (note,) = [each for each in study.order_trials(results, ()).notes if each.startswith("left out: ")]
+    assert note.endswith("with the trials that were left out") or "whether order matters" in note
+
+
+CLAIM = """format = "trialwise-claims-1"
+
+[data]
+directory = "results"
+
+[[claim]]
+id = "C1"
+text = "No trial is slower"
+metric = "{metric}"
+every = {{ at_most = {bound!r} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_between", "said"), [(False, "every verdict is the same"), (True, "claim C1 is ")]
+)
+def test_claims_say_whether_their_verdicts_rest_on_what_is_left_out(example, tmp_path, is_between, said):
+    results = shutil.copytree(example, tmp_path / "results")
+    trials = study.trial_set(results)
+    metric = next(iter(trials.metrics))
+    *_, second, largest = trials.of(metric).sort("value").iter_rows(named=True)
+    bound = (second["value"] + largest["value"]) / 2 if is_between else 2 * largest["value"]
+    (tmp_path / "claims.toml").write_text(CLAIM.format(metric=metric, bound=bound))
+    with_it = check_claims(tmp_path / "claims.toml").verdict
+    exclude(results, [largest["trial"].rpartition("/")[2]], "the fan failed")
+    found = check_claims(tmp_path / "claims.toml")
+    (note,) = [each for each in found.notes if each.startswith("left out: ") and "mean" not in each]
+    assert said in note
+    assert (found.verdict != with_it) == is_between
+    assert not is_between or note.endswith(f"with the trials that were left out {with_it}")
