@@ -13,6 +13,7 @@ from trialwise.execution.windows import next_window, opening, zone_text
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.windows import Between
 from trialwise.experiment.writing import write_experiment
+from trialwise.study.artifact.rerun_folder import rerun_text
 
 BERLIN = ZoneInfo("Europe/Berlin")
 """In 2026 UTC+1; from 29 March 01:00 UTC to 25 October 01:00 UTC UTC+2."""
@@ -97,6 +98,12 @@ def test_a_window_is_read_and_written_as_it_is(tmp_path: Path):
     experiment = parse_experiment(EXPERIMENT.replace("TIMES", "22:00-06:30"), tmp_path / "experiment.toml")
     assert experiment.design.between == Between(22 * 60, 6 * 60 + 30)
     assert 'between = "22:00-06:30"' in write_experiment(experiment)
+
+
+def test_a_re_run_by_others_waits_for_no_window_of_the_authors(tmp_path: Path):
+    text = rerun_text(EXPERIMENT.replace("TIMES", "22:00-06:30"), seed=7, rounds=3)
+    design = parse_experiment(text, tmp_path / "experiment.toml").design
+    assert (design.between, design.rounds) == (None, 3)
 
 
 EXPERIMENT = """

@@ -39,7 +39,7 @@ _MAX_RECORD = 4 << 20
 _MOST_FOLDERS = 10_000
 _SEEDS = 1 << 53
 _RUN = ("program", "interpreter", "script")
-_STOPS = ("stop", "looks", "pilot", "max_trials", "budget", "span")
+_STOPS = ("stop", "looks", "pilot", "max_trials", "budget", "span", "between")
 """Keys of the design that say when to run or to stop: the re-run decides that itself."""
 
 
