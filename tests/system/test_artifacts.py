@@ -1,5 +1,6 @@
 """Artifacts of an experiment that really ran: packed, verified, falsified, and written where there is no room."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -420,3 +421,11 @@ def test_files_of_other_tools_are_packed_where_claims_name_them(bench, tmp_path)
     assert "out/t.csv" in zipfile.ZipFile(tmp_path / "artifact.zip").namelist()
     code, found = verified(tmp_path / "artifact.zip")
     assert (code, [claim["result"]["id"] for claim in found["claims"]]) == (0, ["C1", "C2"])
+    # the hash over the files is that of the lines of sha256sum, and another file is found although the manifest fits
+    copy = artifacts.unpacked(tmp_path / "artifact.zip", tmp_path / "copy")
+    lines = subprocess.run(["sha256sum", "out/t.csv"], cwd=copy, capture_output=True, check=True).stdout
+    assert f'sha256 = "{hashlib.sha256(lines).hexdigest()}"' in (copy / "claims.toml").read_text()
+    (copy / "out/t.csv").write_text(f"scheme,delay\n{rows.replace('50', '51')}")
+    artifacts.sign_again(copy)
+    code, said = verified(copy)
+    assert (code, "not the files whose hash" in said) == (7, True)

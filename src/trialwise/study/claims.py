@@ -13,8 +13,10 @@ from trialwise.analysis.progress import Progress
 from trialwise.analysis.recorded import Recorded
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.exchange.artifact.manifest import identity_of, manifest_text
 from trialwise.exchange.result_files import of_one_tool
 from trialwise.experiment.claims import NAME, ClaimData, ClaimsFile, StatedClaim, read_claims
+from trialwise.measurement.file_identity import digest_of
 from trialwise.readers.gathering import gather
 from trialwise.study import looking, reading
 from trialwise.study.sources import Directory, is_ours, source
@@ -127,7 +129,20 @@ def _trials(folder: Path, data: ClaimData, told: Progress | None) -> TrialSet:
                 hint="name one in [data] directory, or result files in files",
             )
         return trials_of([place], None, told)
-    return trials_of(data_files(folder, data), data.factor, told)
+    files = data_files(folder, data)
+    if data.sha256 is not None and digest_over(folder, files) != data.sha256:
+        raise AnalysisError(
+            f"{folder}: {', '.join(data.files)}: not the files whose hash stands in [data] sha256",
+            hint="put those files back, or take sha256 out if the others are meant",
+        )
+    return trials_of(files, data.factor, told)
+
+
+def digest_over(folder: Path, files: Sequence[Path]) -> str:
+    """Return the SHA-256 over files in a folder: that of the lines that `sha256sum` writes for them, sorted by name."""
+    return identity_of(
+        manifest_text({each.relative_to(folder).as_posix(): digest_of(each) for each in files})
+    )
 
 
 def data_files(folder: Path, data: ClaimData) -> list[Path]:

@@ -47,7 +47,7 @@ from trialwise.study.artifact.costs import costs
 from trialwise.study.artifact.private import names_of, staying
 from trialwise.study.artifact.signing import sign
 from trialwise.study.artifact.verifying import RESULTS, verify
-from trialwise.study.claims import JudgedClaims, claims_file, data_files, judged_claims
+from trialwise.study.claims import JudgedClaims, claims_file, data_files, digest_over, judged_claims
 from trialwise.study.reading import comparison_set
 from trialwise.temporary import vanishing_folder
 from trialwise.visible import visible
@@ -223,8 +223,10 @@ def _claims(judged: JudgedClaims, folder: Path, opened: Sequence[Opened]) -> Ite
             table["directory"] = place.folder
             if place.head is not None:
                 table["head"] = place.head.hash
-        for file in data_files(folder, data) if data.files else ():
-            yield Entry(file.relative_to(folder).as_posix(), file)
+        files = data_files(folder, data) if data.files else []
+        if files:
+            table["sha256"] = digest_over(folder, files)
+        yield from (Entry(file.relative_to(folder).as_posix(), file) for file in files)
     yield Entry(CLAIMS, tomlkit.dumps(document).encode())
     check = claims_document(judged.check) | {"file": CLAIMS}
     yield Entry(RESULTS, _json(check))

@@ -181,9 +181,9 @@ def rerun_text(packed: str, seed: int, rounds: int) -> str:
     document = cast("dict[str, Any]", tomlkit.parse(packed))
     document["experiment"]["seed"] = seed
     design = document.setdefault("design", tomlkit.table())
-    for name in (*_STOPS, "series"):
+    for name in _STOPS:
         design.pop(name, None)
-    design["rounds"] = rounds
+    design["series"], design["rounds"] = 1, rounds
     document.pop("workers", None)
     _without_stops(document)
     return tomlkit.dumps(cast("tomlkit.TOMLDocument", document))
