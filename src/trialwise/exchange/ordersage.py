@@ -290,7 +290,7 @@ seed = {seed}
 test = [
 {tests}]
 
-# Each is run by a shell in the folder of the tests, and appends one number to the file of results.
+# Each is run by a shell in the folder of the tests, and appends one number to the file of results; of several, the last is read.
 [trial]
 command = ["bash", "-c", "{{test}}"]
 directory = {directory}
