@@ -49,13 +49,13 @@ def planned_lines(plans: Sequence[PlannedRerun], place: str, rest: Sequence[NotR
     for plan in plans:
         of = f"{counted(len(plan.treatments), 'treatment')} × rounds {plan.done + 1} to {plan.rounds}"
         whose = "the authors' time" if plan.pace is None else f"{plan.pace:.2g} times the authors' time"
-        size = f"about {max(plan.size / 2**20, 0.1):.1f} MiB"
+        size = f"about {max(plan.size / 2**20, 0.1):.1f} MiB in {place}/{plan.folder}"
         if not plan.trials:
             yield f"{', '.join(plan.claims)}: {counted(plan.rounds, 'round')} there already, nothing to run"
             continue
         yield (
             f"will run {counted(plan.trials, 'trial')} for {', '.join(plan.claims)} ({of}), "
-            f"about {duration_text(plan.seconds)} ({whose}), one trial at a time, {size} in {place}/{plan.folder}"
+            f"about {duration_text(plan.seconds)} ({whose}), one trial at a time (computed ones: all cores), {size}"
         )
     if not plans:
         yield "nothing will run"
