@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trialwise.analysis.claims.reproduction import FINE, NOT_REPRODUCED, RECOMPUTED, Reproduced
@@ -78,11 +79,19 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A re-run in an empty folder before the artifact was finished: the verdict on each claim, and whether another user made it."""
+
+    by_another_user: bool
+    verdicts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
     """What was packed, and what its authors have to know before they publish it; sizes in bytes.
 
     `removed` names variables that look like secrets, `left_out` files that are no regular files or not there. `signed`: it bears a
-    signature.
+    signature. `rehearsal`: how it went, if there was one.
     """
 
     path: str
@@ -97,6 +106,7 @@ class Packed:
     authors: int
     doi: str
     signed: bool
+    rehearsal: Rehearsal | None
 
 
 @dataclass(frozen=True, slots=True)

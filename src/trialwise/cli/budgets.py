@@ -6,8 +6,8 @@ from trialwise.errors import PlanError
 from trialwise.experiment.quantity import seconds
 
 
-def budget_seconds(text: str) -> float:
-    """Return the seconds of --budget, such as 90min or "1d 12h".
+def budget_seconds(text: str, option: str = "--budget") -> float:
+    """Return the seconds of an option, such as 90min or "1d 12h".
 
     Raises
     ------
@@ -17,7 +17,7 @@ def budget_seconds(text: str) -> float:
     try:
         found = seconds(text)
     except ValueError as error:
-        raise PlanError(f"--budget {text}: {error}") from error
+        raise PlanError(f"{option} {text}: {error}") from error
     if found <= 0:
-        raise PlanError(f"--budget {text}: must be above 0")
+        raise PlanError(f"{option} {text}: must be above 0")
     return found

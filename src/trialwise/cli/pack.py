@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.budgets import budget_seconds
 from trialwise.cli.files import check_out
 from trialwise.cli.output import print_json
 from trialwise.cli.spinner import StatusLine
@@ -29,6 +30,7 @@ def pack(
     allow_name: Several = (),
     sign: Path | None = None,
     appendix: Path | None = None,
+    rehearse: str | None = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -74,6 +76,9 @@ def pack(
         Sign the manifest with this SSH key (ssh-keygen(1)); others check it with `trialwise verify --allowed-signers`.
     appendix
         Write the appendix of the artifact in Markdown, as EuroSys and USENIX ask for it; what the data do not say is marked TODO.
+    rehearse
+        Before the archive gets its name, run `trialwise verify --kick` on it in an empty folder for at most this time, such as 5min.
+        Root does so as the user nobody, if that one may run this Python.
     force
         Overwrite the archive and the appendix.
     json
@@ -99,6 +104,7 @@ def pack(
         allowed_names=allow_name,
         key=sign,
         appendix=appendix,
+        rehearsal=None if rehearse is None else budget_seconds(rehearse, "--rehearse"),
     )
     with StatusLine(f"packing {named(directories[0])}") as patience:
         found = packed(directories, out, options, patience.going)

@@ -46,6 +46,7 @@ def document(found: Packed) -> Document:
             *_listed("Ledgers", ledgers),
             *_listed("Excluded trials", excluded),
             *_listed("Left out", left_out),
+            *_listed("Rehearsal", _rehearsal(found)),
             *_listed("Badges", _badges(found)),
         ),
     )
@@ -111,6 +112,15 @@ def _staying(each: Replaced) -> Text:
         Name(each.name),
         f" stays in {counted(each.stays, 'file')} of measured data and plans, which are not changed",
     )
+
+
+def _rehearsal(found: Packed) -> Iterator[Text]:
+    if found.rehearsal is None:
+        return
+    who = "another user" if found.rehearsal.by_another_user else "the same user"
+    yield (f"in an empty folder, by {who}:",)
+    for name, word in found.rehearsal.verdicts.items():
+        yield (Name(name), f": {word}")
 
 
 def _badges(found: Packed) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import tomlkit
 
-from trialwise.analysis.artifacts import Packed, PackedExperiment
+from trialwise.analysis.artifacts import Packed, PackedExperiment, Rehearsal
 from trialwise.analysis.progress import Progress
 from trialwise.errors import AnalysisError, PlanError, StoreError, TrialwiseError, not_written
 from trialwise.exchange.artifact import appendix, citation, crate, readme, tables
@@ -62,7 +62,10 @@ _OUR_TEXTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackOptions:
-    """What the authors say: `licence` is an SPDX identifier; without it a file LICENSE lies beside the claims."""
+    """What the authors say: `licence` is an SPDX identifier; without it a file LICENSE lies beside the claims.
+
+    `rehearsal` is the time in seconds for a re-run by another user before the archive gets its name; None for none.
+    """
 
     claims: Path | None = None
     title: str = ""
@@ -73,6 +76,7 @@ class PackOptions:
     allowed_names: tuple[str, ...] = ()
     key: Path | None = None
     appendix: Path | None = None
+    rehearsal: float | None = None
 
 
 def pack(
@@ -123,6 +127,7 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
         with whole_file(out) as aside:
             write_archive(aside, out.name, whole, description.moment)
             _check_again(aside, identity)
+            rehearsal = None if options.rehearsal is None else _rehearsed(aside, out.name, options.rehearsal)
             size = aside.stat().st_size
         _write_appendix(description, out, identity, options)
     return Packed(
@@ -138,7 +143,14 @@ def _packed(directories: Sequence[Path], out: Path, options: PackOptions, told: 
         authors=len(options.authors),
         doi=options.doi,
         signed=options.key is not None,
+        rehearsal=rehearsal,
     )
+
+
+def _rehearsed(archive: Path, name: str, budget: float) -> Rehearsal:
+    from trialwise.study.artifact.rehearsing import rehearse  # users are those of Unix
+
+    return rehearse(archive, name, budget)
 
 
 def _write_appendix(description: Description, out: Path, identity: str, options: PackOptions) -> None:
