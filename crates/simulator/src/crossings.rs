@@ -1,8 +1,13 @@
 //! Which part of the flows crosses each link, where every pair is as likely as any other.
 
+use std::collections::BTreeMap;
+
 use crate::fabric::Fabric;
-use crate::index::{NodeId, PortId};
-use crate::routing::{distances, far_end, ports_by_node};
+use crate::index::{HostId, NodeId, PortId};
+use crate::routing::End;
+
+/// Parts of one are the same up to this.
+const ROUNDING: f64 = 1e-9;
 
 /// Between whom flows go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,31 +37,19 @@ impl Fabric {
 
     /// Flows of weight 1 from each source to each other destination, as parts of all of them.
     fn shares(&self, sources: &[NodeId], destinations: &[NodeId]) -> Vec<f64> {
-        let topology = self.topology();
-        let (ports, up) = (ports_by_node(topology), vec![true; topology.links.len()]);
-        let mut crossed = vec![0.0; 2 * topology.links.len()];
-        let mut pairs = 0.0;
-        for destination in destinations {
-            let Some(host) = self.host(*destination) else { continue };
-            let distance = distances(topology, &ports, &up, *destination);
-            let mut through = vec![0.0; topology.is_switch.len()];
-            for source in sources.iter().filter(|source| *source != destination) {
-                through[source.index()] = 1.0;
-                pairs += 1.0;
-            }
-            // Farther nodes hand on before nearer ones do.
-            let mut order: Vec<_> = (0..through.len()).filter(|node| distance[*node] > Some(0)).collect();
-            order.sort_by_key(|node| std::cmp::Reverse(distance[*node]));
-            for node in order {
-                let ways = || self.routes.ways(NodeId::new(node as u32), host.index());
-                let part = through[node] / ways().count().max(1) as f64;
-                for port in ways() {
-                    crossed[port.index()] += part;
-                    through[far_end(topology, port).index()] += part;
-                }
-            }
+        let hosts = |nodes: &[NodeId]| nodes.iter().filter_map(|node| self.host(*node)).collect::<Vec<_>>();
+        let (sources, destinations) = (hosts(sources), hosts(destinations));
+        let mut spread = Spread::new(self, &sources);
+        let pairs = spread.cross_own_links(&sources, &destinations);
+        // Destinations on one switch by their only links go together.
+        let mut groups = BTreeMap::new();
+        for host in destinations {
+            let switch = self.only_switch(host);
+            let alone = switch.is_none().then_some(host);
+            groups.entry((switch, alone)).or_insert((host, 0.0)).1 += 1.0;
         }
-        crossed.iter().map(|weight| weight / pairs).collect()
+        groups.values().for_each(|(host, count)| spread.cross_to(*host, *count));
+        spread.crossed.iter().map(|weight| weight / pairs).collect()
     }
 
     /// The port that is fullest where flows load each in proportion to `crossings`, and its crossings by its rate
@@ -67,8 +60,77 @@ impl Fabric {
             let port = PortId::new(port as u32);
             (port, part / self.link(port).rate.bits_per_second() as f64)
         });
-        // The first of equals, so that the same one is named always.
-        relative.reduce(|most, next| if next.1 > most.1 { next } else { most })
+        // The first of equals, so that the same one is named always; sums in another order may differ in their last bits.
+        relative.reduce(|most, next| if next.1 > most.1 * (1.0 + ROUNDING) { next } else { most })
+    }
+}
+
+/// What sources send, spread over the ports on its way.
+struct Spread<'a> {
+    fabric: &'a Fabric,
+    /// Sources with one link to this switch.
+    into: Vec<f64>,
+    /// Sources with several links.
+    several: Vec<HostId>,
+    crossed: Vec<f64>,
+}
+
+impl<'a> Spread<'a> {
+    fn new(fabric: &'a Fabric, sources: &[HostId]) -> Self {
+        let (mut into, mut several) = (vec![0.0; fabric.switches.len()], Vec::new());
+        for source in sources {
+            match fabric.only_switch(*source) {
+                Some(switch) => into[switch.index()] += 1.0,
+                None => several.push(*source),
+            }
+        }
+        Self { fabric, into, several, crossed: vec![0.0; 2 * fabric.topology().links.len()] }
+    }
+
+    /// Crosses the only links of sources and destinations, and counts the pairs.
+    fn cross_own_links(&mut self, sources: &[HostId], destinations: &[HostId]) -> f64 {
+        let times = |hosts: &[HostId]| {
+            let mut times = vec![0.0; self.fabric.host_count()];
+            hosts.iter().for_each(|host| times[host.index()] += 1.0);
+            times
+        };
+        let (sends, receives) = (times(sources), times(destinations));
+        let mut pairs = 0.0;
+        for host in (0..self.fabric.host_count() as u32).map(HostId::new) {
+            let (sends, receives) = (sends[host.index()], receives[host.index()]);
+            pairs += receives * (sources.len() as f64 - sends);
+            if self.fabric.only_switch(host).is_some() {
+                let port = self.fabric.own_port(host);
+                self.crossed[port.index()] += sends * (destinations.len() as f64 - receives);
+                self.crossed[port.reverse().index()] += receives * (sources.len() as f64 - sends);
+            }
+        }
+        pairs
+    }
+
+    /// Crosses all other links on the ways to so many hosts that differ in their only links alone.
+    fn cross_to(&mut self, to: HostId, count: f64) {
+        let routes = &self.fabric.routes;
+        let mut through = self.into.clone();
+        for source in self.several.clone().into_iter().filter(|source| *source != to) {
+            self.hand_on(&routes.departures(source, to), 1.0, count, &mut through);
+        }
+        let edge = self.fabric.only_switch(to);
+        for switch in routes.farthest_first(to).into_iter().filter(|switch| Some(*switch) != edge) {
+            let (ways, weight): (Vec<_>, _) = (routes.ways(switch, to).collect(), through[switch.index()]);
+            self.hand_on(&ways, weight, count, &mut through);
+        }
+    }
+
+    /// Shares what goes to each of so many hosts evenly among ports, to the switches behind them.
+    fn hand_on(&mut self, ways: &[PortId], weight: f64, count: f64, through: &mut [f64]) {
+        let part = weight / ways.len() as f64;
+        for port in ways {
+            self.crossed[port.index()] += part * count;
+            if let End::Switch(next) = self.fabric.end(*port) {
+                through[next.index()] += part;
+            }
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Flow {
     pub(crate) last_wire: u64,
     /// By which its data leave.
     pub(crate) card: CardId,
+    /// By which its acknowledgements leave.
+    pub(crate) reply_card: CardId,
     pub(crate) transport: TransportId,
 
     pub(crate) stage: Stage,
@@ -104,6 +106,7 @@ impl Flow {
             rate: UNLIMITED,
             last_wire: 0,
             card: CardId::NONE,
+            reply_card: CardId::NONE,
             transport: TransportId::NONE,
             stage: Stage::Waiting(0),
             source,

@@ -1,10 +1,10 @@
 //! The ports that the packets of each flow cross.
 
-use crate::fabric::{End, Fabric};
+use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
 use crate::refusal::{SimulationError, check_flow, check_flows};
-use crate::routing::{Addresses, SourcePorts};
+use crate::routing::{Addresses, End, SourcePorts};
 
 /// The route of a flow, by ports: its sender's own first, then as each switch chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Fabric {
         cross(port);
         while let End::Switch(switch) = self.end(port) {
             let node = self.switches[switch.index()];
-            let Some(next) = self.routes.next(node, to.index(), || addresses().hash(node)) else { return };
+            let Some(next) = self.routes.next(switch, to, || addresses().hash(node)) else { return };
             port = next;
             cross(port);
         }

@@ -36,6 +36,7 @@ mod buffer;
 mod cautions;
 mod configuration;
 mod crossings;
+mod empty_paths;
 mod event;
 mod fabric;
 mod flight;
@@ -44,6 +45,7 @@ mod flow_list;
 mod flow_routes;
 mod fluid;
 mod framing;
+mod groups;
 mod index;
 mod link_kind;
 mod marking;
@@ -71,7 +73,8 @@ mod workload;
 
 pub use cautions::{Caution, cautions};
 pub use configuration::{Configuration, ConfigurationError, settings_for};
-pub use fabric::{Fabric, PathFacts};
+pub use empty_paths::PathFacts;
+pub use fabric::Fabric;
 pub use flow::{FlowSpecification, FlowView};
 pub use flow_list::{
     FlowList, FlowListError, read_csv, read_flows, read_hpcc, read_matrix, write_csv, write_hpcc,

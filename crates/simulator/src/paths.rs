@@ -1,9 +1,10 @@
 //! The path of each flow through the switches, worked out once: a packet only follows it.
 
-use crate::fabric::{End, Fabric};
+use crate::fabric::Fabric;
 use crate::flow::Flow;
+use crate::groups::Groups;
 use crate::index::{HostId, PortId, SwitchId};
-use crate::routing::Addresses;
+use crate::routing::{Addresses, End};
 
 /// Switches of a path that is remembered; packets of a longer one ask the routes at each switch.
 const MAX_SWITCHES: usize = 8;
@@ -62,35 +63,25 @@ fn follow(
     }
 }
 
-/// The ports of all switches.
+/// The ports of all switches, of each in the order of the links.
 #[derive(Clone, Debug)]
-pub(crate) struct SwitchPorts {
-    ports: Vec<PortId>,
-    /// Where those of each switch begin, and where the last end.
-    begins: Vec<u32>,
-}
+pub(crate) struct SwitchPorts(Groups<PortId>);
 
 impl SwitchPorts {
-    /// Those of each switch, in the order of the links.
-    pub(crate) fn new<'a>(of_each: impl Iterator<Item = &'a Vec<PortId>>) -> Self {
-        let (mut ports, mut begins) = (Vec::new(), vec![0]);
-        for own in of_each {
-            ports.extend_from_slice(own);
-            begins.push(ports.len() as u32);
-        }
-        Self { ports, begins }
+    pub(crate) const fn new(of_each: Groups<PortId>) -> Self {
+        Self(of_each)
     }
 
     /// The ports of one switch.
+    #[inline]
     pub(crate) fn of(&self, switch: SwitchId) -> &[PortId] {
-        let begin = self.begins[switch.index()] as usize;
-        &self.ports[begin..self.begins[switch.index() + 1] as usize]
+        self.0.of(switch.index())
     }
 
     /// The port with this number among those of its switch.
     #[inline]
     pub(crate) fn port(&self, switch: SwitchId, number: usize) -> PortId {
-        self.ports[self.begins[switch.index()] as usize + number]
+        *self.0.item(switch.index(), number)
     }
 
     fn number(&self, switch: SwitchId, port: PortId) -> Option<u8> {

@@ -92,8 +92,8 @@ pub enum TopologyError {
     },
     /// Routes would not fit into memory.
     #[error(
-        "{nodes} nodes with {hosts} hosts are too many: nodes times hosts may be 2^27 (some 11,000 hosts, as of fat-tree:34), links \
-         2^21, links of a node 1023; take a smaller network"
+        "{nodes} nodes with {hosts} hosts are too many: switches times switches with hosts may be 2^27 (fat-tree:64 has 2^23), links \
+         2^21, and of hosts with several links some 11,000 may differ in them; take a smaller network"
     )]
     TooLarge {
         /// Nodes.
@@ -107,6 +107,12 @@ pub enum TopologyError {
     /// A host without a cable.
     #[error("host {0} has no link: a host has one or more")]
     HostLinks(u32),
+}
+
+impl TopologyError {
+    pub(crate) fn too_large(topology: &Topology) -> Self {
+        Self::TooLarge { nodes: topology.is_switch.len(), hosts: topology.hosts().count() }
+    }
 }
 
 impl Topology {
@@ -199,7 +205,7 @@ impl Builder {
 }
 
 const DUMBBELL: &str = "dumbbell:10x10,100Gbit/s,1us (1 to 4096 on each side), and after it the rate of the middle link if it is another";
-const FAT_TREE: &str = "fat-tree:4,100Gbit/s,1us, with an even number from 2 to 34";
+const FAT_TREE: &str = "fat-tree:4,100Gbit/s,1us, with an even number from 2 to 64";
 const LEAF_SPINE: &str = "leaf-spine:4x2x8,100Gbit/s,1us (leaves, spines, hosts of a leaf, each 1 to 512), and last the uplinks' rate if another";
 
 /// `name:size,rate,delay[,other rate]`.

@@ -54,7 +54,7 @@ impl Network<'_> {
         if !fault.up {
             ports.iter().for_each(|port| self.lose_everything(*port));
         }
-        self.ways.reroute(&self.wires.links_up());
+        self.ways.reroute(fault.link, fault.up);
         self.change_cards();
         if !self.faults.are_to_come() {
             self.count_connected();
@@ -87,8 +87,9 @@ impl Network<'_> {
             return;
         }
         for id in (0..self.flows.admitted()).map(|place| FlowId::new(place as u32)) {
-            let flow = &self.flows[id];
+            let flow = &mut self.flows[id];
             let card = self.ways.card(flow);
+            flow.reply_card = self.ways.reply_card(flow);
             if flow.stage == Stage::Active && card != flow.card {
                 self.move_active(id, card);
             }

@@ -70,7 +70,7 @@ impl Network<'_> {
     /// The flow gets its controller and joins its host.
     pub(super) fn begin(&mut self, id: FlowId) {
         let flow = &self.flows[id];
-        let card = self.ways.card(flow);
+        let (card, reply_card) = (self.ways.card(flow), self.ways.reply_card(flow));
         let context = self.context(id, flow, card);
         self.ways.begin(id, flow);
         match self.terms.factory.build(&context) {
@@ -78,6 +78,7 @@ impl Network<'_> {
                 debug_assert!(controller.timers().len() <= crate::flow::CONTROLLER_TIMERS);
                 let flow = self.flows.begin(id, Transport::new(controller, self.terms.reports_packets));
                 flow.card = card;
+                flow.reply_card = reply_card;
                 flow.stage = Stage::Active;
                 flow.next_departure = self.clock.now();
                 self.take_over(id);

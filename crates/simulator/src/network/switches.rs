@@ -117,9 +117,9 @@ impl Network<'_> {
         let flow = &self.flows[packet.flow];
         let node = self.switches.node(switch);
         if packet.kind == Kind::Data {
-            self.ways.routes().next(node, flow.destination.index(), || flow.addresses.hash(node))
+            self.ways.routes().next(switch, flow.destination, || flow.addresses.hash(node))
         } else {
-            self.ways.routes().next(node, flow.source.index(), || flow.addresses.reversed().hash(node))
+            self.ways.routes().next(switch, flow.source, || flow.addresses.reversed().hash(node))
         }
     }
 

@@ -125,11 +125,7 @@ impl Network<'_> {
         packet.echoes_mark = packet.marked;
         packet.marked = false;
         let flow = packet.flow;
-        let chosen = if self.terms.fabric.has_choice_at_hosts() {
-            self.ways.reply_card(&self.flows[flow])
-        } else {
-            card
-        };
+        let chosen = if self.terms.fabric.has_choice_at_hosts() { self.flows[flow].reply_card } else { card };
         self.queue_acknowledgement(chosen, id);
     }
 

@@ -38,9 +38,10 @@ impl<'a> Ways<'a> {
         self.paths[flow.index()].port(step)
     }
 
-    /// Works out routes over the links that are up; every switch is asked from now on.
-    pub(super) fn reroute(&mut self, up: &[bool]) {
-        self.rerouted = Some(self.fabric.routes_over(up));
+    /// A link fails or comes back: works out the routes over those that are up; every switch is asked from now on.
+    pub(super) fn reroute(&mut self, link: usize, up: bool) {
+        let routes = self.rerouted.get_or_insert_with(|| self.fabric.routes.clone());
+        self.fabric.change_routes(routes, link, up);
         self.paths.fill(Path::UNKNOWN);
     }
 
@@ -51,7 +52,7 @@ impl<'a> Ways<'a> {
 
     /// Whether a flow has a way to its destination.
     pub(super) fn reach(&self, flow: &Flow) -> bool {
-        self.routes().next(flow.addresses.source, flow.destination.index(), || 0).is_some()
+        !self.routes().departures(flow.source, flow.destination).is_empty()
     }
 
     /// The card by which the data of a flow leave.

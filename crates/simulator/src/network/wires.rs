@@ -9,12 +9,12 @@ use super::packets::Packets;
 use super::terms::Terms;
 use crate::buffer::{Held, IngressLimits};
 use crate::event::Event;
-use crate::fabric::End;
 use crate::index::{HostId, PacketId, PortId};
 use crate::link_kind::{LinkKind, LinkKinds};
 use crate::packet::Kind;
 use crate::port::{Port, PortStatistics, Side};
 use crate::random::Random;
+use crate::routing::End;
 use crate::timing::Quantum;
 
 /// One direction of each link.
@@ -118,11 +118,6 @@ impl Wires {
         let wire = &mut self.ports[port.index()];
         wire.free_scheduled = false;
         wire.owner
-    }
-
-    /// Which links work.
-    pub(super) fn links_up(&self) -> Vec<bool> {
-        self.ports.iter().step_by(2).map(|port| port.up).collect()
     }
 
     /// Whether all links work.
