@@ -305,7 +305,8 @@ def simulate(folder: Path) -> Made:
     totals = {name: 10 ** (place % 5) for place, name in enumerate(counted.split())}
     found = SimulateDocument(
         topology="dumbbell:4x4,100Gbit/s,1us", controller="python:own:<b>", engine="trialwise", mode="default", seed=1, offered=None,
-        cautions=("buffers are small",), simulated=0.0203, seconds=0.5, hops_per_second=2e6, totals=totals, classes=classes,
+        cautions=("buffers are small",), simulated=0.0203, start_seconds=0.02, seconds=0.5, hops_per_second=2e6,
+        totals=totals, classes=classes,
     )  # fmt: skip
     return simulate_words.document(found), asdict(found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -140,16 +139,16 @@ def simulate(
         raise TrialwiseError("--plot: ns-3 is not asked for queues and rates", hint="leave --engine out")
     trial = _trial(topology, cc, _workload(flows, drawn), set, mode, routes)
     trial = dataclasses.replace(trial, engine=engine)
-    found, seconds = _simulated(trial, seed, with_series=plot is not None)
+    found = _simulated(trial, seed, with_series=plot is not None)
     _write_files(found, trial, csv, save_flows, plot)
     if csv == STANDARD:
         print_data(found.result.csv())
     if json:
-        print_json(dataclasses.asdict(_document(trial, seed, found, seconds)))
+        print_json(dataclasses.asdict(_document(trial, seed, found)))
     elif csv is None:
         from trialwise.report.documents.simulate import document
 
-        say_document(document(_document(trial, seed, found, seconds)))
+        say_document(document(_document(trial, seed, found)))
     return 0
 
 
@@ -255,9 +254,7 @@ def _check_controller_key(key: str, cc: str, of_network: Sequence[str]) -> None:
     )
 
 
-def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple[Simulated, float]:
-    """Simulate the trial, and return its duration in seconds: for ns-3, of Simulator::Run."""
-    from trialwise._core import SimulationResult
+def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> Simulated:
     from trialwise.schemes.python_class import PREFIX
     from trialwise.trials import simulating
     from trialwise.trials.exceptions import reason_of, traceback_of
@@ -265,9 +262,8 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
     if not 0 <= seed <= _MAX_SEED:
         raise TrialwiseError(f"--seed {seed}: seeds are whole numbers from 0 to 2^64 - 1")
     with StatusLine("simulating") as patience:
-        started = time.perf_counter()
         try:
-            found = simulating.simulate(
+            return simulating.simulate(
                 trial,
                 Path(),
                 flow_seed=seed,
@@ -282,8 +278,6 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple
                 raise
             stderr_console().print(traceback_of(error), markup=False, end="")
             raise TrialError(reason_of(error)) from error
-        took = time.perf_counter() - started
-        return found, took if isinstance(found.result, SimulationResult) else found.result.seconds
 
 
 def _looks(fabric: Fabric, flows: Flows) -> Sampling:
@@ -332,7 +326,7 @@ def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:
     write_plot(path, str, lambda to: write_simulation(to, queues, rates, title))
 
 
-def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: float) -> SimulateDocument:
+def _document(trial: SimulationTrial, seed: int, found: Simulated) -> SimulateDocument:
     from trialwise.trials.drawn_flows import offered_load
     from trialwise.trials.simulated_document import SimulateDocument, classes_of
     from trialwise.trials.simulating import cautions_of
@@ -348,8 +342,9 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: floa
         offered=offered,
         cautions=(*cautions_of(trial, found.fabric, Path()), *overload),
         simulated=found.result.end_ps / 1e12,
-        seconds=seconds,
-        hops_per_second=found.result.totals["hops"] / seconds,
+        start_seconds=found.took.start,
+        seconds=found.took.packets,
+        hops_per_second=found.result.totals["hops"] / found.took.packets,
         totals=found.result.totals,
         classes=classes_of(found),
     )

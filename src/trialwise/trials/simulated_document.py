@@ -44,7 +44,8 @@ class ClassDocument:
 class SimulateDocument:
     """One simulated trial by `engine`.
 
-    `simulated` is its end in simulated seconds, `seconds` how long that took (for ns-3, the processor time of Simulator::Run).
+    `simulated` is its end in simulated seconds, `seconds` how long its packets took (for ns-3, the processor time of
+    Simulator::Run), `start_seconds` how long the network and the flow list took before them.
 
     `offered` is the load that the workload offers, null if the flows were given; `cautions` are settings that are carried out
     but hardly intended.
@@ -65,6 +66,7 @@ class SimulateDocument:
     hops_per_second: float
     totals: dict[str, int]
     classes: tuple[ClassDocument, ...]
+    start_seconds: float
     format: Literal["trialwise.simulate/1"] = "trialwise.simulate/1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,17 +58,29 @@ class Sampling:
     most: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Seconds of the clock that a trial took: its network and flow list (`start`), then its packets (`packets`).
+
+    The packets of ns-3 take the processor time of Simulator::Run.
+    """
+
+    start: float
+    packets: float
+
+
 @dataclass(frozen=True, eq=False)
 class Simulated:
     """One simulated trial: its flow list, its results, the time span in which flows began (seconds), and weights if it is tilted.
 
-    `horizon` is when the network stops (seconds), None if it runs until the last flow ends.
+    `took` is how long it took, `horizon` when the network stops (seconds), None if it runs until the last flow ends.
     """
 
     fabric: _core.Fabric
     flows: Flows
     result: _core.SimulationResult | Ns3Result
     duration: float
+    took: Took
     weights: Weights | None = None
     horizon: float | None = None
 
@@ -237,10 +250,13 @@ def simulate(
     Exception
         Whatever `progress`, or a congestion control in Python, raised.
     """
+    began = time.perf_counter()
     fabric = open_fabric(trial, folder)
     tilt = tilt_of(trial)
     if isinstance(tilt, SwitchingTilt):
-        return _switching(tilt, trial, folder, fabric, flow_seed=flow_seed, seed=seed, progress=progress)
+        return _switching(
+            tilt, trial, folder, fabric, began=began, flow_seed=flow_seed, seed=seed, progress=progress
+        )
     if isinstance(tilt, DefensiveTilt):
         flows, log_ratios = defensive_flows(tilt, fabric, drawing(trial.workload, fabric, folder), flow_seed)
     else:
@@ -248,10 +264,12 @@ def simulate(
         log_ratios = np.zeros(len(flows["start_ps"]))
     looked = sampling(fabric, flows) if sampling else None
     duration = duration_of(trial.workload, flows)
+    ready = time.perf_counter()
     if is_ns3(trial):
         from trialwise.trials.ns3.simulating import simulate_ns3
 
-        return Simulated(fabric, flows, simulate_ns3(trial, fabric, flows, seed, cancel), duration)
+        answer = simulate_ns3(trial, fabric, flows, seed, cancel)
+        return Simulated(fabric, flows, answer, duration, Took(ready - began, answer.seconds))
     try:
         result = _core.simulate(
             fabric,
@@ -269,11 +287,12 @@ def simulate(
         )
     except _core.SimulationError as error:
         raise PlanError(str(error)) from error
+    took = Took(ready - began, time.perf_counter() - ready)
     weights = None
     if trial.workload.tilt:
         logs = at_finish(flows, log_ratios, result.fct_ps)
         weights = Weights(logs, expected_flows(trial.workload, fabric, folder), 1.0)
-    return Simulated(fabric, flows, result, duration, weights, _horizon(trial))
+    return Simulated(fabric, flows, result, duration, took, weights, _horizon(trial))
 
 
 def _horizon(trial: SimulationTrial) -> float | None:
@@ -287,12 +306,14 @@ def _switching(
     folder: Path,
     fabric: _core.Fabric,
     *,
+    began: float,
     flow_seed: int,
     seed: int,
     progress: Progress | None,
 ) -> Simulated:
     """Simulate a trial whose sizes depend on what has ended so far, so that its flow list comes with its results."""
     drawn = drawing(trial.workload, fabric, folder)
+    ready = time.perf_counter()
     try:
         flows, result, logs, _ = switching_trial(
             tilt,
@@ -306,6 +327,9 @@ def _switching(
         )
     except _core.SimulationError as error:
         raise PlanError(str(error)) from error
+    took = Took(ready - began, time.perf_counter() - ready)
     expected = expected_flows(trial.workload, fabric, folder)
     weights = Weights(logs, expected, load_ratio(tilt, fabric, drawn))
-    return Simulated(fabric, flows, result, duration_of(trial.workload, flows), weights, _horizon(trial))
+    return Simulated(
+        fabric, flows, result, duration_of(trial.workload, flows), took, weights, _horizon(trial)
+    )

@@ -45,6 +45,7 @@ VOLATILE = {
     "begun",
     "duration",
     "seconds",
+    "start_seconds",
     "wall",
     "finish",
     "eta",

@@ -108,11 +108,13 @@ def _packets(found: SimulateDocument) -> Text:
 
 def _cost(found: SimulateDocument) -> Iterator[Block]:
     where = " of ns-3's Simulator::Run" if found.engine == "ns3" else ""
-    took = Number(found.seconds, "/seconds", "s", digits=3)
+    took, start = (
+        Number(getattr(found, key), f"/{key}", "s", digits=3) for key in ("seconds", "start_seconds")
+    )
     pace = Number(found.hops_per_second / 1e6, digits=3)
     yield Note(
         (
             f"{found.totals['hops']} packet-hops, {found.totals['events']} events in ", took, f"{where} (", pace,
-            " million packet-hops/s)",
+            " million packet-hops/s), after ", start, " for the network and the flow list",
         )
     )  # fmt: skip
