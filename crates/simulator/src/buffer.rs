@@ -19,13 +19,17 @@ const MAX_FEEDBACK: u64 = 42;
 pub(crate) const PAUSE_BYTES: u64 = 43;
 
 /// What one class holds that came through one port.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     /// In reserve and shared part.
     regular: u64,
     headroom: u64,
     /// Whether its sender has been told to pause.
     pub(crate) paused: bool,
+}
+
+impl Held {
+    pub(crate) const NOTHING: Self = Self { regular: 0, headroom: 0, paused: false };
 }
 
 /// The fixed part of an ingress port's account.
@@ -221,7 +225,7 @@ mod tests {
         // 41 596 bytes are set apart, 80 000 shared: the class holds s while s < (80 000 - s) / 8, so up to
         // 8889.
         let mut buffer = buffer(121_596);
-        let mut held = Held::default();
+        let mut held = Held::NOTHING;
         let mut count = 0;
         while !buffer.should_pause(&held, limits()) {
             assert!(buffer.admit(&mut held, limits(), 1000));
@@ -246,7 +250,7 @@ mod tests {
         };
         let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, &settings);
         let mut buffer = SharedBuffer::new(&settings, 1, std::iter::once(limits));
-        let mut held = Held::default();
+        let mut held = Held::NOTHING;
         let admitted = (0..20).filter(|_| buffer.admit(&mut held, limits, 1000)).count();
         assert!((9..=14).contains(&admitted), "{admitted}");
         assert!(!buffer.should_pause(&held, limits));
@@ -266,7 +270,7 @@ mod tests {
             };
             let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, &settings);
             let mut buffer = SharedBuffer::new(&settings, 1, std::iter::repeat_n(limits, ports));
-            let mut held = vec![Held::default(); ports];
+            let mut held = vec![Held::NOTHING; ports];
             let mut taken = true;
             while taken {
                 taken =
@@ -287,7 +291,7 @@ mod tests {
         #[test]
         fn no_account_creates_bytes(sizes in prop::collection::vec(40_u64..1500, 1..300), size in 50_000_u64..500_000) {
             let mut buffer = buffer(size);
-            let mut held = Held::default();
+            let mut held = Held::NOTHING;
             let mut inside = std::collections::VecDeque::new();
             for bytes in sizes {
                 if buffer.admit(&mut held, limits(), bytes) {

@@ -18,6 +18,21 @@ struct ClassQueue {
     bytes: u64,
 }
 
+impl ClassQueue {
+    const EMPTY: Self = Self { list: PacketList::EMPTY, bytes: 0 };
+}
+
+/// A class of data: what waits, and what the switch at the far end holds that came over this wire.
+#[derive(Clone, Copy, Debug)]
+struct DataClass {
+    queue: ClassQueue,
+    held: Held,
+}
+
+impl DataClass {
+    const EMPTY: Self = Self { queue: ClassQueue::EMPTY, held: Held::NOTHING };
+}
+
 /// What a port has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStatistics {
@@ -36,17 +51,12 @@ pub(crate) enum Side {
     Switch(SwitchId),
 }
 
-/// The class whose queue and account stand first: that of data, if nobody wants another.
+/// The class of data that is kept in the port itself: that of all, if nobody wants another.
 const USUAL_CLASS: usize = 3;
 
-/// The place of a class among queues and accounts.
-const fn place(class: usize) -> usize {
-    (class ^ USUAL_CLASS) % CLASSES
-}
-
-/// An egress port and its wire, and the accounts of what came over it. What every packet meets comes first, by cache
-/// lines: fabrics have more ports than fit near. The number of lines is odd, so that the first ones of all ports do
-/// not share a few sets of the cache.
+/// An egress port and its wire, and the accounts of what came over it. What every packet meets stands in the first two cache
+/// lines: fabrics have more ports than fit near. Classes that few use are elsewhere. The number of lines is odd, so that the
+/// first ones of all ports do not share a few sets of the cache.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Port {
@@ -71,10 +81,11 @@ pub(crate) struct Port {
     peak_queue: u64,
     /// What sends through this port.
     pub(crate) owner: Side,
-    queues: [ClassQueue; CLASSES],
-    /// What the switch at the far end holds that came over this wire.
-    held: [Held; CLASSES],
+    usual: DataClass,
 
+    control: ClassQueue,
+    /// Other classes of data, once one was used, by their numbers.
+    others: Option<Box<[DataClass; CLASSES]>>,
     paused_since: Time,
     paused_before: Duration,
 }
@@ -96,8 +107,9 @@ impl Port {
             transmitted: 0,
             peak_queue: 0,
             owner,
-            queues: [ClassQueue { list: PacketList::EMPTY, bytes: 0 }; CLASSES],
-            held: [Held::default(); CLASSES],
+            usual: DataClass::EMPTY,
+            control: ClassQueue::EMPTY,
+            others: None,
             paused_since: Time::ZERO,
             paused_before: Duration::ZERO,
         }
@@ -109,10 +121,26 @@ impl Port {
         now < self.free_at || (now == self.free_at && order < self.free_order)
     }
 
-    /// What the far end holds of one class.
+    /// A class of data.
     #[inline]
-    pub(crate) const fn held(&mut self, class: usize) -> &mut Held {
-        &mut self.held[place(class)]
+    fn data(&mut self, class: usize) -> &mut DataClass {
+        if class == USUAL_CLASS { &mut self.usual } else { self.other(class) }
+    }
+
+    #[cold]
+    fn other(&mut self, class: usize) -> &mut DataClass {
+        &mut self.others.get_or_insert_with(|| Box::new([DataClass::EMPTY; CLASSES]))[class]
+    }
+
+    #[inline]
+    fn queue(&mut self, class: usize) -> &mut ClassQueue {
+        if class == CONTROL { &mut self.control } else { &mut self.data(class).queue }
+    }
+
+    /// What the far end holds of one class of data.
+    #[inline]
+    pub(crate) fn held(&mut self, class: usize) -> &mut Held {
+        &mut self.data(class).held
     }
 
     /// Lets a packet through at once where the wire is idle and nothing keeps its class or waits before it. The port is
@@ -140,7 +168,7 @@ impl Port {
 
     pub(crate) fn enqueue(&mut self, packets: &mut PacketSlab, class: usize, id: PacketId) {
         let size = u64::from(packets[id].wire);
-        let queue = &mut self.queues[place(class)];
+        let queue = self.queue(class);
         queue.list.push(packets, id);
         queue.bytes += size;
         self.queued += size;
@@ -160,12 +188,13 @@ impl Port {
     /// Takes the first packet of `class` out.
     #[inline]
     pub(crate) fn dequeue(&mut self, packets: &PacketSlab, class: usize) -> Option<PacketId> {
-        let queue = &mut self.queues[place(class)];
+        let queue = self.queue(class);
         let id = queue.list.pop(packets)?;
         let size = u64::from(packets[id].wire);
         queue.bytes -= size;
+        let is_empty = queue.list.is_empty();
         self.queued -= size;
-        if queue.list.is_empty() {
+        if is_empty {
             self.waiting &= !(1 << class);
         }
         self.note_served(class);
@@ -184,8 +213,13 @@ impl Port {
     }
 
     /// Bytes that wait in one class.
-    pub(crate) const fn queued_in(&self, class: usize) -> u64 {
-        self.queues[place(class)].bytes
+    #[inline]
+    pub(crate) fn queued_in(&self, class: usize) -> u64 {
+        match class {
+            USUAL_CLASS => self.usual.queue.bytes,
+            CONTROL => self.control.bytes,
+            _ => self.others.as_ref().map_or(0, |others| others[class].queue.bytes),
+        }
     }
 
     /// The classes that the far end has paused, a bit for each.
@@ -221,7 +255,8 @@ impl Port {
     /// Ends every pause, as the loss of the link does.
     pub(crate) fn forget_pauses(&mut self, now: Time) {
         (0..CLASSES).for_each(|class| self.set_paused(now, class, false));
-        self.held.iter_mut().for_each(|held| held.paused = false);
+        let others = self.others.iter_mut().flat_map(|others| others.iter_mut());
+        others.chain([&mut self.usual]).for_each(|class| class.held.paused = false);
     }
 }
 
@@ -245,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_port_is_an_odd_number_of_cache_lines_and_packets_meet_two() {
-        assert_eq!((size_of::<Port>() % 128, std::mem::offset_of!(Port, held)), (64, 64 + 24 + 128));
-        assert!(std::mem::offset_of!(Port, transmitted) == 64);
+        assert_eq!((size_of::<Port>(), std::mem::offset_of!(Port, control)), (192, 128));
+        assert_eq!(std::mem::offset_of!(Port, transmitted), 64);
     }
 
     #[test]
