@@ -247,9 +247,7 @@ class SimulationTrial(Trial):
         "keep", "Whether a record of every flow stays in the experiment directory.", "drop"
     )
     tilts: Tilts = ()
-    timeout: PositiveDuration | None = key(
-        None, "engine ns3: a trial that takes longer is ended and failed.", "30s"
-    )
+    timeout: PositiveDuration | None = key(None, "A trial that takes longer is ended and failed.", "30s")
     kind: Literal["simulation"] = key("simulation", KIND, required=True)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     places = "trial.scheme, trial.topology, trial.workload, trial.network or trial.controller"

@@ -31,8 +31,6 @@ def simulation_trial(table: SimulationTable, document: doc.Document, problems: P
             f'"{engine}" is not an engine of kind = "simulation"',
             f"it has {', '.join(SIMULATION_ENGINES)}",
         )
-    if table.timeout is not None and engine == SIMULATION_ENGINES[0]:
-        problems.add(("trial", "timeout"), 'does not go with kind = "simulation" but for engine = "ns3"')
     _check_workload(table.workload, problems)
     check_ranks(tuple(document.tilts.items()), problems)
     return made_of(SimulationTrial, table, tilts=tuple(document.tilts.items()))

@@ -7,8 +7,14 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialwise.errors import TrialError
+
 if TYPE_CHECKING:
     from trialwise.trials.base import TrialOutcome
+
+
+class OverdueError(TrialError):
+    """A computed trial that took longer than its timeout."""
 
 
 def reason_of(error: Exception) -> str:

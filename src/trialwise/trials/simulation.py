@@ -26,7 +26,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.schemes.python_class import PREFIX, class_named, files_of, module_file
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flow_list, offered_load
-from trialwise.trials.exceptions import raised
+from trialwise.trials.exceptions import OverdueError, raised
 from trialwise.trials.fabrics import open_fabric, switch_ports
 from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
 from trialwise.trials.ns3.process import ns3_process
@@ -95,18 +95,18 @@ class SimulationKind:
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Simulate one trial, and stop if cancelled."""
-        return _computed(request, _Watch(request.cancel), request.cancel)
+        return _computed(request, request.cancel)
 
     def compute(self, task: Task) -> TrialOutcome:
         """Simulate one trial, in any process."""
-        return _computed(task, None, None)
+        return _computed(task, None)
 
     def close(self) -> None:
         """End ns-3 if this thread has started it."""
         ns3_process().end()
 
 
-def _computed(task: Task, watch: _Watch | None, cancel: int | None) -> TrialOutcome:
+def _computed(task: Task, cancel: int | None) -> TrialOutcome:
     """Simulate one trial.
 
     The round's seed determines the flow list, so that all treatments of a round meet the same flows (common random
@@ -123,11 +123,13 @@ def _computed(task: Task, watch: _Watch | None, cancel: int | None) -> TrialOutc
             coordinates=round_coordinates(experiment, trial, task.series, task.round),
             seed=task.seed,
             sampling=_sampling(experiment, trial),
-            progress=watch,
+            progress=_Watch(cancel, trial.timeout),
             cancel=cancel,
         )
     except (_AbandonedError, InterruptedError):
         return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+    except OverdueError as error:
+        return TrialOutcome("failed", started, time.time(), reason=error.message, cause="timeout")
     except (PlanError, TrialError) as error:
         return TrialOutcome("failed", started, time.time(), reason=error.message)
     except Exception as error:  # whatever a congestion control in Python raises
@@ -256,14 +258,17 @@ def _different(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -
 
 
 class _Watch:
-    """Ends a simulation when the descriptor becomes readable."""
+    """Ends a simulation when the descriptor becomes readable, and after the timeout (seconds)."""
 
-    def __init__(self, cancel: int) -> None:
-        self._cancel = cancel
+    def __init__(self, cancel: int | None, timeout: float | None) -> None:
+        self._cancel, self._timeout = cancel, timeout
+        self._began = time.monotonic()
 
     def __call__(self, _now: int, _unsent: int, _unfinished: int) -> None:
-        if readable(self._cancel, 0):
+        if self._cancel is not None and readable(self._cancel, 0):
             raise _AbandonedError
+        if self._timeout is not None and time.monotonic() - self._began > self._timeout:
+            raise OverdueError(f"took longer than the timeout of {self._timeout:g} s and was ended")
 
 
 def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) -> None:

@@ -165,6 +165,14 @@ def test_a_trial_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     assert outcome.status == "abandoned"
 
 
+def test_a_trial_that_takes_longer_than_its_timeout_has_failed(tmp_path: Path, never: int) -> None:
+    """Twenty million packet-hops are more than any machine has done after 10 ms."""
+    text = FILE.replace("1ms", "10s").replace("[metrics.fct]", 'timeout = "10ms"\n[metrics.fct]')
+    outcome = execute(experiment(tmp_path, text), tmp_path, never)
+    assert (outcome.status, outcome.cause) == ("failed", "timeout")
+    assert outcome.reason == "took longer than the timeout of 0.01 s and was ended"
+
+
 WRONG: Mapping[str, tuple[str, str, str]] = {
     "load over capacity": ('load = "30%"', 'load = "130%"', "at most 1"),
     "load of hosts": ('load = "30%"', 'load = "30%", load_of = "host"', "at most 0.250"),

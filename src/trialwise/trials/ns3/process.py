@@ -12,6 +12,7 @@ from typing import Any
 
 from trialwise.errors import TrialError
 from trialwise.temporary import vanishing_folder
+from trialwise.trials.exceptions import OverdueError
 from trialwise.trials.ns3.installation import driver_words, ns3_installation
 from trialwise.trials.shared_process import SharedProcess, Silence
 from trialwise.trials.starting import ending
@@ -92,7 +93,7 @@ class Ns3Process:
             case "cancelled":
                 return InterruptedError()
             case "timed out":
-                return TrialError(f"ns-3 took longer than {timeout or START_SECONDS:g} s")
+                return OverdueError(f"ns-3 took longer than {timeout or START_SECONDS:g} s")
             case "ended":
                 return TrialError(f"ns-3 {said}")
 
