@@ -7,12 +7,14 @@ mod factorial;
 mod order;
 mod permutation;
 mod random;
+mod shift;
 mod slopes;
 mod trend;
 mod windows;
 
 pub use factorial::{Factorial, Term, term_exceedances};
 pub use permutation::{Draws, lag_product_exceedances, score_exceedances};
+pub use shift::differences_up_to;
 pub use slopes::slope_order_statistics;
 pub use trend::inversions;
 pub use windows::{Window, window_percentiles};

@@ -13,6 +13,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(window_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(slope_order_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(inversions, module)?)?;
+    module.add_function(wrap_pyfunction!(differences_up_to, module)?)?;
     module.add_function(wrap_pyfunction!(lag_product_exceedances, module)?)?;
     module.add_function(wrap_pyfunction!(score_exceedances, module)?)?;
     module.add_function(wrap_pyfunction!(term_exceedances, module)?)
@@ -83,6 +84,22 @@ fn slope_order_statistics<'py>(
 fn inversions(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<u64> {
     let values = finite("values", values.as_slice()?)?;
     Ok(py.detach(|| kernels::inversions(values)))
+}
+
+/// How many differences `first - second` of samples in ascending order are not above `bound`.
+#[entry]
+#[pyfunction]
+fn differences_up_to(
+    py: Python<'_>,
+    first: PyReadonlyArray1<'_, f64>,
+    second: PyReadonlyArray1<'_, f64>,
+    bound: f64,
+) -> PyResult<u64> {
+    let (first, second) = (finite("first", first.as_slice()?)?, finite("second", second.as_slice()?)?);
+    if !first.is_sorted() || !second.is_sorted() {
+        return Err(PyValueError::new_err("the values of a sample are not in ascending order"));
+    }
+    Ok(py.detach(|| kernels::differences_up_to(first, second, bound)))
 }
 
 /// In how many orders `|sum of products of neighbours + offset| >= threshold`, and of how many: all orders when

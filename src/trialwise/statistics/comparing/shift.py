@@ -9,6 +9,7 @@ from math import floor, sqrt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from trialwise import _core
 from trialwise.statistics.checks import Array
 
 MAX_EXACT = 50
@@ -157,7 +158,7 @@ def _interpolated(low: float, high: float, below: int, upto: int, rank: int) -> 
 
 def _count(x: Array, y: Array, bound: float) -> int:
     """Count the differences up to a bound; search and selection compare the same sums."""
-    return int(x.size * y.size - np.searchsorted(y, x - bound, side="left").sum())
+    return _core.differences_up_to(x, y, bound)
 
 
 def _within(x: Array, y: Array, low: float, high: float, ranks: list[int]) -> list[float]:
