@@ -372,6 +372,10 @@ OWN: dict[tuple[str, str], SearchStrategy[Any]] = {
     ("read_packet_log", "path"): st.one_of(st.just(Made("path of log")), PATHS),
     ("Collector", "store"): st.one_of(st.just(Made("store")), st.just(Made("store")), TEXTS["store"]),
     ("Collector", "listen"): st.one_of(st.just("127.0.0.1:0"), TEXTS["listen"]),
+    **dict.fromkeys(
+        [(name, "text") for name in ("long_lists", "list_columns", "list_numbers")],
+        st.sampled_from((b'[{"a": 1, "b": [2]}, {"c": "x"}]', b"[1, null]", b"[[1]]", b"[", b"", b"\xff")),
+    ),
     ("metadata", "point"): st.none(),
     ("metadata", "key"): st.sampled_from(("a", "a_b", "", "a b", "x" * 5000)),
     ("term_exceedances", "values"): st.one_of(st.just(np.arange(6.0).reshape(6, 1)), arrays("np.float64")),

@@ -29,6 +29,7 @@ __all__ = [
     "controller_parameters",
     "controllers",
     "cut_trace",
+    "differences_up_to",
     "elements",
     "expected_flows",
     "features",
@@ -41,6 +42,9 @@ __all__ = [
     "generate_flows_weighted",
     "inversions",
     "lag_product_exceedances",
+    "list_columns",
+    "list_numbers",
+    "long_lists",
     "make_trace",
     "network_parameters",
     "parse_flows",
@@ -202,6 +206,23 @@ def slope_order_statistics(
     x: NDArray[np.float64], y: NDArray[np.float64], ranks: Sequence[int]
 ) -> NDArray[np.float64]: ...
 def inversions(values: NDArray[np.float64]) -> int: ...
+def differences_up_to(first: NDArray[np.float64], second: NDArray[np.float64], bound: float) -> int: ...
+
+# Path, begin, end, length, and of each block after the first one its first entry and where that begins.
+_LongList: TypeAlias = tuple[tuple[str | int, ...], int, int, int, list[tuple[int, int]]]
+# Kinds, numbers, codes and texts, numbers of lists with their bounds.
+_Column: TypeAlias = tuple[
+    NDArray[np.uint8],
+    NDArray[np.float64],
+    NDArray[np.uint32],
+    list[str],
+    NDArray[np.float64],
+    NDArray[np.int64],
+]
+
+def long_lists(text: bytes, least: int, longest: int, block: int) -> list[_LongList] | None: ...
+def list_columns(text: bytes, begin: int, end: int) -> list[tuple[tuple[str, ...], _Column]] | None: ...
+def list_numbers(text: bytes, begin: int, end: int) -> tuple[NDArray[np.float64], int, bool] | None: ...
 def lag_product_exceedances(
     values: NDArray[np.float64], offset: float, threshold: float, *, shuffles: int | None, seed: int
 ) -> tuple[int, int]: ...

@@ -6,6 +6,7 @@
 mod border;
 mod elements;
 mod features;
+mod json;
 mod kernels;
 mod link;
 #[cfg(target_os = "linux")]
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     border::register(module)?;
     elements::register(module)?;
     features::register(module)?;
+    json::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
     path_simulation::register(module)?;

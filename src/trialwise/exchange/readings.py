@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from trialwise.analysis.boots import joined_names, with_joined_boots
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
-from trialwise.exchange.trial_cells import Cells, Names, Place, Trials
-from trialwise.readers.blocks import Block, kinds, parts, treatments
+from trialwise.exchange.trial_cells import Cells, Floats, Names, Place, Trials
+from trialwise.readers.blocks import Block, Ragged, kinds, parts, treatments
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.units import short_unit
 
@@ -122,12 +123,22 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
     for first in np.sort(np.unique(treatment, return_index=True)[1]):
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own
-    if block.samples is not None:
+    if block.samples is not None and not np.isfinite(block.samples.values).all():
         for place in chosen.tolist():
             own = treatment_name(levels[int(block.treatment[place])])
             row = block[place]
             _add_trials(cells, row, metric, own, _place(cells, reading, row.levels))
         return
+    names = [treatment_name(own) for own in levels]
+    several = treatment if len(levels) > 1 else None
+    made = _trials(cells, reading, block, chosen, metric, Names(names, several))
+    cells.add_many(made if block.samples is None else _repeated(made, block.samples, chosen))
+
+
+def _trials(
+    cells: Cells, reading: Reading, block: Block, chosen: npt.NDArray[np.intp], metric: str, treatment: Names
+) -> Trials:
+    """Return the chosen rows of a block as trials."""
     places = [_place(cells, reading, each) for each in block.units]
     within = None if block.within is None else block.within[chosen]
     numbers = block.numbers[chosen]
@@ -138,22 +149,47 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
         )
     else:
         process = Names([places[0].process])
-        trial = Names([f"{places[0].process}/{each}" for each in block.repetitions], treatment, numbers)
-    cells.add_many(
-        Trials(
-            metric=Names((metric,)),
-            treatment=Names([treatment_name(own) for own in levels], treatment if len(levels) > 1 else None),
-            values=block.values[chosen],
-            units={
-                "host": Names([place.host for place in places], within),
-                "boot": Names([place.boot for place in places], within),
-                "build": Names([place.build for place in places], within),
-                "process": process,
-                "trial": trial,
-            },
-            started=None if block.starts is None else block.starts[chosen],
-            seconds=None if block.seconds is None else block.seconds[chosen],
-        )
+        begun = [f"{places[0].process}/{each}" for each in block.repetitions]
+        trial = Names(begun, block.treatment[chosen], numbers)
+    return Trials(
+        metric=Names((metric,)),
+        treatment=treatment,
+        values=block.values[chosen],
+        units={
+            "host": Names([place.host for place in places], within),
+            "boot": Names([place.boot for place in places], within),
+            "build": Names([place.build for place in places], within),
+            "process": process,
+            "trial": trial,
+        },
+        started=None if block.starts is None else block.starts[chosen],
+        seconds=_seconds(block, chosen),
+    )
+
+
+def _seconds(block: Block, chosen: npt.NDArray[np.intp]) -> Floats | None:
+    """Return how long each row took."""
+    if block.starts is None or block.ends is None:
+        return None if block.seconds is None else block.seconds[chosen]
+    spans = block.ends[chosen] - block.starts[chosen]
+    return spans if block.seconds is None else np.where(np.isnan(spans), block.seconds[chosen], spans)
+
+
+def _repeated(trials: Trials, samples: Ragged, chosen: npt.NDArray[np.intp]) -> Trials:
+    """Return a trial for each sample of each row; one of several is named after its row and its number among them."""
+    begins, ends = samples.bounds[:-1][chosen], samples.bounds[1:][chosen]
+    counts = ends - begins
+    row = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
+    number = np.arange(len(row), dtype=np.int32) - np.repeat(np.cumsum(counts) - counts, counts)
+    number[counts[row] == 1] = -1
+    every = {level: names.taken(row) for level, names in trials.units.items()}
+    return replace(
+        trials,
+        treatment=trials.treatment.taken(row),
+        values=samples.values[np.repeat(begins, counts) + number.clip(0)],
+        units={**every, "trial": Names(trials.units["trial"].each(), row, number, ("/", ""))},
+        started=None if trials.started is None else trials.started[row],
+        seconds=None if trials.seconds is None else (trials.seconds / counts)[row],
     )
 
 

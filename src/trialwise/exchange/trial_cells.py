@@ -80,6 +80,18 @@ class Names:
         named = pl.concat_str(text, pl.lit(self.around[0]), numbers.cast(pl.String), pl.lit(self.around[1]))
         return pl.when(numbers >= 0).then(named).otherwise(text) if self.numbers.min() < 0 else named
 
+    def each(self) -> list[str]:
+        """Return the name of each trial, of which there are as many as numbers."""
+        return pl.select(self.written()).to_series().to_list()
+
+    def taken(self, rows: Which) -> Names:
+        """Return the names of these trials, of which one may be there several times."""
+        return replace(
+            self,
+            which=None if self.which is None else self.which[rows],
+            numbers=None if self.numbers is None else self.numbers[rows],
+        )
+
     def coded(self, known: dict[object, int]) -> pl.Expr:
         """Return the number of each text; `known` has the texts so far."""
         codes = [known.setdefault(text, len(known)) for text in self.texts]

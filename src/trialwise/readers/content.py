@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, megabytes, read_foreign, unpacked_gzip
 from trialwise.readers.json_documents import Documents, documents_of
+from trialwise.readers.long_lists import is_list
 
 MOST_BYTES = 1024 * MEBIBYTE
 """Maximum size of a file or pipe."""
@@ -93,8 +94,8 @@ class Content:
     def keys(self) -> dict[str, Any]:
         """The first document, or the first entry of its list, if that is an object; else an empty one."""
         found = self.document
-        if isinstance(found, list) and found:
-            found = cast("list[object]", found)[0]
+        if is_list(found) and found:
+            found = found[0]
         return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
     @cached_property

@@ -19,6 +19,7 @@ from trialwise.errors import AnalysisError
 from trialwise.readers.blocks import Block, Indices, Ragged, Rows, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
+from trialwise.readers.long_lists import LongList, is_list
 from trialwise.readers.records import ERRORS, Better, Inside, Level, Note, Reading, Row, Status, Summary
 from trialwise.readers.units import normalised
 
@@ -108,34 +109,33 @@ class Found:
     def add_block(
         self,
         metric: str,
-        values: Sequence[float | None] | pl.Series,
+        values: Sequence[float | None] | pl.Series | npt.NDArray[np.float64],
         unit: str,
         better: Better | None = None,
         *,
         treatments: Sequence[Mapping[str, object]],
         treatment: Indices,
-        numbers: Sequence[int],
+        numbers: Sequence[int] | npt.NDArray[np.integer[Any]],
         where: tuple[str, str],
         process: tuple[str, str] = ("", ""),
         as_written: bool = False,
         reasons: Mapping[int, str] | None = None,
         orders: Sequence[float | None] | pl.Series | None = None,
-        starts: Sequence[float | None] | pl.Series | None = None,
-        ends: Sequence[float | None] | None = None,
+        starts: Sequence[float | None] | pl.Series | npt.NDArray[np.float64] | None = None,
+        ends: Sequence[float | None] | npt.NDArray[np.float64] | None = None,
         samples: Ragged | None = None,
         units: Sequence[Mapping[str, str]] = ({},),
         within: Indices | None = None,
         lasts: bool = False,
         repetitions: Sequence[str] | None = None,
-        places: Sequence[int] | None = None,
+        places: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None,
     ) -> None:
         """Add one metric of many trials, as `add` does for each; see `Block`. With `lasts`, the values are how long trials took.
 
-        The samples are in the unit that is kept already.
+        The samples are in the unit that is kept already. Arrays have no missing values, and become the block's.
         """
         reasons = reasons or {}
-        missing = values.null_count() if isinstance(values, pl.Series) else values.count(None)
-        missing += sum(values[row] is not None for row in reasons)
+        missing = _count_missing(values) + sum(values[row] is not None for row in reasons)
         found = _doubles(values)
         found[list(reasons)] = np.nan
         finite = np.isfinite(found)
@@ -154,7 +154,7 @@ class Found:
                 values=found,
                 numbers=np.arange(numbers.start, numbers.stop, dtype=np.min_scalar_type(numbers.stop))
                 if isinstance(numbers, range)
-                else np.array(numbers),
+                else np.asarray(numbers),
                 process=process,
                 where=where,
                 units=tuple(units),
@@ -166,7 +166,7 @@ class Found:
                 samples=samples,
                 seconds=found if lasts else None,
                 repetitions=None if repetitions is None else tuple(repetitions),
-                places=None if places is None else np.array(places),
+                places=None if places is None else np.asarray(places),
             )
         )
 
@@ -329,8 +329,18 @@ def _double(value: float | None) -> float | None:
         return float("inf")
 
 
-def _doubles(values: Sequence[float | None] | pl.Series) -> npt.NDArray[np.float64]:
+def _count_missing(values: Sequence[float | None] | pl.Series | npt.NDArray[np.float64]) -> int:
+    if isinstance(values, np.ndarray):
+        return 0
+    return values.null_count() if isinstance(values, pl.Series) else values.count(None)
+
+
+def _doubles(
+    values: Sequence[float | None] | pl.Series | npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
     """Return numbers as doubles, as `_double` does; NaN where one is missing."""
+    if isinstance(values, np.ndarray):
+        return values
     if isinstance(values, pl.Series):
         return values.to_numpy(writable=True)
     try:
@@ -412,7 +422,8 @@ class Reader:
 def entries_have(document: Mapping[str, Any], key: str, *within: str) -> bool:
     """Return True if there is a list under a key and each of its entries has these other keys."""
     entries = document.get(key)
-    return isinstance(entries, list) and all(
-        isinstance(entry, Mapping) and all(name in entry for name in within)
-        for entry in entries  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(entries, LongList) and (columns := entries.columns) is not None:
+        return all((name,) in columns and columns[name,].kinds.all() for name in within)
+    return is_list(entries) and all(
+        isinstance(entry, Mapping) and all(name in entry for name in within) for entry in entries
     )

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from trialwise.errors import AnalysisError
+from trialwise.readers.long_lists import LongList
 
+
+def _floats(told: Any, check: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(told, LongList) and (found := told.numbers) is not None and not found.nulls:
+        return array("d", found.values.tobytes())
+    return check(told)
+
+
+def _maybe_wholes(told: Any, check: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(told, LongList) and (found := told.numbers) is not None and found.are_whole:
+        return array("d", found.values.tobytes())
+    return check(told)
+
+
+Floats = Annotated[list[float], WrapValidator(_floats)]
+"""Numbers: an array instead if they are a long list."""
+MaybeWholes = Annotated[list[int | None], WrapValidator(_maybe_wholes)]
+"""Whole numbers and null: an array instead if they are a long list, with NaN for null."""
 _Form = TypeVar("_Form", bound=BaseModel)
 
 

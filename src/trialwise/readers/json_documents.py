@@ -2,7 +2,7 @@
 
 A document, or a line, is first parsed by jiter, which is five times as fast as `json` and needs no second copy of the file. Of equal
 keys of an object it keeps the last, so its result counts only if the file has as many keys as the objects. Whatever it refuses is
-parsed again by `json`.
+parsed again by `json`. A large document is checked by the core first, which says where its long lists stand.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast, overload
 from pydantic_core import from_json
 
 from trialwise.foreign_files import MEBIBYTE
+from trialwise.readers.long_lists import with_long_lists
 
 _BEFORE = MEBIBYTE
 """Where JSON begins at the latest after other text, and how long the first of lines is at most."""
@@ -120,7 +121,10 @@ def documents_of(data: bytes, text: Callable[[], str]) -> Documents:
     begin = data[:_BEFORE].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
     if begin[:1] in (b"{", b"["):
         data = data.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
-        if (document := _at_once(data)) is not None:
+        document: Any = with_long_lists(data)
+        if document is None:
+            document = _at_once(data)
+        if document is not None:
             return Documents([document])
         line, mark, after = begin.partition(b"\n")
         if mark and after and (document := _at_once(line.rstrip(_BLANKS + b","))) is not None:

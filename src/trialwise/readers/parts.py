@@ -7,6 +7,8 @@ from datetime import datetime
 from math import inf
 from typing import Any, cast
 
+from trialwise.readers.long_lists import is_list
+
 
 class Part:
     """Any value of JSON, or none; looking into what is not there gives a part that is missing."""
@@ -54,9 +56,8 @@ class Part:
 
     def entries(self) -> Iterator[Part]:
         """Yield the entries of a list; nothing if it is none."""
-        value: Any = self.value
-        if isinstance(value, list):
-            yield from (Part(entry) for entry in cast("list[object]", value))
+        if is_list(self.value):
+            yield from map(Part, self.value)
 
     def members(self) -> Iterator[tuple[str, Part]]:
         """Yield the members of an object; nothing if it is none."""

@@ -10,6 +10,7 @@ from typing import cast
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
+from trialwise.readers.long_lists import is_list
 from trialwise.visible import visible
 
 _MOST_KEYS = 6
@@ -68,8 +69,8 @@ def _numbers(document: object) -> Iterator[tuple[str, float]]:
             left += [
                 (f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", each) for key, each in members
             ]
-        elif isinstance(value, list):
-            left += [(f"{pointer}/0", each) for each in cast("list[object]", value)[:1]]
+        elif is_list(value):
+            left += [(f"{pointer}/0", value[0])] if value else []
         elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
             yield pointer, value
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import isnan
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -18,6 +18,7 @@ from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
+from trialwise.readers.long_lists import is_list
 from trialwise.readers.records import Better, Inside
 
 _BENCHMARKS = "benchmarks.json"
@@ -144,7 +145,7 @@ def _combinations(
     cells: Mapping[str, Any], known: Benchmark
 ) -> Iterator[tuple[dict[str, str], object, list[float]]]:
     """Return the levels, value and samples of each combination of parameters, the last of which varies fastest."""
-    axes: list[list[object]] = [axis for axis in _list(cells.get("params")) if isinstance(axis, list)]
+    axes: list[list[object]] = [list(axis) for axis in _list(cells.get("params")) if is_list(axis)]
     names = [
         *known.param_names,
         *(f"param{number}" for number in range(len(known.param_names) + 1, len(axes) + 1)),
@@ -156,8 +157,8 @@ def _combinations(
         yield dict(zip(names, map(str, levels), strict=False)), value, inside
 
 
-def _list(told: object) -> list[Any]:
-    return cast("list[Any]", told) if isinstance(told, list) else []
+def _list(told: object) -> Sequence[Any]:
+    return told if is_list(told) else ()
 
 
 def _at(told: object, place: int) -> object:

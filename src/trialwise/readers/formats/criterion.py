@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import fsum
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -19,6 +19,7 @@ from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
+from trialwise.readers.long_lists import is_list
 from trialwise.readers.records import Inside, Summary
 from trialwise.readers.units import normalised
 
@@ -53,8 +54,8 @@ class Sample(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, told: Any) -> Any:  # noqa: ANN401  any JSON
-        if isinstance(told, list):
-            return dict(zip(("iters", "times"), cast("list[Any]", told), strict=False))
+        if is_list(told):
+            return dict(zip(("iters", "times"), told, strict=False))
         return told
 
     @property

@@ -57,7 +57,10 @@ def _last(content: Content) -> Part:
 
 
 def _jobs(content: Content) -> list[Part]:
-    return list(_last(content)["jobs"].entries())
+    """Return the jobs, all of which are looked at several times."""
+    if "jobs" not in content.worked:
+        content.worked["jobs"] = list(_last(content)["jobs"].entries())
+    return content.worked["jobs"]
 
 
 def _read_json(content: Content, found: Found) -> None:

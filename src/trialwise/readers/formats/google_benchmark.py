@@ -8,14 +8,17 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader, entries_have
 from trialwise.readers.forms import valid
+from trialwise.readers.long_lists import Column, Columns, Kind, columns_of
 from trialwise.readers.records import Better, Summary
 from trialwise.readers.units import normalised
 
@@ -29,7 +32,6 @@ _OF_ROWS = {"family_index", "per_family_instance_index", "iterations", "complexi
 _FACTS = ("host_name", "executable", "num_cpus", "mhz_per_cpu", "library_version", "library_build_type")
 _COLUMNS = "name,iterations,real_time,cpu_time,time_unit,"
 _HEADER = re.compile(rf"^{_COLUMNS}", re.MULTILINE)
-_NUMBERS = ("real_time", "cpu_time", *_RATES)
 
 
 class Entry(BaseModel):
@@ -60,28 +62,26 @@ class Entry(BaseModel):
                 yield name, value
 
 
-_TIMES = frozenset(("real_time", "cpu_time"))
-_NO_COUNTERS = frozenset((*Entry.model_fields, *_OF_ROWS))
+_TIMES = ("real_time", "cpu_time")
 _FAILURES = ("error_occurred", "skipped", "error_message")
-_KINDS: Mapping[str, frozenset[type[Any]]] = {
-    **dict.fromkeys(
-        (
-            "name",
-            "run_name",
-            "run_type",
-            "aggregate_name",
-            "time_unit",
-            "label",
-            "error_message",
-            "skip_message",
-        ),
-        frozenset((str,)),
-    ),
-    **dict.fromkeys(("repetition_index", "repetitions"), frozenset((int, type(None)))),
-    **dict.fromkeys(_TIMES, frozenset((int, float))),
-    **dict.fromkeys(("error_occurred", "skipped"), frozenset((bool,))),
+_NO_COUNTERS = frozenset((*Entry.model_fields, *_OF_ROWS))
+_TEXTS = (
+    "name",
+    "run_name",
+    "run_type",
+    "aggregate_name",
+    "time_unit",
+    "label",
+    "error_message",
+    "skip_message",
+)
+_KINDS: Mapping[str, tuple[Kind, ...]] = {
+    **dict.fromkeys(_TEXTS, (Kind.TEXT,)),
+    **dict.fromkeys(("repetition_index", "repetitions"), (Kind.WHOLE, Kind.NULL)),
+    **dict.fromkeys(_TIMES, (Kind.WHOLE, Kind.DOUBLE)),
+    **dict.fromkeys(("error_occurred", "skipped"), (Kind.TRUE, Kind.FALSE)),
 }
-"""Types of the fields of a row as JSON has them."""
+"""What the fields of a row are in JSON, if they are there."""
 
 
 class Document(BaseModel):
@@ -98,13 +98,14 @@ def _is_json(content: Content) -> bool:
 
 def _read_json(content: Content, found: Found) -> None:
     context = content.keys["context"]
-    if (runs := _plain_runs(content.keys["benchmarks"])) is None:
+    columns = columns_of(content.keys["benchmarks"])
+    if columns is None or (runs := _plain_runs(columns)) is None:
         document = valid(Document, content.path, content.keys, "Google Benchmark")
         _add_context(found, context)
         _read_rows(_with_kinds(document.benchmarks), found)
     else:
         _add_context(found, context)
-        _read_columns(content.keys["benchmarks"], runs, found)
+        _read_columns(columns, runs, found)
 
 
 def _add_context(found: Found, context: Mapping[str, Any]) -> None:
@@ -197,76 +198,125 @@ def _note_names(found: Found, names: Iterable[str], labels: Iterable[str]) -> No
         found.remark(f"labels of benchmarks: {', '.join(told)}")
 
 
-def _plain_runs(entries: Sequence[Mapping[str, Any]]) -> list[int] | None:
-    """Return the places of the repetitions, if these can be read as columns: fields have their types, nothing failed, units are equal.
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The rows that are repetitions: their places, the different names of all rows, which of them each row has, and the unit."""
+
+    places: npt.NDArray[np.intp]
+    names: Sequence[str]
+    which: npt.NDArray[np.intp]
+    unit: str
+
+
+def _plain_runs(columns: Columns) -> _Runs | None:
+    """Return the repetitions, if these can be read as columns: fields have their types, nothing failed, units are equal.
 
     None if not, or if there are summaries of what has no repetitions.
     """
-    if any(
-        not kinds.issuperset(map(type, (entry[name] for entry in entries if name in entry)))
-        for name, kinds in _KINDS.items()
-    ):
+    own = {name: column for (name, *inner), column in columns.items() if not inner}
+    if not all(column.has_only(Kind.ABSENT, *_KINDS[name]) for name, column in own.items() if name in _KINDS):
         return None
-    if not all(entry.get("run_type") for entry in entries) or any(
-        entry.get(sign) for entry in entries for sign in _FAILURES
-    ):
+    kind = own.get("run_type")
+    if kind is None or not kind.kinds.all() or "" in kind.texts or _has_failed(own):
         return None
-    runs = [place for place, entry in enumerate(entries) if entry["run_type"] != "aggregate"]
-    measured = {_run_name(entries[place]) for place in runs}
-    of_runs = len({entries[place].get("time_unit", "ns") for place in runs}) == 1 and all(
-        "real_time" in entries[place] and "cpu_time" in entries[place] for place in runs
-    )
-    return runs if of_runs and measured.issuperset(map(_run_name, entries)) else None
+    places = np.flatnonzero(~_is_text(kind, "aggregate"))
+    units = _units(own.get("time_unit"), places)
+    if len(units) != 1 or not all(name in own and own[name].kinds[places].all() for name in _TIMES):
+        return None
+    names, which = _named(own)
+    return _Runs(places, names, which, units[0]) if np.isin(which, which[places]).all() else None
 
 
-def _run_name(entry: Mapping[str, Any]) -> str:
-    return entry.get("run_name") or entry["name"]
+def _has_failed(own: Mapping[str, Column]) -> bool:
+    signs = [own[name] for name in _FAILURES if name in own]
+    return any((sign.kinds == Kind.TRUE).any() or any(sign.texts) for sign in signs)
 
 
-def _read_columns(entries: Sequence[Mapping[str, Any]], runs: Sequence[int], found: Found) -> None:
+def _is_text(column: Column, text: str) -> npt.NDArray[np.bool_]:
+    """Return which rows of a column of texts have this one."""
+    return column.codes == (column.texts.index(text) if text in column.texts else len(column.texts))
+
+
+def _units(column: Column | None, places: npt.NDArray[np.intp]) -> list[str]:
+    """Return the different units of times; nanoseconds where none is told."""
+    if column is None or not places.size:
+        return ["ns"] if places.size else []
+    is_told = column.kinds[places] == Kind.TEXT
+    codes: list[int] = np.unique(column.codes[places][is_told]).tolist()
+    told = [column.texts[code] for code in codes]
+    return list(dict.fromkeys([*told, *([] if is_told.all() else ["ns"])]))
+
+
+def _named(own: Mapping[str, Column]) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """Return the different names of benchmarks, and which of them each row has: that of the run, or else its own."""
+    known: dict[str, int] = {}
+
+    def codes(column: Column) -> npt.NDArray[np.intp]:
+        return np.array([known.setdefault(text, len(known)) for text in column.texts], np.intp)[column.codes]
+
+    which = codes(own["name"])
+    if "run_name" in own and own["run_name"].texts:
+        of_run = own["run_name"]
+        is_told = (of_run.kinds == Kind.TEXT) & ~_is_text(of_run, "")
+        which = np.where(is_told, codes(of_run), which)
+    return list(known), which
+
+
+def _read_columns(columns: Columns, runs: _Runs, found: Found) -> None:
     """Add a block for each metric, since a row for each of millions of repetitions takes ten times the file."""
-    seen: dict[str, int] = {}
-    numbers: list[int] = []
-    for place in runs:
-        name = _run_name(entries[place])
-        seen[name] = seen.get(name, -1) + 1
-        numbers.append(seen[name])
-    ranks = {name: rank for rank, name in enumerate(seen)}
-    of = np.fromiter((ranks[_run_name(entries[place])] for place in runs), np.int32, len(runs))
+    which = runs.which[runs.places]
+    order = _in_order(which)
+    seen = [runs.names[code] for code in order]
+    ranks = np.zeros(len(runs.names), np.int32)
+    ranks[order] = np.arange(len(order))
+    of, numbers = ranks[which], _occurrences(which)
     treatments = [_treatment(name) for name in seen]
-    for metric in _metrics([entries[place] for place in runs]):
-        own = [row for row, place in enumerate(runs) if _is_number(entries[place].get(metric))]
+    for metric in _metrics(columns, runs.places, seen[0]):
+        column = columns[metric,]
+        own = column.is_number[runs.places]
+        chosen = slice(None) if own.all() else own
         unit, better = _RATES.get(metric, ("", None))
         if metric in _TIMES:
-            unit, better = entries[runs[0]].get("time_unit", "ns"), "lower"
+            unit, better = runs.unit, "lower"
         found.add_block(
             metric,
-            [entries[runs[row]][metric] for row in own],
+            column.values[runs.places][chosen],
             unit,
             better,
             treatments=treatments,
-            treatment=of if len(own) == len(runs) else of[own],
-            numbers=[numbers[row] for row in own],
+            treatment=of if own.all() else of[chosen],
+            numbers=numbers[chosen],
             repetitions=[f"{name}#" for name in seen],
             where=("/benchmarks/", ""),
-            places=[runs[row] for row in own],
+            places=runs.places[chosen],
         )
-    _note_rows(found, seen, len(entries) - len(runs))
-    _note_names(found, map(_run_name, entries), (entry.get("label", "") for entry in entries))
+    _note_rows(found, dict(zip(seen, np.bincount(of) - 1, strict=True)), len(runs.which) - len(runs.places))
+    labels = columns["label",].texts if ("label",) in columns else ()
+    _note_names(found, (runs.names[code] for code in _in_order(runs.which)), labels)
 
 
-def _metrics(runs: Sequence[Mapping[str, Any]]) -> dict[str, None]:
-    """Return the times and counters in the order in which they occur."""
-    found: dict[str, None] = {}
-    for run in runs:
-        if not found:
-            found |= dict.fromkeys(_times(_run_name(run)))
-        found |= {
-            name: None
-            for name, value in run.items()
-            if name not in found and name not in _NO_COUNTERS and _is_number(value)
-        }
+def _in_order(codes: npt.NDArray[np.intp]) -> list[int]:
+    """Return the different codes in the order in which they occur."""
+    return codes[np.sort(np.unique(codes, return_index=True)[1])].tolist()
+
+
+def _occurrences(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+    """Return how often the code of each row occurred before it."""
+    order = np.argsort(codes, kind="stable")
+    counts = np.unique(codes, return_counts=True)[1]
+    found = np.empty(len(codes), np.int32)
+    found[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
     return found
+
+
+def _metrics(columns: Columns, places: npt.NDArray[np.intp], first: str) -> list[str]:
+    """Return the times of the first benchmark, then the counters in the order in which they occur among the repetitions."""
+    begins = {
+        name: int(np.argmax(is_number))
+        for (name, *inner), column in columns.items()
+        if not inner and name not in _NO_COUNTERS and (is_number := column.is_number[places]).any()
+    }
+    return [*_times(first), *sorted(begins, key=begins.__getitem__)]
 
 
 def _is_number(value: object) -> bool:

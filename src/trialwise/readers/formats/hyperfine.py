@@ -9,13 +9,16 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
-from trialwise.readers.forms import valid
+from trialwise.readers.forms import Floats, MaybeWholes, valid
 from trialwise.readers.records import Summary
 
 _COLUMNS = ["command", "mean", "stddev", "median", "user", "system", "min", "max"]
@@ -27,10 +30,10 @@ class Result(BaseModel):
     command: str
     mean: float | None = None
     stddev: float | None = None
-    times: list[float] | None = None
-    exit_codes: list[int | None] | None = None
+    times: Floats | None = None
+    exit_codes: MaybeWholes | None = None
     """None: a signal ended the run."""
-    memory_usage_byte: list[float] | None = None
+    memory_usage_byte: Floats | None = None
     parameters: dict[str, str] | None = None
     user: float | None = None
 
@@ -66,36 +69,42 @@ def _read_json(content: Content, found: Found) -> None:
 
 
 def _add_runs(found: Found, result: Result, treatment: Mapping[str, str], where: str) -> None:
-    times, codes, memory = result.times or [], result.exit_codes or [], result.memory_usage_byte or []
-    reasons = {
-        run: "a signal ended it" if code is None else f"exit code {code}"
-        for run, code in enumerate(codes[: len(times)])
+    times, codes, memory = _array(result.times), result.exit_codes, _array(result.memory_usage_byte)
+    reasons = {} if codes is None else _reasons(codes, len(times))
+    runs = np.arange(len(times), dtype=np.int32)
+    _add(found, "time", times, "s", treatment, (where, "times"), reasons, runs)
+    ran = runs[: len(memory)]
+    ran = ran[~np.isin(ran, list(reasons))] if reasons else ran
+    if ran.size:
+        _add(found, "memory", memory[ran], "byte", treatment, (where, "memory_usage_byte"), {}, ran)
+
+
+def _array(values: Sequence[float] | None) -> npt.NDArray[np.float64]:
+    return np.array([] if values is None else values, np.float64)
+
+
+def _is_code(code: float | None) -> TypeGuard[float]:
+    return code is not None and not (isinstance(code, float) and isnan(code))
+
+
+def _reasons(codes: Sequence[int | None], runs: int) -> dict[int, str]:
+    """Return why runs failed."""
+    return {
+        run: f"exit code {int(code)}" if _is_code(code) else "a signal ended it"
+        for run, code in enumerate(codes[:runs])
         if code != 0
     }
-    _add(found, "time", times, "s", treatment, (where, "times"), reasons, range(len(times)))
-    ran = [run for run in range(min(len(times), len(memory))) if run not in reasons]
-    if ran:
-        _add(
-            found,
-            "memory",
-            [memory[run] for run in ran],
-            "byte",
-            treatment,
-            (where, "memory_usage_byte"),
-            {},
-            ran,
-        )
 
 
 def _add(
     found: Found,
     metric: str,
-    values: Sequence[float],
+    values: npt.NDArray[np.float64],
     unit: str,
     treatment: Mapping[str, str],
     where: tuple[str, str],
     reasons: Mapping[int, str],
-    runs: Sequence[int],
+    runs: npt.NDArray[np.int32],
 ) -> None:
     found.add_block(
         metric,

@@ -18,7 +18,8 @@ from pydantic.alias_generators import to_camel
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
-from trialwise.readers.forms import valid
+from trialwise.readers.forms import Floats, valid
+from trialwise.readers.long_lists import is_list
 from trialwise.readers.records import Better, Inside, Summary
 from trialwise.readers.trial import Trial
 
@@ -39,11 +40,11 @@ class Metric(BaseModel):
 
     score: float | None = None
     score_unit: str = ""
-    raw_data: list[list[float]] | None = None
+    raw_data: list[Floats] | None = None
     raw_data_histogram: list[list[list[tuple[float, float]]]] | None = None
 
     @property
-    def forks(self) -> list[list[float]]:
+    def forks(self) -> Sequence[Sequence[float]]:
         """The values of the iterations of each fork; a histogram counts with its mean."""
         if self.raw_data is not None:
             return self.raw_data
@@ -94,7 +95,7 @@ def _mean_of(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _is_json(content: Content) -> bool:
-    return isinstance(content.document, list) and {"benchmark", "primaryMetric"} <= set(content.keys)
+    return is_list(content.document) and {"benchmark", "primaryMetric"} <= set(content.keys)
 
 
 def _read_json(content: Content, found: Found) -> None:

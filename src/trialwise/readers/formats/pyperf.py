@@ -5,18 +5,21 @@ Metadata of the file apply to each benchmark, those of a benchmark to each of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from math import isfinite
+from itertools import pairwise
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, Field
 
 from trialwise.readers.blocks import Ragged
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
 from trialwise.readers.forms import valid
+from trialwise.readers.long_lists import Columns, Floats, Kind, columns_of, is_list
 from trialwise.readers.parts import Part
 from trialwise.readers.records import Better, Inside
 from trialwise.readers.trial import mean
@@ -26,6 +29,7 @@ _METRICS = {"second": "time", "byte": "memory"}
 _FACTS = ("hostname", "cpu_model_name", "cpu_config", "cpu_affinity", "aslr", "python_version", "platform")
 
 _PLAIN: frozenset[type[Any]] = frozenset((str, float, int, bool, type(None)))
+Places = npt.NDArray[np.intp]
 Metadata = dict[str, str | float | int | bool | None]
 
 
@@ -57,38 +61,54 @@ def _fits(content: Content) -> bool:
 
 def _read(content: Content, found: Found) -> None:
     document: Mapping[str, Any] = content.keys
-    if not _is_plain(document):
+    if (columns := _plain_runs(document)) is None:
         document = valid(Document, content.path, document, "pyperf").model_dump()
     calibrations = 0
     for number, benchmark in enumerate(document["benchmarks"]):
         common = {**_metadata(document), **_metadata(benchmark)}
         found.version = str(common.get("perf_version") or found.version)
         found.facts |= {name: str(common[name]) for name in _FACTS if name in common}
-        runs = [place for place, run in enumerate(benchmark["runs"]) if run.get("values")]
-        calibrations += len(benchmark["runs"]) - len(runs)
-        if runs:
-            _add_runs(found, number, common, benchmark["runs"], runs)
+        own = None if columns is None else columns[number]
+        every = benchmark["runs"]
+        runs = _measured_runs(every) if own is None else _measured_columns(own)
+        calibrations += len(every) - len(runs)
+        if own is None or _differ(own, runs):
+            _add_runs(found, number, common, every, runs.tolist())
+        elif runs.size:
+            _add_columns(found, number, common, own, runs)
     if calibrations:
         found.note("calibration_dropped", n=calibrations)
 
 
-def _is_plain(document: Mapping[str, Any]) -> bool:
-    """Return True if a document has the types that `Document` has, so that no copy is made."""
-    benchmarks: list[dict[str, Any]] = document["benchmarks"]
-    return (
-        type(document["version"]) is str
-        and _are_plain([document, *benchmarks])
-        and all(type(each["runs"]) is list and _are_runs(each["runs"]) for each in benchmarks)
-    )
+def _plain_runs(document: Mapping[str, Any]) -> list[Columns] | None:
+    """Return the runs of each benchmark as columns, if a document has the types that `Document` has; else None."""
+    benchmarks: Sequence[dict[str, Any]] = document["benchmarks"]
+    if type(document["version"]) is not str or not _are_plain([document, *benchmarks]):
+        return None
+    found: list[Columns] = []
+    for benchmark in benchmarks:
+        columns = columns_of(benchmark["runs"]) if is_list(benchmark["runs"]) else None
+        if columns is None or not all(
+            column.has_only(Kind.ABSENT, *_kinds(path)) for path, column in columns.items()
+        ):
+            return None
+        found.append(columns)
+    return found
 
 
-def _are_runs(runs: list[Any]) -> bool:
-    if not {dict}.issuperset(map(type, runs)) or not _are_plain(runs):
-        return False
-    values = [run["values"] for run in runs if run.get("values") is not None]
-    return {list}.issuperset(map(type, values)) and all(
-        {float}.issuperset(map(type, each)) for each in values
-    )
+def _kinds(path: tuple[str, ...]) -> Iterable[Kind]:
+    """Return what may stand under a key of a run, or of its metadata, for it to be read as a column."""
+    match path:
+        case ("values",):
+            return Kind.NULL, Kind.NUMBERS
+        case ("metadata",):
+            return (Kind.OBJECT,)
+        case ("metadata", "hostname" | "boot_time" | "date"):
+            return Kind.NULL, Kind.TEXT
+        case ("metadata", _):
+            return set(Kind) - {Kind.NUMBERS, Kind.LIST, Kind.OBJECT}
+        case _:
+            return Kind
 
 
 def _are_plain(parts: Sequence[Mapping[str, Any]]) -> bool:
@@ -99,6 +119,23 @@ def _are_plain(parts: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
+def _measured_runs(every: Sequence[Mapping[str, Any]]) -> Places:
+    """Return the places of the runs that have values."""
+    return np.array([place for place, run in enumerate(every) if run.get("values")], np.intp)
+
+
+def _measured_columns(columns: Columns) -> Places:
+    """Return the places of the runs that have values."""
+    values = columns.get(("values",))
+    return np.zeros(0, np.intp) if values is None else np.flatnonzero(np.diff(values.bounds))
+
+
+def _differ(columns: Columns, runs: Places) -> bool:
+    """Return True if runs may differ in what they measure."""
+    told = [columns.get(("metadata", name)) for name in ("name", "unit")]
+    return any(column is not None and bool(column.kinds[runs].any()) for column in told)
+
+
 def _add_runs(
     found: Found,
     number: int,
@@ -106,22 +143,31 @@ def _add_runs(
     every: Sequence[Mapping[str, Any]],
     runs: Sequence[int],
 ) -> None:
-    """Add the runs of a benchmark that have values: as a block, unless they differ in what they measure."""
+    """Add the runs of a benchmark that have values, of which each may have another metric."""
+    for run in runs:
+        each = every[run]
+        _add(
+            found,
+            f"/benchmarks/{number}/runs/{run}",
+            each["values"],
+            {**common, **_metadata(each)},
+            number + 1,
+        )
+
+
+def _add_columns(
+    found: Found, number: int, common: Mapping[str, object], columns: Columns, runs: Places
+) -> None:
+    """Add the runs of a benchmark that have values, all of the same metric, as a block."""
     where = f"/benchmarks/{number}/runs/"
-    told = [_metadata(every[run]) for run in runs]
-    if any(name in each for each in told for name in ("name", "unit")):
-        for run, each in zip(runs, told, strict=True):
-            _add(found, f"{where}{run}", every[run]["values"], {**common, **each}, number + 1)
-        return
     metric, unit, better = _measured(common)
-    places = [_place({**common, **each}) for each in told]
-    units = list(dict.fromkeys(places))
-    within = {place: at for at, place in enumerate(units)}
-    times = [_times({**common, **each}) for each in told]
-    values = [every[run]["values"] for run in runs]
+    of_values = columns["values",]
+    bounds = np.append(of_values.bounds[runs], len(of_values.inner))
+    places, within = _places(common, columns, runs)
+    starts, ends = _spans(common, columns, runs)
     found.add_block(
         metric,
-        list(map(mean, values)),
+        [mean(of_values.inner[begin:end].tolist()) for begin, end in pairwise(bounds.tolist())],
         unit,
         better,
         treatments=[{"benchmark": common.get("name") or number + 1}],
@@ -129,12 +175,57 @@ def _add_runs(
         numbers=runs,
         process=(where, ""),
         where=(where, ""),
-        units=list(map(dict, units)),
-        within=np.array([within[place] for place in places], np.int32),
-        starts=[start for start, _ in times],
-        ends=[end for _, end in times],
-        samples=Ragged.of("value", values),
+        units=places,
+        within=within,
+        starts=starts,
+        ends=ends,
+        samples=Ragged("value", of_values.inner, bounds),
     )
+
+
+def _told(
+    common: Mapping[str, object], columns: Columns, key: str, runs: Places
+) -> tuple[list[object], npt.NDArray[np.intp]]:
+    """Return what runs are told under a key by texts: the different values, and which of them each run has."""
+    column = columns.get(("metadata", key))
+    if column is None:
+        return [common.get(key)], np.zeros(len(runs), np.intp)
+    kinds = column.kinds[runs]
+    which = (kinds == Kind.NULL).astype(np.intp)
+    if column.texts:
+        which = np.where(kinds == Kind.TEXT, column.codes[runs] + 2, which)
+    return [common.get(key), None, *column.texts], which
+
+
+def _places(
+    common: Mapping[str, object], columns: Columns, runs: Places
+) -> tuple[list[dict[str, str]], npt.NDArray[np.int32]]:
+    """Return the levels above the processes, and which of them each run has."""
+    hosts, host = _told(common, columns, "hostname", runs)
+    boots, boot = _told(common, columns, "boot_time", runs)
+    pairs, first, which = np.unique(host * len(boots) + boot, return_index=True, return_inverse=True)
+    places = [
+        _place({"hostname": hosts[pair // len(boots)], "boot_time": boots[pair % len(boots)]})
+        for pair in pairs[np.argsort(first)].tolist()
+    ]
+    units = list(dict.fromkeys(places))
+    numbers = np.array([units.index(place) for place in places], np.int32)
+    return list(map(dict, units)), numbers[np.argsort(np.argsort(first))[which]]
+
+
+def _spans(common: Mapping[str, object], columns: Columns, runs: Places) -> tuple[Floats, Floats]:
+    """Return when runs began and ended, NaN where that is unknown."""
+    dates, which = _told(common, columns, "date", runs)
+    started = np.array([nan if (moment := _moment(date)) is None else moment for date in dates])[which]
+    duration = np.full(len(runs), nan)
+    told = columns.get(("metadata", "duration"))
+    if (usual := Part(common.get("duration")).number) is not None:
+        duration[:] = usual
+    if told is not None:
+        own = told.values[runs] if told.values.size else nan
+        duration = np.where(told.kinds[runs] == Kind.ABSENT, duration, own)
+    duration[~np.isfinite(duration)] = nan
+    return started, started + duration
 
 
 def _metadata(part: Mapping[str, Any]) -> Mapping[str, object]:

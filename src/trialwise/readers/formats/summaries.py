@@ -13,6 +13,7 @@ from pydantic import BaseModel, RootModel
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
+from trialwise.readers.long_lists import is_list
 from trialwise.readers.parts import moment
 from trialwise.readers.records import Better, Summary
 
@@ -88,9 +89,8 @@ class Measures(RootModel[dict[str, dict[str, Measure]]]):
 
 def _is_list(content: Content) -> bool:
     document = content.document
-    return isinstance(document, list) and all(
-        isinstance(each, Mapping) and set(cast("Mapping[str, Any]", each)) >= _KEYS
-        for each in cast("list[object]", document)
+    return is_list(document) and all(
+        isinstance(each, Mapping) and set(cast("Mapping[str, Any]", each)) >= _KEYS for each in document
     )
 
 
