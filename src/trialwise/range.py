@@ -22,11 +22,13 @@ def beyond_range(values: ArrayLike) -> str:
     Sums of fourth powers, used to assess tails, and squares of variances overflow beyond 1e77, and lose digits below 1e-77. Missing
     values are NaN.
     """
-    sizes = np.abs(np.asarray(values, dtype=np.float64))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    if not sizes.size:
+    given = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(given)
+    if not finite.all():
+        given = given[finite]
+    largest = max(float(given.max(initial=0.0)), -float(given.min(initial=0.0)))
+    if not largest:
         return ""
-    largest = float(sizes.max())
     if largest > LARGEST:
         return f"a value of the size {about(largest)} is beyond {as_given(LARGEST)}: its fourth power exceeds 64-bit numbers"
     if largest < SMALLEST:

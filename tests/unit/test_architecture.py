@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 ALLOWED = {
     "units": set[str](),
     "allocations": set[str](),
+    "json": set[str](),
     "kernels": set[str](),
     "process": set[str](),
     "link": {"units"},

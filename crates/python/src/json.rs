@@ -29,6 +29,11 @@ type Cells<'py> = (
     Bound<'py, PyArray1<i64>>,
 );
 
+/// The columns with their paths.
+type Columns<'py> = Vec<(Bound<'py, PyTuple>, Cells<'py>)>;
+/// Numbers, how often null stands among them, and whether all are whole.
+type Numbers<'py> = (Bound<'py, PyArray1<f64>>, usize, bool);
+
 /// Where the long lists of a JSON document stand: of at least `least` bytes, with entries of at most `longest` and blocks of at least
 /// `block`. None if it is refused.
 #[entry]
@@ -66,7 +71,7 @@ fn list_columns<'py>(
     text: &[u8],
     begin: Whole,
     end: Whole,
-) -> PyResult<Option<Vec<(Bound<'py, PyTuple>, Cells<'py>)>>> {
+) -> PyResult<Option<Columns<'py>>> {
     let list = part(text, begin, end)?;
     let Some(found) = py.detach(|| json::columns(list)) else { return Ok(None) };
     found
@@ -95,7 +100,7 @@ fn list_numbers<'py>(
     text: &[u8],
     begin: Whole,
     end: Whole,
-) -> PyResult<Option<(Bound<'py, PyArray1<f64>>, usize, bool)>> {
+) -> PyResult<Option<Numbers<'py>>> {
     let list = part(text, begin, end)?;
     let found = py.detach(|| json::numbers(list));
     Ok(found.map(|found| (found.values.into_pyarray(py), found.nulls, found.are_whole)))

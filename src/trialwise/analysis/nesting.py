@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -74,10 +75,11 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
     chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
     means_a, means_b = nested_means(a, chosen), nested_means(b, chosen)
     # Units on one side only carry no information on a difference within units.
-    shared = means_a.join(means_b, on=chosen, suffix="_b", maintain_order="left")
-    paired = not shared.is_empty()
-    values_a = (shared if paired else means_a)["value"].to_numpy()
-    values_b = shared["value_b"].to_numpy() if paired else means_b["value"].to_numpy()
+    values_a, values_b, paired = means_a["value"].to_numpy(), means_b["value"].to_numpy(), False
+    if _overlap(means_a[chosen], means_b[chosen]):
+        shared = means_a.join(means_b, on=chosen, suffix="_b", maintain_order="left")
+        if paired := not shared.is_empty():
+            values_a, values_b = shared["value"].to_numpy(), shared["value_b"].to_numpy()
     n_a, n_b = len(values_a), len(values_b)
     return Units(
         level=chosen,
@@ -87,6 +89,16 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
         counts=counts,
         refusal=_refusal(chosen, n_a, n_b, paired=paired) if min(n_a, n_b) < 2 else None,
     )
+
+
+def _overlap(a: pl.Series, b: pl.Series) -> bool:
+    """Return False if the names of one are all before those of the other, so that none is in both."""
+    if a.is_empty() or b.is_empty():
+        return False
+    (first_a, last_a), (first_b, last_b) = (
+        (cast("Any", each.min()), cast("Any", each.max())) for each in (a, b)
+    )
+    return not (last_a < first_b or last_b < first_a)
 
 
 def highest_that_varies(trials: pl.DataFrame) -> Level:
@@ -119,8 +131,20 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
         if trials[below[place]].n_unique() == trials.height:
             trials = trials.select(*keys, pl.col("value").cast(pl.Float64))
             continue
-        trials = trials.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
+        trials = _grouped_means(trials, keys)
     return trials
+
+
+def _grouped_means(trials: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the mean value for each combination of keys; those that are the same in all rows take no part in the search for them."""
+    varying = [key for key in keys if not _is_constant(trials[key])] or keys[-1:]
+    firsts = [pl.col(key).first() for key in keys if key not in varying]
+    means = trials.group_by(varying, maintain_order=True).agg(*firsts, pl.col("value").mean())
+    return means.select(*keys, "value")
+
+
+def _is_constant(names: pl.Series) -> bool:
+    return not names.null_count() and cast("Any", names.min()) == names.max()
 
 
 def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
@@ -130,7 +154,7 @@ def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
     """
     chosen = highest_that_varies(table.select(LEVELS))
     level: Level = "process" if chosen == "trial" else chosen
-    values = nested_means(table, level, ["treatment"])
+    values = nested_means(table, level, ["treatment"]).select("treatment", "value")
     told: Level = "trial" if chosen == "trial" and table["process"].n_unique() == table.height else level
     return [
         treatment_mean(own["treatment"][0], own["value"].to_numpy(), told)

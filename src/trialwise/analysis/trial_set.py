@@ -115,7 +115,9 @@ class TrialSet:
         AnalysisError
             The squares of values of a metric exceed the 64-bit range.
         """
-        for part in self.table.select("metric", "value").partition_by("metric", maintain_order=True):
+        values = self.table.select("metric", "value")
+        parts = [values] if len(self.metrics) == 1 else values.partition_by("metric", maintain_order=True)
+        for part in filter(len, parts):
             if said := beyond_range(part["value"].drop_nulls().to_numpy()):
                 raise AnalysisError(f"{self.name}: {part['metric'][0]}: {said}", hint=OTHER_UNIT)
 
@@ -125,6 +127,8 @@ class TrialSet:
 
     def of(self, metric: str, treatment: str | None = None) -> pl.DataFrame:
         """Return the trials of one metric, optionally of one treatment."""
+        if treatment is None and [metric] == list(self.metrics):
+            return self.table
         wanted = pl.col("metric") == metric
         return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
 

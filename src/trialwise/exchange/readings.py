@@ -140,7 +140,7 @@ def _trials(
 ) -> Trials:
     """Return the chosen rows of a block as trials."""
     places = [_place(cells, reading, each) for each in block.units]
-    within = None if block.within is None else block.within[chosen]
+    within = None if block.within is None or len(places) == 1 else block.within[chosen]
     numbers = block.numbers[chosen]
     if block.repetitions is None:
         before, after = block.process
@@ -151,10 +151,11 @@ def _trials(
         process = Names([places[0].process])
         begun = [f"{places[0].process}/{each}" for each in block.repetitions]
         trial = Names(begun, block.treatment[chosen], numbers)
+    values = block.values[chosen]
     return Trials(
         metric=Names((metric,)),
         treatment=treatment,
-        values=block.values[chosen],
+        values=values,
         units={
             "host": Names([place.host for place in places], within),
             "boot": Names([place.boot for place in places], within),
@@ -163,7 +164,7 @@ def _trials(
             "trial": trial,
         },
         started=None if block.starts is None else block.starts[chosen],
-        seconds=_seconds(block, chosen),
+        seconds=values if block.seconds is block.values else _seconds(block, chosen),
     )
 
 
@@ -180,13 +181,18 @@ def _repeated(trials: Trials, samples: Ragged, chosen: npt.NDArray[np.intp]) -> 
     begins, ends = samples.bounds[:-1][chosen], samples.bounds[1:][chosen]
     counts = ends - begins
     row = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
-    number = np.arange(len(row), dtype=np.int32) - np.repeat(np.cumsum(counts) - counts, counts)
-    number[counts[row] == 1] = -1
+    number = np.arange(len(row), dtype=np.int32)
+    number -= np.repeat((np.cumsum(counts) - counts).astype(np.int32), counts)
+    values = samples.values
+    if len(row) < len(values):
+        values = values[np.repeat(begins, counts) + number]
+    if (counts == 1).any():
+        number[counts[row] == 1] = -1
     every = {level: names.taken(row) for level, names in trials.units.items()}
     return replace(
         trials,
         treatment=trials.treatment.taken(row),
-        values=samples.values[np.repeat(begins, counts) + number.clip(0)],
+        values=values,
         units={**every, "trial": Names(trials.units["trial"].each(), row, number, ("/", ""))},
         started=None if trials.started is None else trials.started[row],
         seconds=None if trials.seconds is None else (trials.seconds / counts)[row],

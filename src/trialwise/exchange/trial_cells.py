@@ -295,13 +295,18 @@ def _frame(trials: Trials) -> pl.DataFrame:
 
 def _numbered_frame(trials: Trials, known: dict[object, int]) -> pl.DataFrame:
     """Return the columns of `NUMBERED`."""
+    values = pl.lit(pl.Series(trials.values))
+    process, trial = trials.units["process"], trials.units["trial"]
+    processes = process.numbered(known)
+    if trial is process and process.numbers is not None:
+        processes = pl.lit(pl.select(processes).to_series())
     found = {
         "metric": trials.metric.written(),
         "treatment": trials.treatment.written(),
-        "value": pl.lit(pl.Series(trials.values)),
+        "value": values,
         **{level: names.coded(known) for level, names in trials.units.items()},
-        "process": trials.units["process"].numbered(known),
-        "trial": trials.units["trial"].numbered(known),
-        "seconds": _known(trials.seconds),
+        "process": processes,
+        "trial": processes if trial is process else trial.numbered(known),
+        "seconds": values if trials.seconds is trials.values else _known(trials.seconds),
     }
     return pl.select(found[name].cast(kind).alias(name) for name, kind in NUMBERED.items())

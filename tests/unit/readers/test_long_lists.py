@@ -130,6 +130,18 @@ def test_samples_of_blocks_become_the_same_trials_as_those_of_rows() -> None:
         assert numbered[level].n_unique() == expected.table[level].n_unique()
 
 
+def test_trials_of_one_process_have_its_number() -> None:
+    runs = [
+        {"name": "a", "run_type": "iteration", "real_time": time, "cpu_time": time, "time_unit": "s"}
+        for time in (1.5, 2)
+    ]
+    reading = reading_of(Content(Path("x.json"), json.dumps({"context": {}, "benchmarks": runs}).encode()))
+    assert reading is not None
+    table = numbered_trial_set([reading], "x").table.filter(metric="real_time")
+    assert table["value"].to_list() == [1.5, 2.0]
+    assert (table["process"].n_unique(), table["trial"].n_unique()) == (1, 2)
+
+
 def test_differences_are_counted_as_the_search_of_each_value_counts_them() -> None:
     rng = np.random.default_rng(2)
     for sizes in ((1, 1), (1, 50), (40, 7), (300, 300)):

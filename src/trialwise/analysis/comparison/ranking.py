@@ -135,8 +135,9 @@ def can_rank(trials: TrialSet) -> bool:
 
 def _count_several(trials: pl.DataFrame) -> int:
     """Count the treatments with several units of the highest level that varies."""
-    units = trials.group_by("treatment").agg(pl.col(highest_that_varies(trials)).n_unique().alias("units"))
-    return int((units["units"] > 1).sum())
+    level = pl.col(highest_that_varies(trials))
+    several = trials.lazy().group_by("treatment").agg((level.min() != level.max()).alias("several"))
+    return int(several.select(pl.col("several").sum()).collect(engine="streaming").item())
 
 
 def _several(found: Values) -> Values:

@@ -172,7 +172,7 @@ def _add_columns(
         better,
         treatments=[{"benchmark": common.get("name") or number + 1}],
         treatment=np.zeros(len(runs), np.int32),
-        numbers=runs,
+        numbers=runs.astype(np.int32),
         process=(where, ""),
         where=(where, ""),
         units=places,
