@@ -82,6 +82,45 @@ def _command(tasks: Tasks, what: str, script: str, once: str | None = None) -> R
     return tasks.command(what, words, marker=MARKER, timeout=30.0, cancel=None, once=once)
 
 
+AFTER_THE_GREETING = 'for last; do :; done; sh -c "$last" | { sed -u 6q; DO; }'
+"""And five looks at the clock."""
+
+
+def test_a_worker_that_takes_longer_than_a_heartbeat_for_an_answer_gets_the_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    def tell(text: str) -> None:
+        place.told.append(text)
+        assert len(place.told) < 8, "it is asked again and again"
+
+    place.ssh(AFTER_THE_GREETING.replace("DO", "sleep 0.5; exec cat"))
+    remote = place.remote()
+    remote.connect()
+    monkeypatch.setattr(remote, "_patience", 0.05)
+    monkeypatch.setattr(remote, "_tell", tell)
+    monkeypatch.setattr(
+        remote,
+        "_compare_clocks",
+        lambda connection: [connection.ask("look", {"programs": []}, patience=30) for _ in range(5)],
+    )
+    assert remote.ask("ping").head["id"]
+    assert place.told
+    remote.close()
+
+
+def test_a_worker_that_never_answers_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trialwise.execution.workers.remote.BUSY_SECONDS", 0.4)
+    place.ssh(AFTER_THE_GREETING.replace("DO", "exec sleep 600"))
+    remote = place.remote()
+    remote.connect()
+    monkeypatch.setattr(remote, "_patience", 0.1)
+    with pytest.raises(WorkerError, match="it can be reached, and has not answered in 400ms") as raised:
+        remote.ask("ping")
+    assert raised.value.hint is not None
+    assert len(place.told) == 3
+    remote.close()
+
+
 def test_a_command_tells_its_end_and_its_errors(tasks: Tasks):
     run = _command(tasks, "a", "echo oh >&2; exit 3")
     assert isinstance(run, RemoteRun)

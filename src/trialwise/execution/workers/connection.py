@@ -23,6 +23,10 @@ class DisconnectedError(Exception):
     """The connection has ended, or no data arrive any more."""
 
 
+class SilenceError(DisconnectedError):
+    """No answer has come in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a request."""
@@ -92,13 +96,13 @@ class Connection:
 
         Raises
         ------
-        DisconnectedError
+        SilenceError
             Nothing arrived within `patience` seconds.
         """
         number = self.request(op, head or {}, body, patience=patience)
         found = self.reply(number, patience=patience)
         if found is None:
-            raise DisconnectedError(f"no answer for {patience:g} s")
+            raise SilenceError(f"no answer for {patience:g} s")
         return found
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.agent.attachment import PROTOCOL
 from trialwise.execution.workers.clock import ClockOffset, ClockProbes, Probe
-from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
+from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply, SilenceError
 from trialwise.execution.workers.ssh import Explanation, agent_archive, bootstrap, explain, ssh_words
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
@@ -26,6 +26,8 @@ GREETING_SECONDS = 20.0
 """Maximum time of a connection until the agent's first answer."""
 ANSWER_SECONDS = (5.0, 20.0)
 """Maximum time for an answer of a reachable worker: that of the heartbeat, between these bounds."""
+BUSY_SECONDS = 120.0
+"""Maximum time for an answer of a worker that is at work on it: each further attempt waits twice as long, up to this."""
 FIRST_SECONDS = 30.0
 """Time for which a worker that was never reached is tried."""
 MAX_PAUSE = 15.0
@@ -108,16 +110,22 @@ class Remote:
         self._reconnect(min(FIRST_SECONDS, self.settings.reconnect))
 
     def ask(self, op: str, head: dict[str, Any] | None = None, body: bytes = b"") -> Reply:
-        """Ask until there is an answer; every request but `put` may be repeated.
+        """Ask until there is an answer; every request may be repeated.
 
         Raises
         ------
         WorkerError
-            The worker is lost, or refuses.
+            The worker is lost, refuses, or is too busy to answer.
         """
+        patience = self._patience
         while True:
             try:
-                return self._checked(self._connected().ask(op, head, body, patience=self._patience))
+                return self._checked(self._connected().ask(op, head, body, patience=patience))
+            except SilenceError as problem:
+                self._lost(problem)
+                if patience >= BUSY_SECONDS:
+                    raise self._too_busy(patience) from problem
+                patience = min(2 * patience, BUSY_SECONDS)
             except DisconnectedError as problem:
                 self._lost(problem)
 
@@ -206,6 +214,12 @@ class Remote:
         if error is None:
             return reply
         raise WorkerError(f"{self.address.name}: {error}", hint=self._hint(reply.head.get("errno")))
+
+    def _too_busy(self, seconds: float) -> WorkerError:
+        return WorkerError(
+            f"{self.address.name}: it can be reached, and has not answered in {duration_text(seconds)}",
+            hint="see what keeps it busy, or whether its disk answers; then run again; what is finished is kept",
+        )
 
     def _hint(self, number: object) -> str | None:
         """Return what to try where the agent could not write."""
