@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import hashlib
 import io
 import json
 import os
 import signal
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -282,3 +284,30 @@ def test_a_program_that_is_followed_tells_what_it_ran(worker: Worker):
     if worker.supervised:
         assert str(tool) in {path for path, _ in report["seen"]["files"]}
         assert report["seen"]["problem"] is None
+
+
+def test_files_arrive_whole_while_an_agent_whose_connection_was_lost_still_unpacks_them(worker: Worker):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for number in range(40):
+            member = tarfile.TarInfo(f"f{number}")
+            member.size, member.mode = 1000, 0o644
+            archive.addfile(member, io.BytesIO(bytes([number]) * 1000))
+    data, middle = content.getvalue(), 20_000
+    names = {f"f{n}": [hashlib.sha256(bytes([n]) * 1000).hexdigest(), 0o644] for n in range(40)}
+    manifest, digest = json.dumps(names).encode(), hashlib.sha256(data).hexdigest()
+    first = worker.attach()
+    for _ in range(6):
+        second = worker.attach()  # the first archive of an agent takes it longer than others
+        assert len(first.ask("manifest", {}, manifest, patience=60).head["missing"]) == 40
+        first.ask("put", {"archive": digest, "offset": 0, "last": False}, data[:middle], patience=60)
+        last = {"archive": digest, "offset": middle, "last": True}
+        requests = [(each, each.request("put", last, data[middle:], patience=60)) for each in (second, first)]
+        for connection, number in requests:
+            reply = connection.reply(number, patience=120)
+            assert reply is not None
+            assert "error" not in reply.head, reply.head
+        assert second.ask("manifest", {}, manifest, patience=60).head["missing"] == []
+        for name in names:
+            next(worker.folder.rglob(name)).unlink()
+    assert not list(worker.folder.rglob("incoming.tar"))

@@ -70,9 +70,11 @@ def send(remote: Remote, folder: Path, files: Manifest) -> int:
     missing: list[str] = answer.head["missing"]
     if missing:
         archive = _archive(folder, missing)
+        digest = hashlib.sha256(archive).hexdigest()
         for start in range(0, len(archive), PART):
             part = archive[start : start + PART]
-            remote.ask("put", {"offset": start, "last": start + PART >= len(archive)}, part)
+            head = {"archive": digest, "offset": start, "last": start + PART >= len(archive)}
+            remote.ask("put", head, part)
     return len(missing)
 
 

@@ -161,7 +161,9 @@ class Attachment:
             remove(self.folder.at("files", name))
         missing = [name for name, (digest, mode) in wanted.items() if not self.has(name, digest, mode)]
         write_durably(self.folder.at("manifest"), body)
-        remove(self.folder.at("incoming.tar"))
+        with self.folder.receiving():
+            remove(self.folder.at("incoming.tar"))
+            remove(self.folder.at("unpacked"))
         return {"missing": missing}, b""
 
     def has(self, name: str, digest: str, mode: int) -> bool:
@@ -172,19 +174,29 @@ class Attachment:
         return True
 
     def do_put(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Write a part of an archive at its offset, so that the same part may arrive twice; unpack the archive with the last part."""
+        """Write a part of an archive at its offset; unpack the archive with the last part.
+
+        The same part may arrive twice, also while an agent whose connection was lost is still at work on it.
+        """
+        path, done = self.folder.at("incoming.tar"), self.folder.at("unpacked")
+        with self.folder.receiving():
+            if text_of(done) == head["archive"]:
+                return {}, b""
+            with open(path, "r+b" if os.path.exists(path) else "wb") as file:
+                file.seek(head["offset"])
+                file.write(body)
+            if head["last"]:
+                self.unpack_all(path)
+                write_durably(done, head["archive"].encode())
+                remove(path)
+        return {}, b""
+
+    def unpack_all(self, path: str) -> None:
         import tarfile
 
-        path = self.folder.at("incoming.tar")
-        with open(path, "r+b" if os.path.exists(path) else "wb") as file:
-            file.seek(head["offset"])
-            file.write(body)
-        if head["last"]:
-            with tarfile.open(path) as archive:
-                for member in archive:
-                    self.unpack(archive, member)
-            remove(path)
-        return {}, b""
+        with tarfile.open(path) as archive:
+            for member in archive:
+                self.unpack(archive, member)
 
     def unpack(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         import shutil

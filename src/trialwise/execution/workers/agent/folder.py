@@ -169,6 +169,16 @@ class Folder:
         finally:
             os.close(descriptor)
 
+    @contextlib.contextmanager
+    def receiving(self) -> Generator[None, None, None]:
+        """Be the only agent that works on files that are sent, as one whose connection was lost may still do."""
+        descriptor = os.open(self.at("incoming.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
     def wait(self) -> None:
         """Sleep until no trial is running."""
         descriptor = self.lock_file()
