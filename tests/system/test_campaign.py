@@ -220,7 +220,9 @@ def test_a_campaign_that_is_killed_and_changed_all_the_time_accounts_for_every_t
         os.kill(process, signal.SIGKILL)
     campaign.wait_for(lambda counts: counts[second, "finished"] >= 3)
     campaign.ask("pause", directory, "--because", "a demonstration", "--by", "ann")
-    assert "trialwise run" in campaign.end(expected=130)
+    said = campaign.end(expected=130)
+    assert "trialwise run" in said
+    assert "/25, " in said or "/25]" in said, said  # trials in all, with those of the machine that joined
     # The next day: another metric, and another time limit.
     text = bench.file.read_text()
     assert "[design]" in text

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from trialwise.execution.events import (
     Computing,
+    PlanGrew,
     Resetting,
     RunEvent,
     SessionStarted,
@@ -79,6 +80,8 @@ class Course:
         match event:
             case SessionStarted():
                 self.done, self.total = event.done, event.total
+            case PlanGrew():
+                self.total = event.total
             case TrialEnded():
                 self.done += event.is_last
             case StoppingOutlook(total=None):

@@ -28,6 +28,13 @@ class SessionStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanGrew:
+    """Trials were added to a run in progress, as for a worker that joins: there are `total` now, with those that have ended."""
+
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The next round starts at `until` (Unix seconds), or what else is waited `for_`."""
 
@@ -168,6 +175,7 @@ class SessionEnded:
 
 RunEvent = (
     SessionStarted
+    | PlanGrew
     | Waiting
     | Resetting
     | ServiceStarting

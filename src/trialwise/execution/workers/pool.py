@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError, WorkerError
 from trialwise.execution.endings import Ending, departed
-from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, WorkerNotice
+from trialwise.execution.events import EnvironmentChanged, Observer, PlanGrew, RunEvent, WorkerNotice
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.orders import LOOK_SECONDS, Orders
 from trialwise.execution.runner import Runner
@@ -103,6 +103,9 @@ def _hired(common: Common, members: Sequence[Member]) -> list[Member]:
             lane = assign_lanes(common.ledger, common.experiment, stay)[address.name]
             found.append(Member(common, address, lane))
             found[-1].start()
+    if found:
+        left = common.ledger.count(["planned", "running"], common.only)
+        common.hub.notice(PlanGrew(common.ledger.ended(common.only) + left))
     return found
 
 
