@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 
 use trialwise_units::{Duration, Time};
 
+use crate::awake::Awake;
 use crate::clock::{Clock, RunDelay, Waiter, processor_time};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -222,6 +223,7 @@ struct Crew<'mailbox> {
     mailbox: &'mailbox Mailbox,
     clock: Clock,
     scheduling: Scheduling,
+    awake: Awake,
     run_delay: RunDelay,
     waiter: Waiter,
     seats: Vec<Seat>,
@@ -237,6 +239,7 @@ impl<'mailbox> Crew<'mailbox> {
             mailbox,
             clock,
             scheduling: Scheduling::start(),
+            awake: Awake::default(),
             run_delay: RunDelay::start(),
             waiter: Waiter::new(mailbox.wake.as_raw_fd()),
             seats: Vec::new(),
@@ -253,6 +256,7 @@ impl<'mailbox> Crew<'mailbox> {
             let due = !self.waiter.gathers(start) && self.write();
             let now = self.clock.now();
             self.scheduling.check(now);
+            self.awake.check(now, self.carried());
             self.waited = self.clock.now();
             self.turn = self.waited - start;
             if due || self.seats.iter().any(|seat| seat.engine.has_more()) {
@@ -346,6 +350,11 @@ impl<'mailbox> Crew<'mailbox> {
     /// For how long what comes may lie unread at any path.
     fn patience(&self) -> Duration {
         self.seats.iter().map(|seat| seat.engine.patience()).min().unwrap_or_default()
+    }
+
+    /// Packets so far, of the paths that are there now.
+    fn carried(&self) -> u64 {
+        self.seats.iter().map(|seat| seat.engine.carried()).sum()
     }
 
     fn watch(&mut self) {

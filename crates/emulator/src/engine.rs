@@ -167,6 +167,11 @@ impl Engine {
         }
     }
 
+    /// Packets that came so far, both ways.
+    pub(crate) fn carried(&self) -> u64 {
+        self.ways.iter().map(|way| way.arrived.packets).sum()
+    }
+
     /// When something is due next, on its own clock.
     pub(crate) fn next(&self) -> Option<Time> {
         self.next

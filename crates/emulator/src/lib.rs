@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod awake;
 mod carrier;
 mod ceiling;
 mod clock;
