@@ -44,13 +44,22 @@ def completed(key: Key, metric: model.Metric, problems: Problems) -> model.Metri
     stop, score = metric.stop, metric.variability
     return replace(
         metric,
-        unit=metric.unit or metric.source.traits.unit,
+        unit=_unit(key, metric, problems),
         kpis=tuple(
             _completed_kpi(key, index, kpi, metric.better, problems) for index, kpi in enumerate(metric.kpis)
         ),
         variability=score and replace(score, stop=score.stop and replace(score.stop, of=score.percentile)),
         stop=stop and put_in(stop, (*key, "stop"), stop_defaults(metric.source), problems),
     )
+
+
+def _unit(key: Key, metric: model.Metric, problems: Problems) -> str:
+    """Return the unit of the numbers, which are never converted: what measures them knows it, or else the file says it."""
+    measured = metric.source.traits.unit
+    if measured and metric.unit not in ("", measured) and not problems.frozen:
+        text = f'{key[-1]} is measured in "{measured}", and numbers are not converted'
+        problems.add((*key, "unit"), text, "leave unit out, or write this one")
+    return measured or metric.unit
 
 
 def _completed_kpi(

@@ -27,9 +27,10 @@ class Problem:
 
 
 class Problems:
-    """Collects the problems of one file."""
+    """Collects the problems of one file; a `frozen` one is in an experiment directory, where nobody can mend it any more."""
 
-    def __init__(self, path: Path, lines: Mapping[Key, int]) -> None:
+    def __init__(self, path: Path, lines: Mapping[Key, int], *, frozen: bool = False) -> None:
+        self.frozen = frozen
         self._path = path
         self._lines = lines
         self._found: dict[tuple[Key, str], Problem] = {}

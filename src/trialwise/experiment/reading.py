@@ -69,7 +69,7 @@ def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Ex
 
 def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
     table = toml_table(text, path)
-    problems = Problems(path, key_lines(text))
+    problems = Problems(path, key_lines(text), frozen=within is not None)
     _import_kind(table)
     _check_metrics(table, problems)
     document = checked(table, problems)

@@ -98,7 +98,7 @@ class Results(ResultsTable):
             found,
             name=source.name,
             source=source,
-            unit=found.unit or source.unit,
+            unit=source.unit or found.unit,
             better=found.better or source.better,
         )
 

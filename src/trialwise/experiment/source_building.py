@@ -59,8 +59,6 @@ def named_quantity(
         where = (*key, "quantity") if table.quantity else key
         problems.add(where, f'"{name}" is nothing that {trial} measures{did}', f"known: {', '.join(known)}")
         return name
-    if table.unit not in ("", quantity.unit):
-        problems.add((*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one")
     for part in ("flow", "sizes", "phase"):
         if not quantity.per_flow and getattr(table, part) is not None:
             problems.add((*key, part), f"{name} is {whole}")

@@ -54,6 +54,11 @@ def test_message(name):
     assert message(text) == expected
 
 
+def test_a_unit_that_numbers_do_not_have_is_not_shown_of_directories_either():
+    text = whole(cases()["metric of a resource in another unit"][0])
+    assert parse_experiment(text, Path("experiment.toml"), frozen=True).metrics[0].unit == "s"
+
+
 def test_there_are_many():
     assert len(cases()) >= 100
 
