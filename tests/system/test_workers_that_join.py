@@ -77,7 +77,7 @@ def test_one_worker_joins_and_another_leaves_and_its_rest_is_taken_over(bench: B
     left = bench.rows("planned")
     assert {row.round for row in left} == set(range(1, 7)) - set(rounds(bench, first))
     shown = bench.compute("status", bench.directory, "--check").stdout
-    assert f"worker leaves of {first} by ann: its disk fails" in shown
+    assert f"worker {first} leaves, by ann: its disk fails" in shown
     result = bench.run(workers=["local", second])
     assert (result.ending.reason, result.counts) == ("complete", {"finished": 24})
     assert {row.worker for row in bench.rows() if row.number in {each.number for each in left}} == {"local"}

@@ -185,7 +185,11 @@ class Metric(Section):
         'What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
         "p95",
     )
-    unit: str = key("", "Unit, for people; numbers are never converted, so what Trialwise measures itself has its own.", "Mbit/s")
+    unit: str = key(
+        "",
+        "Unit, for people; numbers are never converted, so what Trialwise measures itself has its own.",
+        "Mbit/s",
+    )
     better: Better | None = key(
         None, "Which direction is better; for a resource lower unless given.", "higher"
     )

@@ -150,11 +150,9 @@ class Member(threading.Thread):
 
     def _give_up(self, error: WorkerError) -> None:
         try:
-            text = (
-                str(error) if error.message.startswith(self.address.name) else f"{self.address.name}: {error}"
-            )
-            self._tell(f"lost: {text}")
-            self.ending = Ending("worker lost", text)
+            where = "" if error.message.startswith(self.address.name) else f"{self.address.name}: "
+            self._tell(f"lost: {where}{error.line}")
+            self.ending = Ending("worker lost", f"{where}{error}")
         except TrialwiseError as failure:
             self._fail(failure)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from trialwise.analysis.changes import changes_of
+from trialwise.analysis.changes import Change, changes_of
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import (
     Block,
@@ -24,7 +24,7 @@ from trialwise.report.document import (
 )
 from trialwise.report.documents.stopping import claim_blocks, claim_methods, outlook
 from trialwise.report.numbers import counted
-from trialwise.store.records import EXCLUDE, NOT_BEGUN
+from trialwise.store.records import EXCLUDE, JOIN, LEAVE, NOT_BEGUN
 from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
@@ -151,8 +151,13 @@ def _amendments(status: StatusDocument) -> Iterator[Text]:
         if each.kind != EXCLUDE or (each.trial or 0, each.attempt or 0) not in out
     ]
     for each in changes_of(shown):
-        about = f" of {each.about}" if each.about else ""
-        yield (f"{_local(each.time)} {each.kind}{about} by {each.who}: {each.because or 'no reason given'}",)
+        yield (f"{_local(each.time)} {_what(each)} by {each.who}: {each.because or 'no reason given'}",)
+
+
+def _what(change: Change) -> str:
+    if change.kind in (JOIN, LEAVE):
+        return f"worker {change.about} {change.kind.removeprefix('worker ')},"
+    return f"{change.kind} of {change.about}" if change.about else change.kind
 
 
 def _local(moment: float) -> str:
