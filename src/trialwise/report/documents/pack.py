@@ -141,7 +141,7 @@ def _badges(found: Packed) -> Iterator[Text]:
     yield (
         "reproduced: ",
         "claims are stated" if found.claims else "needs claims: ",
-        *(() if found.claims else (Code("trialwise claims DIR --suggest"),)),
+        *(() if found.claims else (Code("trialwise claims DIR --suggest > claims.toml"), " beside DIR")),
     )
 
 
