@@ -38,12 +38,13 @@ def _said(found: Deciding, labels: Mapping[str, str], confidence: float) -> Iter
     if row.difference is None:
         yield f"Whether {name} differs between {best} and {other} cannot be told: {row.reason}{words.lifted(row)}"
         return
+    change = f"{words.change_of(row)} against {other}"
     if row.verdict == "different":
-        yield f"{best} has the {'lower' if row.metric.better == 'lower' else 'higher'} {name}: {words.change_of(row)} against {other}"
+        yield f"{best} has the {'lower' if row.metric.better == 'lower' else 'higher'} {name}: {change}"
     elif row.verdict == "equivalent":
-        yield f"{best} and {other} have the same {name} within {words.margin_of(row)}: {words.change_of(row)}"
+        yield f"{best} and {other} have the same {name} within {words.margin_of(row)}: {best} has {change}"
     else:
-        yield f"Whether {name} differs between {best} and {other} cannot be told: {words.change_of(row)}"
+        yield f"Whether {name} differs between {best} and {other} cannot be told: {best} has {change}"
     a, b = row.units.n
     n = (
         units_text(a, row.units.level, "shared ")
