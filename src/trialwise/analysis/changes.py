@@ -11,6 +11,7 @@ from trialwise.experiment.model import Metric
 from trialwise.numbers import counted, ranges_text
 from trialwise.store.records import REREAD, TREATMENT, WORKER, Amendment, TrialRow
 
+_YEAR_10000 = 253_402_300_800.0
 RETRY = "retry"
 """Kind of change: a trial was tried again."""
 
@@ -98,7 +99,6 @@ def _counts(record: Mapping[str, object]) -> str:
 
 
 def _day(moment: float) -> str:
-    try:
-        return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):
+    if not 0 <= moment < _YEAR_10000:
         return "a day that no calendar has"
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")

@@ -62,9 +62,9 @@ def run(
     trialwise run experiment.toml --directory results/monday
     trialwise run results/monday          # go on
     trialwise run results/monday --again  # and give failed trials another attempt
-    trialwise run experiment.toml --reread  # and read new metrics from kept outputs
+    trialwise run experiment.toml --reread  # from what is kept
     trialwise run experiment.toml --only scheme=cubic,bbr
-    trialwise run experiment.toml --rounds 1  # the smallest run: one round now, the rest later
+    trialwise run experiment.toml --rounds 1  # one round now
     trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
     trialwise run simulated.toml --jobs 4
     trialwise run simulated.toml --cluster tcp://scheduler:8786

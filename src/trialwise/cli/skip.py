@@ -30,7 +30,7 @@ def skip(
 
     ```text
     trialwise skip tcp.results scheme=bbr --because "bbr hangs on this kernel"
-    trialwise skip tcp.results scheme=bbr,vegas rate=100 --because "too slow for this week"
+    trialwise skip tcp.results rate=100 --because "too slow"
     trialwise skip tcp.results scheme=bbr --undo
     ```
 

@@ -24,7 +24,6 @@ from trialwise.experiment.model import (
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, size_text
 from trialwise.experiment.retrying import Retry
-from trialwise.experiment.sources import ResourceSource, ReturnSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.traits import Trial
 from trialwise.store.ledger import Ledger
@@ -204,7 +203,7 @@ def _may_change_treatments(experiment: Experiment) -> bool:
 def _may_come(metric: Metric, before: Metric | None, experiment: Experiment, *, partly: bool) -> bool:
     """Return True if finished trials do not keep a metric from being read, by this name, from now on."""
     if partly:
-        return isinstance(metric.source, TextSource | ResourceSource | ReturnSource)
+        return metric.source.traits.of_program
     return before is None and is_kept(metric, experiment)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.recording import Digests, Value, store_samples
@@ -152,9 +153,9 @@ def _reread(
     directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment, of: str
 ) -> Samples:
     """Read a metric from what was kept of a trial, which `of` names; raise TrialError if it cannot be read."""
-    source = metric.source
-    if not isinstance(source, TextSource):
+    if metric.source.traits.read_from is None:
         raise TrialError(f"it is measured while a trial runs, and nothing{of} is kept that has it")
+    source = cast("TextSource", metric.source)  # what is read from there is a text
     reported = (
         _output(directory, row, of) if source.path is None else _file(directory, row, source, experiment, of)
     )

@@ -31,7 +31,8 @@ class ResourceSource(Source):
     @property
     def traits(self) -> SourceTraits:
         """Seconds, or bytes of memory: the fewer the better."""
-        return SourceTraits(unit="B" if self.resource == "max_rss" else "s", better="lower")
+        unit = "B" if self.resource == "max_rss" else "s"
+        return SourceTraits(unit=unit, better="lower", of_program=True)
 
     def written(self, name: str) -> dict[str, Any]:  # noqa: ARG002 the same under every name
         """Return the one key."""
@@ -72,6 +73,7 @@ class TextSource(Source):
         """A pattern finds one number; JSON lines and columns have many, and their times where these are named."""
         return SourceTraits(
             samples="timed" if self.time is not None else "many" if self.pattern is None else "one",
+            of_program=True,
             read_from="output" if self.path is None else "file",
         )
 
@@ -101,7 +103,7 @@ class ReturnSource(Source):
     @property
     def traits(self) -> SourceTraits:
         """As many numbers as the function likes, and their times."""
-        return SourceTraits(samples="timed")
+        return SourceTraits(samples="timed", of_program=True)
 
     def written(self, name: str) -> dict[str, Any]:
         """Return the entry, unless it has the metric's name."""

@@ -195,6 +195,8 @@ class SourceTraits:
         Reports give both estimands.
     own_clock
         Times of samples count from the start of the trial.
+    of_program
+        A program reports the numbers, or they are what it uses: later trials have them without other preparation.
     read_from
         Part of the trial that the numbers are read from, as in `Traits.kept`; None if it is not kept.
     """
@@ -206,6 +208,7 @@ class SourceTraits:
     is_sample: bool = False
     is_estimated: bool = False
     own_clock: bool = False
+    of_program: bool = False
     read_from: str | None = None
 
 

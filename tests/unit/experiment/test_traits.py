@@ -156,18 +156,33 @@ def test_what_follows_from_others(traits: Traits, *, in_blocks: bool, repeats: b
 @pytest.mark.parametrize(
     ("trial", "metric", "key", "said"),
     [
-        (COMMAND, 'resource = "wall"', "resource:wall", {"unit": "s", "better": "lower"}),
-        (COMMAND, 'resource = "max_rss"', "resource:max_rss", {"unit": "B", "better": "lower"}),
-        (COMMAND, "stdout = '([0-9]+)'", "stdout|pattern:([0-9]+)", {"read_from": "output"}),
-        (COMMAND, 'json = "/a"', "stdout|json:/a", {"samples": "many", "read_from": "output"}),
+        (COMMAND, 'resource = "wall"', "resource:wall", {"unit": "s", "better": "lower", "of_program": True}),
+        (
+            COMMAND,
+            'resource = "max_rss"',
+            "resource:max_rss",
+            {"unit": "B", "better": "lower", "of_program": True},
+        ),
+        (
+            COMMAND,
+            "stdout = '([0-9]+)'",
+            "stdout|pattern:([0-9]+)",
+            {"read_from": "output", "of_program": True},
+        ),
+        (
+            COMMAND,
+            'json = "/a"',
+            "stdout|json:/a",
+            {"samples": "many", "read_from": "output", "of_program": True},
+        ),
         (
             COMMAND,
             'file = "out"\ncsv = "a"\ntime = "t"',
             "file:out|csv:a|time:t",
-            {"samples": "timed", "read_from": "file"},
+            {"samples": "timed", "read_from": "file", "of_program": True},
         ),
         (COMMAND, 'source = "a.b"', "stream:a.b", {"samples": "timed"}),
-        (PYTHON, "", "return:m", {"samples": "timed"}),
+        (PYTHON, "", "return:m", {"samples": "timed", "of_program": True}),
         (
             PATH,
             'quantity = "throughput"',

@@ -10,6 +10,7 @@ from trialwise.analysis.claims.reproduction import Reproduced, Word
 from trialwise.analysis.claims.telescopes import Telescope
 from trialwise.analysis.reruns import NotRun, PlannedRerun, Remeasured, Shown
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import about, decimals
 from trialwise.report import document as doc
 from trialwise.report.comparison_words import difference_text
 from trialwise.report.document import (
@@ -48,8 +49,8 @@ def planned_lines(plans: Sequence[PlannedRerun], place: str, rest: Sequence[NotR
     """Yield what will run, before anything does: trials, time, cores, bytes, and what does not run."""
     for plan in plans:
         of = f"{counted(len(plan.treatments), 'treatment')} × rounds {plan.done + 1} to {plan.rounds}"
-        whose = "the authors' time" if plan.pace is None else f"{plan.pace:.2g} times the authors' time"
-        size = f"about {max(plan.size / 2**20, 0.1):.1f} MiB in {place}/{plan.folder}"
+        whose = "the authors' time" if plan.pace is None else f"{about(plan.pace)} times the authors' time"
+        size = f"about {decimals(max(plan.size / 2**20, 0.1), 1)} MiB in {place}/{plan.folder}"
         if not plan.trials:
             yield f"{', '.join(plan.claims)}: {counted(plan.rounds, 'round')} there already, nothing to run"
             continue
@@ -142,13 +143,13 @@ def rerun_remarks(found: Rerun) -> Iterator[Text]:
 
 
 def _telescope_text(seen: Telescope) -> str:
-    effect = f"effect here {seen.d:.2g} standard deviations"
+    effect = f"effect here {about(seen.d)} standard deviations"
     if seen.is_too_small:
-        return f"{effect}: too small to have been seen by the original (less than d33 = {seen.d33:.2g})"
+        return f"{effect}: too small to have been seen by the original (less than d33 = {about(seen.d33)})"
     if seen.d >= seen.d33:
-        return f"{effect}: one that the original could see (d33 = {seen.d33:.2g})"
+        return f"{effect}: one that the original could see (d33 = {about(seen.d33)})"
     return (
-        f"{effect}: it is not shown that the original could not see it (d33 = {seen.d33:.2g}); "
+        f"{effect}: it is not shown that the original could not see it (d33 = {about(seen.d33)}); "
         f"{counted(seen.enough, 'trial')} of each side would show it where there is none"
     )
 
@@ -158,7 +159,7 @@ def by_chance(found: Rerun) -> Text:
     number = len(found.claims)
     expected = sum(1 - claim.here.level / 100 for claim in found.claims)
     return (
-        (f"Of {number} claims that stood on their bounds, {expected:.2g} would hold by chance.",)
+        (f"Of {number} claims that stood on their bounds, {about(expected)} would hold by chance.",)
         if number > 1
         else ()
     )
