@@ -161,8 +161,10 @@ def test_a_service_that_never_gets_ready_is_ended(bench: Bench):
 
 
 def test_a_service_that_exits_at_once_is_told_with_its_last_lines(bench: Bench):
-    text = refused(bench, service(start="""["sh", "-c", "echo up; echo 'no \\u001b[31mdisk' >&2; exit 3"]"""))
-    assert text == "service s: ended with exit code 3 before it was ready: up | no \\x1b[31mdisk"
+    text = refused(
+        bench, service(start="""["sh", "-c", "echo begins; echo 'no \\u001b[31mdisk' >&2; exit 3"]""")
+    )
+    assert text == "service s: ended with exit code 3 before it was ready: begins | no \\x1b[31mdisk"
 
 
 def test_a_service_that_goes_into_the_background_is_ended(bench: Bench):

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from trialwise.errors import DISK_IS_FULL, StoreError
 from trialwise.foreign_files import check_foreign
+from trialwise.store.files import gone
 from trialwise.temporary import vanishing_folder
 
 LOG_PAGES = 200
@@ -108,7 +109,9 @@ def _size(path: Path) -> int:
 
 
 def endless(path: Path) -> StoreError:
-    """Return the error for a ledger that returns more, or takes longer, than its size explains."""
+    """Return the error for a ledger that returns more, or takes longer, than its size explains, or that is not there any more."""
+    if not path.exists():
+        return gone(path.parent)
     return StoreError(
         f"{path}: reading it comes to no end that its size explains", hint="who made it, and with what?"
     )
