@@ -6,7 +6,7 @@ Lower bounds are rounded down, upper bounds and p-values up, so that the printed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
@@ -190,6 +190,12 @@ def ordinal(percentile: float) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Write a count with its noun: "1 trial", "2 trials"."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """List names, of more than `most` only the first, and count the others: "a, b and 3 more"."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

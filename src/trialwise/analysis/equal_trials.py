@@ -8,7 +8,7 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.numbers import as_given, counted, write
+from trialwise.numbers import as_given, counted, first_of, write
 
 Values = Mapping[str, Sequence[float]]
 """Numbers of trials, by treatment."""
@@ -92,5 +92,4 @@ def tail_notes(metric: str, values: Values, *, what: str = "trial") -> Iterator[
 
 def _of(treatments: Sequence[str]) -> str:
     named = [name for name in treatments if name != "-"]
-    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
-    return f" of {', '.join(named[:_MAX_NAMED])}{more}" if named else ""
+    return f" of {first_of(named, _MAX_NAMED)}" if named else ""

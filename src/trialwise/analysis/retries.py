@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trialwise.numbers import counted
+from trialwise.numbers import counted, first_of
 from trialwise.store.records import TrialRow
 
 _NAMED = 10
@@ -37,10 +37,9 @@ def retries_text(rows: Iterable[TrialRow]) -> Iterator[str]:
     found = retried(rows)
     if not found:
         return
-    named = ", ".join(f"{each.row.number} (attempt {each.row.attempt})" for each in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    named = first_of([f"{each.row.number} (attempt {each.row.attempt})" for each in found], _NAMED)
     lost = sum(len(each.before) for each in found)
     yield (
-        f"{counted(len(found), 'trial')} measured in a retry, after {counted(lost, 'attempt')} without a value: {named}{more}; "
+        f"{counted(len(found), 'trial')} measured in a retry, after {counted(lost, 'attempt')} without a value: {named}; "
         "they ran later than planned, and count at the time at which they ran"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from trialwise.numbers import counted
+from trialwise.numbers import counted, first_of
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import excluded_text
 from trialwise.store.records import NOT_BEGUN, TrialRow
@@ -39,5 +39,4 @@ def waiting_text(rows: Iterable[TrialRow]) -> Iterator[str]:
         if number and name not in begun
     ]
     if left and begun:
-        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        yield f"not run yet: {', '.join(left[:_NAMED])}{more}"
+        yield f"not run yet: {first_of(left, _NAMED)}"

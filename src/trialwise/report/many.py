@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialwise.numbers import first_of
+
 MANY_METRICS = 12
 """More metrics than this share one table, of which the first rows are shown."""
 MOST_ROWS = 30
@@ -12,5 +14,4 @@ MOST_ROWS = 30
 
 def first_names(names: Sequence[str]) -> str:
     """List names, of many only the first; the others are counted."""
-    more = len(names) - MANY_METRICS
-    return ", ".join(names[:MANY_METRICS]) + (f" and {more} more" if more > 0 else "")
+    return first_of(names, MANY_METRICS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from trialwise.errors import PlanError
 from trialwise.measurement.inherited import EVERYTHING, held_back, passed_on
 from trialwise.measurement.masking import SHORTEST, Masks, told_of
+from trialwise.numbers import first_of
 
 if TYPE_CHECKING:
     from trialwise._linux import CommandResult
@@ -110,9 +111,7 @@ def not_passed(experiment: Experiment, environment: Mapping[str, str] = os.envir
     names = held_back(environment, passed_by(trial), trial.variables)
     if not names:
         return None
-    listed = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"trials do not get these variables: {listed}{more}; trial.pass names those that they need"
+    return f"trials do not get these variables: {first_of(names, _MOST_NAMES)}; trial.pass names those that they need"
 
 
 def masked_run(run: Run, masks: Masks) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trialwise.analysis.comparison.gate import Gate
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.numbers import first_of
 
 
 def sentence(found: Comparison, gate: Gate) -> str:
@@ -25,9 +26,8 @@ def sentence(found: Comparison, gate: Gate) -> str:
 
 
 def _names(found: Comparison, places: tuple[int, ...]) -> str:
-    names = [f"{found.rows[place].metric.name} of {_whose(found, found.rows[place])}" for place in places[:3]]
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    return ", ".join(names) + more
+    names = [f"{found.rows[place].metric.name} of {_whose(found, found.rows[place])}" for place in places]
+    return first_of(names, 3)
 
 
 def _whose(found: Comparison, row: ComparisonRow) -> str:

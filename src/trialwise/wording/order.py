@@ -20,14 +20,13 @@ from trialwise.analysis.order.results import (
 )
 from trialwise.analysis.order.verdict import questions
 from trialwise.experiment.model import Method
-from trialwise.numbers import as_given, counted, p_equals, useful
+from trialwise.numbers import as_given, counted, first_of, p_equals, useful
 
 _MOST = 5
 
 
 def _among(names: Sequence[str]) -> str:
-    unique = list(dict.fromkeys(names))
-    return ", ".join(unique[:_MOST]) + (f" and {len(unique) - _MOST} more" if len(unique) > _MOST else "")
+    return first_of(list(dict.fromkeys(names)), _MOST)
 
 
 def _named(name: str, group: str | None) -> str:

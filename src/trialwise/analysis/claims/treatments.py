@@ -25,7 +25,7 @@ from trialwise.experiment.claims import (
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import nearest
-from trialwise.numbers import as_given
+from trialwise.numbers import as_given, first_of
 from trialwise.readers.units import normalised
 
 _NAMED = 8
@@ -43,7 +43,8 @@ def facts_of(trials: TrialSet, metric: str) -> MetricFacts:
         meant = nearest(metric, trials.metrics)
         did = f"; did you mean {meant!r}?" if meant else ""
         raise AnalysisError(
-            f"{trials.name}: no metric {metric!r}{did}", hint=f"there are: {_some(list(trials.metrics))}"
+            f"{trials.name}: no metric {metric!r}{did}",
+            hint=f"there are: {first_of(list(trials.metrics), _NAMED)}",
         )
     return trials.metrics[metric]
 
@@ -59,7 +60,7 @@ def treatment_of(trials: TrialSet, levels: Mapping[str, Level]) -> str:
     found = treatments_of(trials, levels)
     if len(found) > 1:
         raise AnalysisError(
-            f"{treatment_name(levels)} is {len(found)} treatments: {_some(found)}",
+            f"{treatment_name(levels)} is {len(found)} treatments: {first_of(found, _NAMED)}",
             hint="name levels of more factors",
         )
     return found[0]
@@ -83,7 +84,7 @@ def treatments_of(trials: TrialSet, levels: Mapping[str, Level]) -> list[str]:
     if not found:
         raise AnalysisError(
             f"{trials.name}: no treatment has {treatment_name(levels)}",
-            hint=f"there are: {_some(list(trials.treatments))}",
+            hint=f"there are: {first_of(list(trials.treatments), _NAMED)}",
         )
     return found
 
@@ -149,7 +150,3 @@ def in_unit(amount: Amount | None, unit: str) -> float | None:
             hint=f"write it in {unit}" if unit else "write it without a unit",
         )
     return value / one
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

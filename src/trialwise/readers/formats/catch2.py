@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from trialwise.numbers import first_of
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.records import Summary
@@ -30,8 +31,7 @@ def _read(_: Content, found: Found) -> None:
             _add(found, names, result, f"TestCase[{number}]/{_ENTRY}[{place}]")
     failed = [case.get("name", "") for case in root.iter("TestCase") if _has_failed(case)]
     if failed:
-        more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
-        found.remark(f"a check failed beside what was measured, in {', '.join(failed[:_MOST_NAMED])}{more}")
+        found.remark(f"a check failed beside what was measured, in {first_of(failed, _MOST_NAMED)}")
     found.note("within_process")
 
 

@@ -13,6 +13,7 @@ from trialwise.analysis.artifacts import Replaced
 from trialwise.errors import PlanError
 from trialwise.exchange.artifact.archive import Entry
 from trialwise.exchange.artifact.privacy import Names
+from trialwise.numbers import first_of
 from trialwise.study.artifact.contents import Opened, names_in
 
 _MOST_SEARCHED = 64 << 20
@@ -41,9 +42,7 @@ def staying(names: Names, entries: Sequence[Entry], allowed: Iterable[str]) -> t
             stays.setdefault(name, []).append(entry.name)
     for name in sorted(stays.keys() - set(allowed)):
         files = stays[name]
-        shown = ", ".join(files[:_MOST_NAMED]) + (
-            f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-        )
+        shown = first_of(files, _MOST_NAMED)
         raise PlanError(
             f"the name {name} stands in {shown}: measured data and plans, which are never changed",
             hint=f"if others may read it, add --allow-name {name}",
