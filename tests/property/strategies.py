@@ -117,7 +117,7 @@ def metrics(draw, name):
         name=name,
         source=source,
         measure=draw(st.sampled_from(["mean", "median", "min", "max"]) | percents),
-        unit=draw(words) if resource else draw(texts),
+        unit=source.traits.unit if resource else draw(texts),
         better=better,
         convergence=draw(st.none() | st.builds(model.Convergence, percents, percents)),
         kpis=tuple(found),
