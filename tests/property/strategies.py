@@ -249,6 +249,7 @@ resets = st.builds(
     drop_caches=st.booleans(),
     reboot=st.booleans(),
     namespace=st.booleans(),
+    container=st.none() | st.sampled_from(["database", "bench_{trial}.1"]),
     check=st.none() | commands,
 ) | st.builds(
     model.Reset,

@@ -48,6 +48,23 @@ if [ -n "$before" ] && [ "$(invocation "$1")" = "$before" ]; then
     echo "$1 was not started again: its invocation is still $before" >&2
     exit 1
 fi"""
+# Docker and podman say when a container was started; the same moment means that it was not started again.
+_RESTART = (
+    f"unset {MARKER}"
+    """
+for engine in podman docker; do
+    command -v "$engine" >/dev/null && "$engine" container inspect "$0" >/dev/null 2>&1 && break
+    engine=
+done
+[ -n "$engine" ] || { echo "neither podman nor docker has a container $0" >&2; exit 1; }
+started() { "$engine" container inspect --format "{{.State.StartedAt}} {{.State.Running}}" "$0"; }
+before=$(started)
+"$engine" restart --time 2 "$0" >/dev/null || exit
+after=$(started)
+case $after in
+    "$before" | *false) echo "$0 was not started again, or has ended: $after" >&2; exit 1 ;;
+esac"""
+)
 _COPY = """ && cp -a -- "$1/." "$0/" """
 
 
@@ -79,7 +96,7 @@ def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
 def reset_steps(
     reset: Reset, folder: Path, values: Mapping[str, Level], own: Collection[str] = ()
 ) -> tuple[ResetStep, ...]:
-    """Return the commands of a reset except reboot and check, in order: directory, service, namespace (no words), command, caches.
+    """Return the commands of a reset except reboot and check: directory, service, container, namespace (no words), command, caches.
 
     A service whose data are in the directory is stopped before and started after. `folder` is that of the experiment
     on the machine where they run, without symbolic links; `values` fills the placeholders, and `own` names the services of the
@@ -93,6 +110,8 @@ def reset_steps(
         steps.append(_fresh_directory(reset.directory, folder))
     if service:
         steps.append(_service("start" if reset.directory or service in own else "restart", service, own))
+    if reset.container:
+        steps.append(_restarted_container(fill(reset.container, values)))
     if reset.namespace:
         steps.append(ResetStep("reset.namespace", (), NAMESPACE_HINT))
     if reset.command:
@@ -324,6 +343,12 @@ def _service(verb: Literal["stop", "start", "restart"], service: str, own: Colle
     hint = f"systemctl status {service}; journalctl -u {service}"
     words = ("systemctl", verb, "--", service) if verb == "stop" else ("sh", "-c", _START, verb, service)
     return ResetStep("reset.service", words, hint)
+
+
+def _restarted_container(name: str) -> ResetStep:
+    """Restart a container that runs on afterwards: its monitor carries no marker, by which the reset's processes are ended."""
+    hint = f"podman ps --all, or docker ps --all; restart {name} by hand"
+    return ResetStep("reset.container", ("sh", "-c", _RESTART, name), hint)
 
 
 def _fresh_directory(directory: FreshDirectory, folder: Path) -> ResetStep:

@@ -11,6 +11,7 @@ from trialwise.experiment.file.sections import ByShape, Section, Written, WrongV
 from trialwise.experiment.file.values import (
     Argv,
     Commit,
+    ContainerName,
     Duration,
     PositiveDuration,
     Service,
@@ -83,6 +84,12 @@ class Reset(Section):
     service: Service | None = key(
         None, "A service that is restarted: one of this file, else one of systemd.", "memcached", filled=True
     )
+    container: ContainerName | None = key(
+        None,
+        "A container of podman or docker that is restarted, with its processes ended.",
+        "database",
+        filled=True,
+    )
     namespace: bool = key(
         False,
         "A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
@@ -109,6 +116,7 @@ class Reset(Section):
         parts = [
             f"fresh directory {self.directory.path}" if self.directory else "",
             f"restart of {self.service}" if self.service else "",
+            f"restart of the container {self.container}" if self.container else "",
             "fresh namespace" if self.namespace else "",
             shlex.join(self.command or ()),
             "dropped caches" if self.drop_caches else "",
@@ -117,7 +125,7 @@ class Reset(Section):
         return ", ".join(part for part in parts if part)
 
 
-_RESETS = ("command", "service", "directory", "drop_caches", "reboot", "namespace")
+_RESETS = ("command", "service", "container", "directory", "drop_caches", "reboot", "namespace")
 
 
 def check_reset(reset: Reset, problems: Problems) -> None:

@@ -48,6 +48,7 @@ from trialwise.store.records import TrialRow
 from trialwise.study.documents import StoppingDocument
 from trialwise.study.load import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
+from trialwise.trials.client_check import check_clients, end_left_containers
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.marked import end_leftovers
 from trialwise.trials.removing import remove_tree
@@ -209,8 +210,9 @@ def _check(
     if not is_alone(experiment.workers):
         refuse_kinds(experiment)
         refuse_on_workers(experiment)
+    known = [values for values in factors if matches(values, wanted)]
+    check_clients(experiment, known)
     if runs_here(experiment.workers):
-        known = [values for values in factors if matches(values, wanted)]
         kind.check(experiment, known)
         check_services(experiment, known)
         check_samples(experiment, known)
@@ -272,6 +274,7 @@ class _Session:
         budget = self.kind.budget(self.experiment, ledger) if isinstance(self.kind, Budgeted) else None
         runner = self._runner(keeper, executor, budget)
         end_leftovers(keeper.marker)
+        end_left_containers(self.experiment, _factors(self.experiment, ledger), keeper.marker)
         remove_tree(directory.scratch)
         reclaimed = ledger.abandon_running("the runner was killed during this trial")
         change = keeper.open(ledger)
@@ -321,6 +324,7 @@ class _Session:
         """Run on several workers, or on one that ssh reaches."""
         experiment, directory, ledger = self.experiment, self.directory, self.ledger
         end_leftovers(marker_of(directory, ledger))
+        end_left_containers(experiment, _factors(experiment, ledger), marker_of(directory, ledger))
         remove_tree(directory.scratch)
         with allocated(experiment, directory, ledger) as provided:
             names = provided if self.names_workers else employed(provided, ledger)

@@ -31,13 +31,16 @@ from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import Beside
 from trialwise.trials.collecting import check_measurement, collecting
+from trialwise.trials.containers import end_container, labelled
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import (
     SIDE_COMMAND_SECONDS,
     Problem,
     concluded,
     judge,
+    outlived,
     problem_beside,
+    rule_for,
     with_seen,
 )
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
@@ -140,6 +143,7 @@ class _Execution:
         self.environment = {**around, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
         self.notes: list[bytes] = []
         self.notes_beside = b""
+        self.container: str | None = None
 
     def run(self) -> TrialOutcome:
         """Run prepare, the program and conclude; finally, end processes that prepare left running."""
@@ -191,7 +195,7 @@ class _Execution:
         self, run: CommandResult, around: tuple[MachineCounts, MachineCounts] | None, files: _Files
     ) -> TrialOutcome:
         outcome = judge(
-            self.trial,
+            rule_for(self.trial, self.values),
             self.request.experiment,
             run,
             lambda source: self._text(source, run, files),
@@ -199,14 +203,14 @@ class _Execution:
             tuple(remarks(run, paranoid_level())) if run.counted else (),
         )
         added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))
-        return dataclasses.replace(outcome, remarks=(*outcome.remarks, *added))
+        return outlived(dataclasses.replace(outcome, remarks=(*outcome.remarks, *added)), self.container)
 
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
         """Run the program; if requested, also return the machine's counts before and after."""
         wanted = self.request.experiment.instrumentation
         before = read_machine_counts() if wanted.interrupts else None
         run = start(
-            words,
+            labelled(words, self.request.marker),
             environment=self.environment,
             directory=self.directory,
             timeout=self.trial.timeout,
@@ -217,6 +221,9 @@ class _Execution:
             isolate=self.trial.isolate,
             namespace_pid=self.request.namespace_pid,
             follow=self.request.follow,
+        )
+        self.container = end_container(
+            words, self.request.marker, self.environment, os.fspath(self.directory)
         )
         self.notes.append(run.followed or b"")
         run = masked_run(run, self.masks)

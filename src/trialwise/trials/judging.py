@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from trialwise.errors import TrialError
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, Level
+from trialwise.experiment.placeholders import fill
 from trialwise.experiment.results import Results, declared
 from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, TextSource
 from trialwise.experiment.trials import CommandTrial
@@ -18,6 +19,7 @@ from trialwise.measurement.reported import Reported
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome
+from trialwise.trials.containers import starts_container
 from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
 
@@ -158,6 +160,20 @@ def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
         return outcome
     reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
     return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
+
+
+def rule_for(trial: CommandTrial, values: Mapping[str, Level]) -> CommandTrial:
+    """Return the trial by whose rules a run is judged: what the client of a container leaves is of the client, and is only ended."""
+    if not starts_container([fill(word, values) for word in trial.command]):
+        return trial
+    return dataclasses.replace(trial, leftovers="end")
+
+
+def outlived(outcome: TrialOutcome, problem: str | None) -> TrialOutcome:
+    """Return the outcome after the container of the trial was ended, which may have had a problem: then a finished one has failed."""
+    if problem is None or outcome.status != "finished":
+        return outcome
+    return concluded(outcome, ("failed", problem))
 
 
 def with_seen(outcome: TrialOutcome, seen: Seen) -> TrialOutcome:

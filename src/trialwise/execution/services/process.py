@@ -20,6 +20,7 @@ from trialwise.execution.workers.agent.program import environment_of
 from trialwise.execution.workers.agent.shutdown import in_group
 from trialwise.execution.workers.agent.supervision import Supervised
 from trialwise.measurement.masking import Masks
+from trialwise.trials.containers import end_container, labelled
 from trialwise.trials.marked import GRACE_SECONDS, MARKER, carries, end_processes
 
 TYPE_CHECKING = False
@@ -137,7 +138,8 @@ class ServiceProcess:
             self._cancel = cancel
             began = time.monotonic()
             task = self._task
-            self._program = Program(task["words"], task["directory"], self._environment, None, self._printed)
+            words = labelled(task["words"], self._environment[MARKER])
+            self._program = Program(words, task["directory"], self._environment, None, self._printed)
             problem = self._await_ready(began + task["ready"]["timeout"], cancel)
             if problem is not None:
                 self.stop()
@@ -179,6 +181,9 @@ class ServiceProcess:
             program.end()
         program.wait(None)
         self._end_orphans(program)
+        end_container(
+            self._task["words"], self._environment[MARKER], self._environment, self._task["directory"]
+        )
         self._log.read(to_its_end=True)
         program.close()
         self._program = None

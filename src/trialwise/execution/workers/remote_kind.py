@@ -51,7 +51,9 @@ from trialwise.trials.judging import (
     Problem,
     concluded,
     judge,
+    outlived,
     problem_beside,
+    rule_for,
     with_seen,
 )
 from trialwise.trials.marked import MARKER
@@ -295,7 +297,9 @@ class RemoteKind:
         instruments = recorded(wanted, run, *(report.machine or (None, None)))
         told = remarks_there(self._remote, run) if wanted.perf else ()
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
-        outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
+        rule = rule_for(trial, self._values(request))
+        outcome = judge(rule, request.experiment, run, text, instruments, (*told, *added))
+        outcome = outlived(outcome, report.container)
         if (found := self._seen(request, run)) is not None:
             outcome = with_seen(outcome, found)
         return concluded(outcome, _beside("conclude", report))

@@ -171,6 +171,7 @@ _FOR_AGENTS = (
     "measurement/python_imports",
     "measurement/tree",
     "trials/beside",
+    "trials/containers",
     "trials/listening",
     "trials/marked",
     "trials/removing",

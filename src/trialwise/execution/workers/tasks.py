@@ -56,7 +56,7 @@ class Report:
 
     `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files to keep, and
     `left_out` says which are missing from it. `gone` says why services were not there at its end, by name,
-    and `used` the CPU seconds and peak of memory of those that are measured.
+    and `used` the CPU seconds and peak of memory of those that are measured. `container` says what was wrong with the trial's.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -69,6 +69,7 @@ class Report:
     masked: Sequence[str] = ()
     gone: Mapping[str, str] = field(default_factory=dict[str, str])
     used: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    container: str | None = None
 
 
 class Tasks:
@@ -212,6 +213,7 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
         gone=gone,
         used=used,
         masked=masked,
+        container=None if head.get("container") is None else visible(str(head["container"]))[:1000],
     )
 
 

@@ -67,6 +67,7 @@ Call = Annotated[
 ]
 Commit = Annotated[str, _matching(r"^[0-9a-fA-F]{7,64}$", "a commit in 7 to 64 hexadecimal digits")]
 WorkerFolder = Annotated[str, _matching(r"^(~/|/).*[^/]$", "an absolute folder, or one that begins with ~/")]
+ContainerName = Annotated[str, _matching(r"^[A-Za-z0-9{][A-Za-z0-9_.{}-]*$", "a name of a container")]
 Service = Annotated[str, _matching(r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$", "a name of a unit of systemd")]
 StreamField = Annotated[
     str, _matching(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$", 'a text "stream.field"')

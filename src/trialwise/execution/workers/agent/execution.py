@@ -20,6 +20,7 @@ from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_to
 from trialwise.measurement.masking import Masks
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
+from trialwise.trials.containers import end_container, labelled
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 from trialwise.trials.removing import remove_tree
 
@@ -138,9 +139,12 @@ class Execution:
         task = self.task
         wanted: Json | None = task.get("machine")
         before = None if wanted is None else machine_counts(wanted["cpus"])
+        words, marker = task["command"], task["environment"].get(MARKER, "")
+        task["command"] = labelled(words, marker)
         report = self.step("command", task["timeout"], task["limit"], task.get("settings"))
         if self.program is not None:
             self.environment = dict(self.program.environment)
+            self.head["container"] = end_container(words, marker, self.environment, task["directory"])
         if wanted is not None:
             self.head["machine"] = [before, machine_counts(wanted["cpus"])]
         return report

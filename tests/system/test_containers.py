@@ -1,0 +1,198 @@
+"""Containers of podman as trials, services and resets, inside a mount namespace with a /dev of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.system.conftest import TRIALWISE, Bench
+
+BUSYBOX = shutil.which("busybox")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("podman") is None or BUSYBOX is None,
+    reason="needs root, podman and a static busybox",
+)
+OWN_DEV = """set -e
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 dev /dev
+for each in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 666 /dev/${each%:*} c 1 ${each#*:}; done
+mkdir /dev/pts /dev/shm
+mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts
+ln -s pts/ptmx /dev/ptmx
+mount -t tmpfs shm /dev/shm
+ln -s /proc/self/fd /dev/fd
+echo ready
+exec sleep 600
+"""
+"""Podman and its runtimes make and bind devices: those of the machine are out of their reach."""
+STORAGE = '[storage]\ndriver = "vfs"\nrunroot = "{0}/run"\ngraphroot = "{0}/graph"\n'
+BOX = "podman run --network none box"
+
+
+@dataclass
+class Room:
+    """A mount namespace with a /dev, images and containers of its own."""
+
+    first: int
+    environment: dict[str, str]
+
+    def __call__(self, *words: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.line(*words),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def line(self, *words: str) -> list[str]:
+        return ["nsenter", f"--mount=/proc/{self.first}/ns/mnt", "--wd=.", *words]
+
+    def containers(self) -> list[str]:
+        done = self("podman", "ps", "--all", "--format={{.Names}}")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    def run(self, bench: Bench, *words: str) -> str:
+        """Run the experiment; return what is printed."""
+        done = self(*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory), *words)
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    folder = tmp_path_factory.mktemp("podman")
+    (folder / "storage.conf").write_text(STORAGE.format(folder))
+    root = folder / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(BUSYBOX or "", root / "bin" / "busybox")
+    for name in ("sh", "sleep", "echo", "cat"):
+        (root / "bin" / name).symlink_to("busybox")
+    subprocess.run(["tar", "-C", root, "-cf", folder / "box.tar", "."], check=True)
+    environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
+    with subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", OWN_DEV], stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "ready\n"
+        found = Room(first.pid, environment)
+        try:
+            found("podman", "import", str(folder / "box.tar"), "box")
+            works = found("podman", "run", "--rm", "--network", "none", "box", "echo", "hello")
+            if works.stdout != "hello\n":
+                pytest.skip(f"podman starts no container here: {works.stderr.strip()[-300:]}")
+            yield found
+        finally:
+            found("podman", "rm", "--all", "--force", "--time=0")
+            first.kill()
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    assert Path("/dev/null").stat().st_rdev == os.makedev(1, 3)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+PASSED = 'pass = ["CONTAINERS_STORAGE_CONF"]'
+
+
+def test_trials_in_containers_finish_and_leave_none(room: Room, bench: Bench):
+    bench.write(f"{BOX} echo took {{n}}", "stdout = 'took ([0-9]+)'", trial=PASSED, factors="n = [3, 5]")
+    assert "4 finished" in room.run(bench)
+    assert sorted(value or 0 for value in bench.values()) == [3, 3, 5, 5]
+    assert room.containers() == []
+
+
+def test_the_container_of_a_trial_that_takes_too_long_is_ended(room: Room, bench: Bench):
+    bench.write(f"{BOX} sleep 4321", trial=f'{PASSED}\ntimeout = "1.5s"', rounds=1)
+    room.run(bench)
+    [row] = bench.rows("failed")
+    assert "timeout" in str(row.reason)
+    assert room.containers() == []
+    assert not processes("4321")
+
+
+def test_a_detached_container_fails_the_trial_and_is_ended(room: Room, bench: Bench):
+    bench.write(BOX.replace("run", "run --detach") + " sleep 4322", trial=PASSED, rounds=1)
+    room.run(bench)
+    [row] = bench.rows("failed")
+    assert "without --detach" in str(row.reason)
+    assert room.containers() == []
+    assert not processes("4322")
+
+
+def test_the_container_of_a_killed_runner_does_not_outlive_the_next_run(room: Room, bench: Bench):
+    bench.write(f"{BOX} sleep 4323", trial=f'{PASSED}\ntimeout = "20s"', rounds=1)
+    words = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)]
+    with subprocess.Popen(
+        room.line(*words), env=room.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as runner:
+        await_that(lambda: any(b"4323" in line[:40] for line in processes("4323")))
+        runner.send_signal(signal.SIGKILL)
+    await_that(lambda: not processes("4323"))
+    bench.file.write_text(bench.file.read_text().replace("4323", "0"))
+    assert "1 finished" in room.run(bench, "--amend")
+    assert room.containers() == []
+
+
+def test_a_service_in_a_container_is_there_for_its_trials_and_ends_with_the_run(room: Room, bench: Bench):
+    start = f"start = \"{BOX} sh -c 'echo up; sleep 4324'\""
+    service = f'[service.s]\n{start}\nready = {{ log = "^up$", timeout = "20s" }}'
+    bench.write("true", trial=PASSED, rest=service)
+    assert "2 finished" in room.run(bench)
+    assert room.containers() == []
+    assert not processes("4324")
+
+
+def test_a_reset_restarts_a_container_that_goes_on_afterwards(room: Room, bench: Bench):
+    shell = "cat /proc/sys/kernel/random/uuid > /out/id; exec sleep 600"
+    made = room(
+        *("podman", "run", "--detach", "--name=base", "--network=none", f"--volume={bench.folder}:/out"),
+        *("box", "sh", "-c", shell),
+    )
+    assert made.returncode == 0, made.stderr
+    bench.write(
+        "sh -c 'cat id >> ids'",
+        trial=PASSED,
+        rest='[reset]\ncontainer = "base"\ncheck = "test -s id"',
+        rounds=3,
+    )
+    assert "3 finished" in room.run(bench)
+    assert len(set((bench.folder / "ids").read_text().split())) == 3
+    assert room("podman", "ps", "--format={{.Names}}").stdout == "base\n"
+    room("podman", "rm", "--force", "--time=0", "base")
+
+
+def test_a_reset_of_a_container_that_is_not_there_ends_the_run_and_says_so(room: Room, bench: Bench):
+    bench.write("true", trial=PASSED, rest='[reset]\ncontainer = "nowhere"', rounds=1)
+    assert "neither podman nor docker has a container nowhere" in room.run(bench)
+
+
+def processes(word: str) -> list[bytes]:
+    """Return the command lines of processes that have this word in theirs, without those of clients and monitors."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if line.startswith((b"sleep\0", b"sh\0")) and word.encode() in line:
+            found.append(line)
+    return found
+
+
+def await_that(holds, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
