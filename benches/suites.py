@@ -23,18 +23,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.stats import binomtest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from measuring import processor, show
 from suite_recipes import PLANTED, SUITES, planted_name
 from suite_trials import KINDS, identical, suite
+from trialwise import study
 from trialwise.analysis.versions.suites import SuitePlan, confirmed, rounds_of, screened
 from trialwise.experiment.model import Extent
 
 RESULT = Path(__file__).parent / "results" / "suites.json"
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
-BUDGETS = {"go": "20s", "criterion": "20s", "pytest": "30s", "planted": "2m"}
+BUDGETS = {"go": "12s", "criterion": "12s", "pytest": "20s", "planted": "2m"}
 FEWEST = 5
 """Fresh rounds without which no benchmark is called worse."""
 PILOT, MOST_FRESH, BENCHMARKS = 10, 50, 200
@@ -71,9 +73,24 @@ def real(folder: Path, name: str, number: int) -> Run:
         "load": round(load, 1),
         "budget": BUDGETS[name],
     }
+    keep_values(Path(told["directory"]), values_of(folder, name, number))
     if name != "planted" and (found["worse"] or found["better"]):
         directory.rename(folder / f"{name}.{number}.kept")
     return found
+
+
+def values_of(folder: Path, name: str, number: int) -> Path:
+    """Return where the values of a run are kept, so that another way of judging needs no other trials."""
+    return folder / f"{name}.values" / f"{number}.parquet"
+
+
+def keep_values(directory: Path, path: Path) -> None:
+    """Write what each trial measured, without its warm-up."""
+    path.parent.mkdir(exist_ok=True)
+    number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
+    version = pl.col("treatment").str.split("=").list.last()
+    table = study.trial_set(directory).table
+    table.select(number.alias("round"), version.alias("version"), "metric", "value").write_parquet(path)
 
 
 def simulated(folder: Path, name: str, number: int) -> Run:  # noqa: ARG001 as for a real suite

@@ -75,15 +75,40 @@ def test_without_fresh_rounds_nothing_is_worse():
     assert "unconfirmed" in piped(document(result(found)))
 
 
-def test_what_only_fresh_rounds_find_is_open():
-    base, head = times(1, 30, 2, 0.002), times(2, 30, 2, 0.002)
+def found_by_fresh_rounds_only(factor):
+    """Of three benchmarks, the pilot picks the last, and the first is slower by a factor in the fresh rounds only."""
+    base, head = times(1, 30, 3, 0.002), times(2, 30, 3, 0.002)
     head[:10, 0] *= 1.0 + 0.06 * np.tile([1, -1], 5)  # noisy in the pilot, without a change
+    head[10:, 0] = base[10:, 0] * factor
+    head[:, 2] *= 1.1
+    return base, head, both_looks(suite(base, head), PLAN, 10)
+
+
+def test_what_only_fresh_rounds_find_is_worse_at_a_fifth_of_the_error():
+    shifts = 1 + np.random.default_rng(3).normal(0, 0.01, 20)
+    # The chance of Student's t against the margin, by SciPy: between a fifth of 2.5 % and all of it, then below the fifth.
+    for percent, low, high, outcome in ((3.75, 0.005, 0.025, "undecided"), (4.5, 0, 0.005, "worse")):
+        factors = (1 + percent / 100) * shifts / shifts.mean()
+        base, head, found = found_by_fresh_rounds_only(factors)
+        beyond = head[10:, 0] - 1.03 * base[10:, 0]
+        assert low < 2 * stats.ttest_1samp(beyond, 0, alternative="greater").pvalue < high
+        assert found.crossed == ("b2",)
+        assert found.outcomes == (outcome, "fine", "worse")
+        assert found.comparison.rows[0].verdict == ("different" if outcome == "worse" else outcome)
+        assert outcome == "worse" or "not at the 0.5 %" in found.comparison.rows[0].reason
+
+
+def test_where_the_pilot_picks_nothing_fresh_rounds_have_all_of_the_error():
+    base, head = times(1, 30, 2, 0.002), times(2, 30, 2, 0.002)
+    head[:10, 0] *= 1.0 + 0.06 * np.tile([1, -1], 5)
     head[10:, 0] *= 1.06
     found = both_looks(suite(base, head), PLAN, 10)
-    assert found.crossed == ()
-    assert found.outcomes == ("undecided", "fine")
-    assert found.comparison.rows[0].verdict == "undecided"
-    assert "run it again" in found.comparison.rows[0].reason
+    assert (found.crossed, found.outcomes) == ((), ("worse", "fine"))
+
+
+def test_noise_that_no_number_of_rounds_overcomes_still_gets_fresh_rounds():
+    base, head = times(1, 30, 2, 1.5), times(2, 30, 2, 1.5) * 20
+    assert screened(rounds_of(suite(base, head), 1, 10), PLAN).fresh == 10
 
 
 def test_higher_is_better_and_nobody_knows():
