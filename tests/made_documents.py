@@ -35,7 +35,7 @@ from trialwise.analysis.runtime.pilots import Question, pilots_of_table
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.results import SuiteResult, VersionsResult
-from trialwise.analysis.versions.suites import SuitePlan, confirmed, rounds_of, screened
+from trialwise.analysis.versions.suites import SuitePlan, confirmed, reach_of, rounds_of, screened
 from trialwise.design.summary import plan_json, summarise
 from trialwise.design.timing import stated_times
 from trialwise.exchange.calibration_json import calibration_document
@@ -160,8 +160,9 @@ def ab_suite(_folder: Path) -> Made:
     plan = SuitePlan(10, 100, 95.0, Extent(3.0, relative=True))
     first = screened(rounds_of(trials, 1, 10), plan)
     verdict = confirmed(first, rounds_of(trials, 11), plan)
+    reach = reach_of(first, plan, 2.0, 30.0)
     found = SuiteResult(
-        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, first.fresh,
+        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, first.fresh, reach,
         {"b3": "not comparable: in ns, lower is better, and in ms, lower is better"}, verdict.comparison, 95.0, plan.margin,
         "the budget is used up", complete=False, failed=0, directory="ab.results/x_<b>", method="a pilot that screens",
     )  # fmt: skip

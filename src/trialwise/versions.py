@@ -12,6 +12,7 @@ from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.analysis.versions.judging import judge
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
+from trialwise.analysis.versions.reach import Reach, reach_words
 from trialwise.analysis.versions.results import Forecast, SuiteResult, VersionsResult
 from trialwise.analysis.versions.suites import (
     Screened,
@@ -20,8 +21,10 @@ from trialwise.analysis.versions.suites import (
     complete_rounds,
     confirmed,
     judged_once,
+    reach_of,
     rounds_of,
     screened,
+    seconds_of_round,
 )
 from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.events import (
@@ -250,6 +253,7 @@ class _SuiteLooks:
         self._floor = floor
         self._observers = observers
         self._began = time.monotonic()
+        self._reach: Reach | None = None
 
     def result(self) -> SuiteResult | None:
         """Run and judge; None if what is measured has changed meanwhile."""
@@ -268,12 +272,17 @@ class _SuiteLooks:
         first = screened(rounds_of(trials, 1, pilot), plan, self._floor)
         if first.fresh:
             fresh = min(first.fresh, plan.most - pilot)
-            again = self._run(pilot + fresh, self._budget, _opened(first, fresh))
+            self._reach = reach_of(first, plan, seconds_of_round(trials), self._left())
+            again = self._run(pilot + fresh, self._budget, _opened(first, fresh, self._reach))
             if isinstance(again, str):
                 return None
             ran, trials = again, study.trial_set(again.directory)
         later = rounds_of(trials, pilot + 1)
         return self._told(ran, confirmed(first, later, plan, self._floor), first.fresh)
+
+    def _left(self) -> float | None:
+        """Return the seconds that are left of the budget; None without one."""
+        return None if self._budget is None else max(0.0, self._budget - (time.monotonic() - self._began))
 
     def _run(self, rounds: int, budget: float | None, announcement: str) -> study.RunResult | str:
         """Run until so many rounds are there; return why not if what is measured has changed."""
@@ -306,6 +315,7 @@ class _SuiteLooks:
             crossed=() if verdict is None else verdict.crossed,
             rounds=(0, 0) if verdict is None else verdict.rounds,
             wanted=wanted,
+            reach=self._reach,
             not_comparable=study.metrics_apart(ran.directory),
             comparison=None if verdict is None else verdict.comparison,
             confidence=plan.confidence,
@@ -327,13 +337,14 @@ def _trials(directory: Path) -> TrialSet | None:
     return trials if complete_rounds(trials) >= 2 else None
 
 
-def _opened(first: Screened, fresh: int) -> str:
+def _opened(first: Screened, fresh: int, reach: Reach | None) -> str:
     still = sum(outcome != "fine" for outcome in first.outcomes) - len(first.crossed)
     parts = [
         f"{len(first.crossed)} to confirm" if first.crossed else "",
         f"{still} undecided" if still else "",
     ]
-    return f"the pilot leaves {' and '.join(filter(None, parts))}: {counted(fresh, 'fresh round')} of both suites"
+    said = f"the pilot leaves {' and '.join(filter(None, parts))}: {counted(fresh, 'fresh round')} of both suites"
+    return said if reach is None else f"{said}; {reach_words(reach)}"
 
 
 def _result(

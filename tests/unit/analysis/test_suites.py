@@ -1,5 +1,7 @@
 """Two versions by a whole suite: what a pilot picks, what fresh rounds confirm, and how often both are wrong."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,14 +9,17 @@ from scipy import stats
 from binomial import least, most
 from document_text import piped
 from suite_trials import identical, suite
+from trialwise.analysis.versions.reach import deviations
 from trialwise.analysis.versions.results import SuiteResult
 from trialwise.analysis.versions.suites import (
     SuitePlan,
     complete_rounds,
     confirmed,
     judged_once,
+    reach_of,
     rounds_of,
     screened,
+    seconds_of_round,
 )
 from trialwise.experiment.model import Extent
 from trialwise.report.documents.suite import document
@@ -41,7 +46,7 @@ def both_looks(trials, plan, pilot):
 
 def result(verdict, **more):
     return SuiteResult(
-        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, 0, {}, verdict.comparison,
+        verdict.outcome, verdict.outcomes, verdict.stages, verdict.crossed, verdict.rounds, 0, None, {}, verdict.comparison,
         95.0, MARGIN, "all have run", complete=True, failed=0, directory="ab.results/x", method="two looks", **more,
     )  # fmt: skip
 
@@ -195,6 +200,53 @@ def test_markdown_of_a_large_suite_is_short():
 def test_two_fresh_rounds_confirm_nothing():
     base, head = times(1, 12, 2), slowed(times(2, 12, 2), 0, 1.5)
     assert both_looks(suite(base, head), PLAN, 10).outcomes == ("undecided", "fine")
+
+
+# Which slowdown is found
+
+
+def test_the_slowdown_that_is_found_with_90_percent_is_so_often_found():
+    random, repetitions, pilot, fresh = np.random.default_rng(41), 300, 10, 12
+    noise = np.array([0.01, 0.02, 0.03, 0.08])
+    trials = suite(*(100 * np.exp(random.normal(0, noise, (pilot, 4))) for _ in range(2)))
+    first = dataclasses.replace(screened(trials, PLAN), fresh=fresh)
+    told = reach_of(first, PLAN, 1.0, None)
+    spread = deviations(first.comparison.rows)
+    assert (told.rounds, told.wanted) == (fresh, 5)
+    found = 0
+    for number in range(repetitions):
+        at = number % 4
+        changes = random.normal(told.percent, spread[at], pilot + fresh)
+        screen = stats.ttest_1samp(changes[:pilot], 0, alternative="greater").pvalue < 0.05
+        crossed = (
+            len(first.crossed)
+            if screen
+            else sum(one != "fine" for one in first.outcomes) - len(first.crossed)
+        )
+        alpha = 0.0125 * (0.8 if screen else 0.2) / (crossed + 1)
+        found += stats.ttest_1samp(changes[pilot:] - 3, 0, alternative="greater").pvalue < alpha
+    assert least(0.88, repetitions) <= found / repetitions <= most(0.92, repetitions)
+    assert told.budget == max(20, 10 + told.rounds_needed)
+    with_budget = dataclasses.replace(first, fresh=told.rounds_needed)
+    assert reach_of(with_budget, PLAN, 1.0, None).percent == pytest.approx(5, rel=0.02)
+    assert reach_of(first, PLAN, 1.0, 4.5).percent is None
+
+
+def test_a_margin_that_is_no_share_has_no_reach_and_infinite_noise_no_budget():
+    absolute = SuitePlan(10, 1000, 95.0, Extent(3.0, relative=False))
+    trials = suite(times(1, 10, 3), times(2, 10, 3))
+    assert reach_of(screened(trials, absolute), absolute, 1.0, None) is None
+    noisy = screened(suite(times(1, 10, 3, 3.0), times(2, 10, 3, 3.0)), PLAN)
+    told = reach_of(noisy, PLAN, 1.0, 60.0)
+    assert (told.rounds_needed, told.budget) == (None, None)
+
+
+def test_a_round_is_timed_without_the_breaks_of_a_run():
+    trials = suite(times(1, 10, 2), times(2, 10, 2))
+    numbers = trials.table["round"].str.split(".").list.last().cast(float) * 2
+    started = numbers + (trials.table["treatment"] == "version=head") + 3600.0 * (numbers > 9)
+    timed = dataclasses.replace(trials, table=trials.table.with_columns(started.alias("started")))
+    assert seconds_of_round(timed) == pytest.approx(2.0)
 
 
 # How often both are wrong

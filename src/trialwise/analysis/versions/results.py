@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.analysis.comparison.results import Comparison
+from trialwise.analysis.versions.reach import Reach
 from trialwise.experiment.model import Extent
 
 Outcome = Literal["fine", "worse", "undecided"]
@@ -50,7 +51,8 @@ class SuiteResult:
 
     `outcomes` and `stages` are those of the comparison's rows, in order: which trials judged each row. `crossed` are the metrics
     that the pilot found worse and that fresh trials had to confirm. `rounds` are those of the first look and fresh ones. `wanted` is
-    the number of fresh rounds that the pilot asked for. `not_comparable` says of metrics without a row in which units the versions
+    the number of fresh rounds that the pilot asked for, and `reach` what was expected of them; None if nothing was left open, or the
+    margin is no share. `not_comparable` says of metrics without a row in which units the versions
     have them. `ending`, `complete` and `failed` are as for two versions.
     """
 
@@ -60,6 +62,7 @@ class SuiteResult:
     crossed: tuple[str, ...]
     rounds: tuple[int, int]
     wanted: int
+    reach: Reach | None
     not_comparable: Mapping[str, str]
     comparison: Comparison | None
     confidence: float

@@ -27,6 +27,15 @@ from trialwise.analysis.comparison.sides import selected
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.analysis.versions.gate import not_worse, outcome_of, together
 from trialwise.analysis.versions.looks import BASE, HEAD, VERSION
+from trialwise.analysis.versions.reach import (
+    MOST,
+    Errors,
+    Reach,
+    chance,
+    deviations,
+    found_rounds,
+    found_slowdown,
+)
 from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
@@ -40,10 +49,10 @@ _SCREEN = 0.05
 """One-sided error of the pilot's screening, for each benchmark by itself; fresh trials judge what it lets through."""
 _PICKED = 0.8
 """Share of the error of fresh trials for what the pilot picked; the rest is for benchmarks that it left open and did not pick."""
+_BREAK = 20
+"""Times the median between two trials from which on the run was interrupted."""
 _FEWEST = 5
 """Fresh rounds without which nothing is confirmed: a test of two or three leans on their being normal."""
-MOST = 10_000
-"""Rounds beyond which no number is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +202,50 @@ def complete_rounds(trials: TrialSet) -> int:
     number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
     last = trials.table.group_by("treatment").agg(number.max())["round"].to_list()
     return min(last) if len(last) > 1 else 0
+
+
+def reach_of(first: Screened, plan: SuitePlan, seconds: float, left: float | None) -> Reach | None:
+    """Return which slowdown the fresh rounds find; None where the margin is no share, or too few rounds have values.
+
+    Parameters
+    ----------
+    seconds
+        Duration of a round of both suites.
+    left
+        What the budget leaves for fresh rounds, in seconds; None for no limit.
+    """
+    spread = deviations(first.comparison.rows)
+    if not plan.margin.relative or not spread.size or not seconds:
+        return None
+    affordable = plan.most if left is None else int(left / seconds)
+    rounds = min(first.fresh, affordable, plan.most - first.rounds)
+    errors = _errors(first, plan)
+
+    def at(slowdown: float, fresh: int) -> float:
+        return chance(slowdown, fresh, first.rounds, spread, plan.margin, errors)
+
+    wanted = LARGER * plan.margin.value
+    needed = found_rounds(lambda fresh: at(wanted, fresh), _FEWEST)
+    found = (
+        None if rounds < _FEWEST else found_slowdown(lambda percent: at(percent, rounds), plan.margin.value)
+    )
+    budget = None if needed is None else seconds * max(2 * first.rounds, first.rounds + needed)
+    return Reach(rounds, found, wanted, needed, budget)
+
+
+def _errors(first: Screened, plan: SuitePlan) -> Errors:
+    """Return the errors of a slower benchmark's tests, if it joins what has crossed, or what is open and has not."""
+    alpha = (1 - plan.each / 100) / 2
+    crossed = len(first.crossed)
+    others = sum(outcome != "fine" for outcome in first.outcomes) - crossed
+    return Errors(_SCREEN, _PICKED * alpha / (crossed + 1), (1 - _PICKED) * alpha / (others + 1))
+
+
+def seconds_of_round(trials: TrialSet) -> float:
+    """Return the mean time between trials that follow each other without a break, times two; 0 if there is none."""
+    apart = np.diff(trials.table["started"].drop_nulls().unique().sort().to_numpy())
+    apart = apart[apart <= _BREAK * np.median(apart)] if apart.size else apart
+    return 2 * float(apart.mean()) if apart.size else 0.0
 
 
 def _number(trials: TrialSet) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.versions.reach import reach_words
 from trialwise.analysis.versions.results import Outcome, SuiteResult
 from trialwise.experiment.model import Extent
 from trialwise.report import comparison_words as words
@@ -167,6 +168,8 @@ def _method(found: SuiteResult, comparison: Comparison) -> Iterator[Block]:
     if found.crossed:
         crossed = f"{counted(len(found.crossed), 'metric')} crossed in the pilot and had to be confirmed"
         yield Note((crossed,), is_aside=True)
+    if found.reach is not None:
+        yield Note((f"forecast: {reach_words(found.reach)}",), is_aside=True)
     means = words.geometric_method_of(comparison.geometric_means).strip()
     yield Note((f"{found.method}; ", given(found.confidence), "; ", Name(found.directory)), is_aside=True)
     if means:
