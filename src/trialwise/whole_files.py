@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,21 +22,49 @@ def whole_file(path: Path) -> Generator[Path]:
     StoreError
         The file cannot be written; earlier content is still there.
     """
-    target = path.resolve()
-    ordinary = target.is_file() or not target.exists()
-    aside = target.with_name(f"{target.stem}.tmp-{os.getpid()}{target.suffix}") if ordinary else target
-    try:
+    with whole_files([path]) as (aside,):
         yield aside
-        if ordinary:
+
+
+@contextmanager
+def whole_files(paths: Sequence[Path]) -> Generator[list[Path]]:
+    """Yield a file beside each path, as `whole_file` does; at the end all of them replace what was there.
+
+    Of several, what was there is removed before the first of them appears. So a process that is killed in between leaves a part of one
+    set, never parts of two; the last path is there only where all are.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be written; earlier content is still there.
+    """
+    targets = [path.resolve() for path in paths]
+    asides = {target: _aside(target) for target in targets if target.is_file() or not target.exists()}
+    try:
+        yield [asides.get(target, target) for target in targets]
+        for target in reversed(asides) if len(asides) > 1 else ():
+            target.unlink(missing_ok=True)
+        for target, aside in asides.items():
             aside.replace(target)
     except Exception as error:
         if not isinstance(error, OSError) and not _is_of_polars(error):
             raise
-        raise not_written(path, error) from error
+        raise not_written(_failed(paths, asides, error), error) from error
     finally:
-        if ordinary:
+        for aside in asides.values():
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
+
+
+def _failed(paths: Sequence[Path], asides: Mapping[Path, Path], error: Exception) -> Path:
+    """Return the path that an error names, or the last one, which no other comes after."""
+    named = str(getattr(error, "filename", None))
+    return next((path for path in paths if named == str(asides.get(path.resolve()))), paths[-1])
+
+
+def _aside(target: Path) -> Path:
+    """Return a hidden file, so that none that a killed process left is read as a result."""
+    return target.with_name(f".{target.stem}.tmp-{os.getpid()}{target.suffix}")
 
 
 def _is_of_polars(error: Exception) -> bool:

@@ -68,8 +68,8 @@ def import_results(
 
     with StatusLine(f"reading {named_all(data)}") as patience:
         found = gain(data, factor, lambda number: patience.say(f"read {counted(number, 'file')}"))
-        written = write_long_tables(found.group.readings, csv, parquet) if csv or parquet else []
         record = _kept(found, out) if out is not None else None
+        written = write_long_tables(found.group.readings, csv, parquet) if csv or parquet else []
     for path in written:
         stderr_console().print(f"wrote {path}", markup=False)
     if record is not None and out is not None:

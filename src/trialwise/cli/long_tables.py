@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trialwise.cli.files import write_text
-from trialwise.errors import TrialwiseError, not_written
-from trialwise.whole_files import whole_file
+from trialwise.errors import TrialwiseError
+from trialwise.whole_files import whole_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,33 +33,37 @@ def check_folders(*places: Path | None) -> None:
 def write_long_tables(readings: Sequence[Reading], csv: Path | None, parquet: Path | None) -> list[Path]:
     """Write a row for each metric of each trial, and the samples inside trials to NAME.samples beside it; return the files.
 
+    All of them replace those of an earlier call, of which samples are emptied where the trials have none.
+
     Raises
     ------
     StoreError
-        A file cannot be written.
+        A file cannot be written; those of an earlier call are still there.
     """
-    from trialwise.exchange.csv_text import csv_text
     from trialwise.exchange.readings_tables import samples_table, trials_table
 
     trials, samples = trials_table(readings), samples_table(readings)
-    # Samples first: a table without those that belong to it would look whole.
-    tables = [("", trials)] if samples.is_empty() else [(".samples", samples), ("", trials)]
-    written: list[Path] = []
-    for ending, table in tables:
-        if csv is not None:
-            path = csv.with_name(f"{csv.stem}{ending}{csv.suffix}")
-            write_text(path, csv_text(table.columns, table.iter_rows()))
-            written.append(path)
-        if parquet is not None:
-            path = parquet.with_name(f"{parquet.stem}{ending}{parquet.suffix}")
-            _write_parquet(path, table)
-            written.append(path)
-    return written
+    ways = [
+        (path, write) for path, write in ((csv, _write_csv), (parquet, _write_parquet)) if path is not None
+    ]
+    beside = [(_samples_of(path), write) for path, write in ways]
+    wanted = [(path, write, samples) for path, write in beside if not samples.is_empty() or path.exists()]
+    wanted += [(path, write, trials) for path, write in ways]
+    with whole_files([path for path, _, _ in wanted]) as asides:
+        for aside, (_, write, table) in zip(asides, wanted, strict=True):
+            write(aside, table)
+    return [path for path, _, _ in wanted]
+
+
+def _samples_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.samples{path.suffix}")
+
+
+def _write_csv(path: Path, table: pl.DataFrame) -> None:
+    from trialwise.exchange.csv_text import csv_text
+
+    path.write_text(csv_text(table.columns, table.iter_rows()), encoding="utf-8")
 
 
 def _write_parquet(path: Path, table: pl.DataFrame) -> None:
-    try:
-        with whole_file(path) as aside:
-            table.write_parquet(aside, compression="zstd")
-    except OSError as error:
-        raise not_written(path, error) from error
+    table.write_parquet(path, compression="zstd")

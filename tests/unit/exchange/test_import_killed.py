@@ -137,3 +137,20 @@ def check_left(folder, wanted):
         assert values(folder) == wanted
     except TrialwiseError:
         return
+
+
+def test_samples_of_an_earlier_table_do_not_stay_beside_a_new_one(source, tmp_path):
+    table, samples = tmp_path / "runs.csv", tmp_path / "runs.samples.csv"
+    samples.write_text("of an earlier table\n")
+    assert subprocess.run([*TRIALWISE, "import", source, "--csv", table], check=False).returncode == 0
+    assert table.read_text().count("\n") == 101
+    assert len(samples.read_text().splitlines()) == 1
+
+
+def test_what_cannot_be_imported_leaves_the_table_as_it_was(source, tmp_path):
+    table, other = tmp_path / "runs.csv", tmp_path / "other"
+    table.write_text("of another import\n")
+    other.mkdir()
+    words = [*TRIALWISE, "import", source, "-o", other, "--csv", table]
+    assert subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == 5
+    assert table.read_text() == "of another import\n"
