@@ -1,9 +1,11 @@
 """Run network and load tools on this machine, and keep what they write as fixtures: `python tests/golden/formats/make_load_tools.py`.
 
 Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12, vegeta 12, bombardier and k6 1.8 built by
-`go install`, and oha built by `cargo install`; all traffic stays on the loopback interface.
+`go install`, oha built by `cargo install`, netperf 2.7.0 of Debian (non-free), and owping, owampd and owstats 5.2.3;
+all traffic stays on the loopback interface.
 """
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,8 +114,54 @@ def make_http():
     server.shutdown()
 
 
+OWAMPD = """vardir {0}
+datadir {0}
+authmode O
+"""
+LIMITS = """limit root with delete_on_fetch=on, bandwidth=0, disk=0, allow_open_mode=on
+assign default root
+"""
+
+
+def make_owping():
+    """Make the fixtures of owping: one session is cut short by its limit of time, so that packets are lost."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "owamp-server.conf").write_text(OWAMPD.format(folder))
+        Path(folder, "owamp-server.limits").write_text(LIMITS)
+        shutil.chown(folder, "nobody", "nogroup")
+        server = ["owampd", "-Z", "-c", folder, "-S", "127.0.0.1:8861", "-f", "-U", "nobody", "-G", "nogroup"]
+        ping = ["owping", "-4", "-t", "-i", "0.001e", "-c"]
+        for name, options in (
+            ("microseconds.txt", ["20", "-n", "u"]),
+            ("seconds.txt", ["20", "-n", "s"]),
+            ("packets.txt", ["5", "-v"]),
+            ("parts.txt", ["40", "-N", "20"]),
+            ("machine.txt", ["20", "-M"]),
+            ("raw.txt", ["30", "-R", "-L", "0.001"]),
+        ):
+            with_server(server, [*ping, *options, "127.0.0.1:8861"], f"owping/{name}")
+
+
+def make_netperf():
+    """Make the fixtures of netperf: tables whose columns have names, a rate of another unit, and a rate alone."""
+    run_netperf = ["netperf", "-4", "-H", "127.0.0.1", "-p", "12999", "-l", "1"]
+    named = ["-O", "THROUGHPUT,THROUGHPUT_UNITS,P50_LATENCY,MEAN_LATENCY"]
+    for name, options in (
+        ("omni.txt", ["-t", "omni", "--", "-d", "maerts"]),
+        ("named.txt", ["-t", "TCP_RR", "--", *named]),
+        ("bits_of_requests.txt", ["-t", "TCP_RR", "-f", "m"]),
+        ("megabytes.txt", ["-f", "M", "-c", "-C"]),
+        ("datagrams.txt", ["-t", "UDP_STREAM", "-f", "K"]),
+        ("rate.txt", ["-v", "0"]),
+    ):
+        server = ["netserver", "-4", "-D", "-L", "127.0.0.1", "-p", "12999"]
+        with_server(server, [*run_netperf, *options], f"netperf/{name}")
+
+
 def make():
     """Make all fixtures."""
+    make_owping()
+    make_netperf()
     with tempfile.TemporaryDirectory() as folder:
         fio = ["fio", "--name=a", "--bs=4k", "--size=256k", f"--directory={folder}"]
         run([*fio, "--rw=randread", "--output-format=terse"], "fio/terse.txt")

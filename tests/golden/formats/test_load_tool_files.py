@@ -240,3 +240,85 @@ def test_sysbench_that_does_not_name_its_test_says_so():
 
 def test_sysbench_names_its_test_in_full_words():
     assert {row.treatment["test"] for row in read("sysbench/mutex_named.txt").rows} == {"mutex"}
+
+
+@pytest.mark.parametrize(("name", "unit"), [("microseconds.txt", 1e-6), ("seconds.txt", 1)])
+def test_delays_of_owping_in_each_unit_and_with_exponents(name, unit):
+    """In seconds, owping writes no unit; numbers above 1000 or below 0.0001 have exponents."""
+    (least, median, most) = re.search(
+        r"min/median/max = (\S+)/(\S+)/(\S+) ", (DATA / "owping" / name).read_text()
+    ).groups()
+    found = read(f"owping/{name}")
+    told = [float(each) * unit for each in (least, median, most)]
+    assert [value(found, metric)[0] for metric in ("delay_min", "delay_p50", "delay_max")] == pytest.approx(
+        told
+    )
+    assert {"one_way_needs_clocks", "rounded"} <= codes(found)
+
+
+def test_packets_of_owping_are_samples_of_one_session():
+    delays = [each / 1000 for each in told("owping/packets.txt", r"delay=(\S+) ms")]
+    found = read("owping/packets.txt")
+    (row,) = [row for row in found.rows if row.metric == "delay_mean"]
+    assert len(delays) == 5
+    assert row.samples.values == pytest.approx(delays)
+    assert value(found, "delay_p50") == [0.0007]
+
+
+def test_parts_of_a_session_of_owping_are_repetitions_in_one_process():
+    found = read("owping/parts.txt")
+    assert [row.levels for row in found.rows if row.metric == "loss"] == [
+        {"repetition": "0"},
+        {"repetition": "1"},
+    ]
+    assert (found.replicated, "within_process" in codes(found)) == ("repetition", True)
+
+
+def test_keys_of_owping_stand_after_words_about_its_clock():
+    lines = [
+        line.split("\t") for line in (DATA / "owping/machine.txt").read_text().splitlines() if "\t" in line
+    ]
+    pairs = {line[0]: line[1] for line in lines}
+    found = read("owping/machine.txt")
+    assert value(found, "delay_max") == [float(pairs["MAX"])]
+    assert value(found, "jitter") == [float(pairs["PDV"])]
+    assert found.rows[0].start == int(pairs["START_TIME"]) / 2**32 - 2208988800
+
+
+def test_raw_packets_of_owping_have_times_of_64_bits():
+    """Columns 2 and 5 are NTP's times; a packet that arrived at 0 was lost."""
+    packets = [
+        line.split() for line in (DATA / "owping/raw.txt").read_text().splitlines() if re.match(r"\d+ ", line)
+    ]
+    delays = [(int(each[4]) - int(each[1])) / 2**32 for each in packets if int(each[4])]
+    found = read("owping/raw.txt")
+    assert value(found, "delay_mean") == pytest.approx([sum(delays) / len(delays)])
+    assert value(found, "loss") == pytest.approx([14 / 30])
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "unit", "factor", "pattern"),
+    [
+        ("omni.txt", "throughput", "bit/s", 1e6, r" ([\d.]+) +10\^6bits/s *\n"),
+        ("named.txt", "transactions", "1/s", 1, r"\n([\d.]+) +Trans/s"),
+        ("bits_of_requests.txt", "throughput", "bit/s", 1e6, r"\n\d+ +\d+ 1 +1 +[\d.]+ +([\d.]+)"),
+        ("megabytes.txt", "throughput", "byte/s", 2**20, r"\n\d+ +\d+ +\d+ +[\d.]+ +([\d.]+)"),
+        ("datagrams.txt", "goodput", "byte/s", 2**10, r"\n\d+ +[\d.]+ +\d+ +([\d.]+)\n"),
+        ("rate.txt", "throughput", "", 1, r"\n([\d.]+) *\n"),
+    ],
+)
+def test_tables_of_netperf_in_each_unit(name, metric, unit, factor, pattern):
+    """Of `-c -f M` the unit is written "MBytes  /s"; `-v 0` has none; the omni tests name their columns over several lines."""
+    found = read(f"netperf/{name}")
+    (row,) = [row for row in found.rows if row.metric == metric]
+    assert row.unit == unit
+    assert [row.value] == pytest.approx([told(f"netperf/{name}", pattern)[0] * factor])
+    assert ("unit_unknown" in codes(found)) == (not unit)
+
+
+def test_named_columns_of_netperf_have_latencies():
+    cells = (DATA / "netperf/named.txt").read_text().splitlines()[-1].split()
+    found = read("netperf/named.txt")
+    assert [*value(found, "latency_p50"), *value(found, "latency_mean")] == pytest.approx(
+        [float(cells[2]) / 1e6, float(cells[3]) / 1e6]
+    )

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
-from trialwise.readers.lines import NUMBER, lines_of, matches, number, runs
+from trialwise.readers.lines import NUMBER, first, lines_of, matches, number, runs
 from trialwise.readers.records import Inside
 from trialwise.readers.trial import Trial
 
@@ -21,7 +21,10 @@ _BANNER = re.compile(
 )
 _PAIR = re.compile(r"^([A-Z][A-Z0-9_]{2,60})=(.{0,200})$")
 _NUMBERS = re.compile(rf"^ *(?:-?{NUMBER} +)+-?{NUMBER} *$")
-_RATE = re.compile(r"(10\^[369] ?bits/s|[KMG]Bytes/s)")
+_ALONE = re.compile(rf"^ *({NUMBER}) *$")
+"""What `-v 0` prints: the rate without a table, and without its unit."""
+_TOKEN = re.compile(r"\S+")
+_RATE = re.compile(r"(10\^[369] *bits */s|[KMG]Bytes */s)")
 _INTERIM = re.compile(
     rf"^Interim result: +({NUMBER}) (\S{{1,20}}) over {NUMBER} seconds ending at ({NUMBER})"
 )
@@ -68,6 +71,9 @@ _COLUMNS = {
     "99th Percentile Latency Microseconds": "P99_LATENCY",
 }
 """Names of columns of `-o` by those of `-k`."""
+_NOT_ASKED = "-1"
+"""What `-k` prints of a size that the test does not have."""
+_LONGEST_ROW = 4000
 _STREAM_RATE, _REQUEST_RATE, _SENT_RATE, _RECEIVED_RATE = 4, 5, 5, 3
 """Columns of rates in the tables; after them come columns of processor time, if these were asked for."""
 
@@ -109,7 +115,7 @@ def _trial(found: Found, lines: list[str], levels: Mapping[str, object], pairs: 
     if any(_NOT_MET in line for line in lines):
         found.note("confidence_not_met")
     for key in ("PROTOCOL", "REQUEST_SIZE", "RESPONSE_SIZE", "LOCAL_SEND_SIZE", "LOCAL_CONG_CONTROL"):
-        if key in pairs:
+        if pairs.get(key, _NOT_ASKED) != _NOT_ASKED:
             found.options[key.lower()] = pairs[key]
     return Trial(
         found=found,
@@ -142,8 +148,6 @@ def _read_csv(content: Content, found: Found) -> None:
 
 def _add_pairs(trial: Trial, pairs: Mapping[str, str], lines: list[str]) -> None:
     rate, unit = number(pairs.get("THROUGHPUT", "")), pairs.get("THROUGHPUT_UNITS", "")
-    if not unit:
-        trial.found.gather("unit_unknown", "throughput")
     _add_rate(trial, rate, unit, lines)
     for key, metric in _LATENCIES.items():
         if (value := number(pairs.get(key, ""))) is not None and value >= 0:
@@ -158,6 +162,8 @@ def _add_rate(
 ) -> None:
     factor, normal = _FACTORS.get(unit.replace(" ", ""), (1.0, unit))
     name = "transactions" if normal == "1/s" else metric
+    if not unit:
+        trial.found.gather("unit_unknown", name)
     trial.add(
         name, None if rate is None else rate * factor, normal, "higher", samples=_interim(lines, unit, factor)
     )
@@ -173,20 +179,46 @@ def _interim(lines: list[str], unit: str, factor: float) -> Inside | None:
 
 def _read_table(content: Content, found: Found) -> None:
     for lines, levels in runs(content, _BANNER):
-        trial = _trial(found, lines, levels, {})
-        test = str(trial.treatment.get("test", ""))
-        rows = [line.split() for line in lines if _NUMBERS.match(line)]
-        unit = next(
-            (told[1].replace(" ", "") for line in lines if (told := _RATE.search(line))), "10^6bits/s"
-        )
-        if not rows or trial.reason:
-            _add_failed(trial, test)
-        elif test.endswith(("RR", "CRR")):
-            _add_rate(trial, _cell(rows[0], _REQUEST_RATE), "Trans/s", lines)
-        elif test == "UDP_STREAM":
-            _add_datagrams(trial, rows, unit, lines)
+        named = _named_columns(lines)
+        trial = _trial(found, lines, levels, named)
+        if named and not trial.reason:
+            _add_pairs(trial, named, lines)
         else:
-            _add_rate(trial, _cell(rows[0], _STREAM_RATE), unit, lines)
+            _add_table(trial, lines)
+
+
+def _named_columns(lines: list[str]) -> dict[str, str]:
+    """Return the first row of a table of the omni tests and of `-O`, by the names of `-k`; nothing if it is another table.
+
+    The name of a column stands over its cell, in several lines.
+    """
+    table = [line for line in lines[1:] if not _INTERIM.match(line)]
+    blocks = "\n".join(line.rstrip() for line in table).strip("\n").split("\n\n")
+    *heads, cells = blocks[0].split("\n")
+    starts = [token.start() for token in _TOKEN.finditer(cells)]
+    spans = list(pairwise([*starts, _LONGEST_ROW]))
+    names = [" ".join(" ".join(head[begin:end] for head in heads).split()) for begin, end in spans]
+    told = {_COLUMNS[name]: cell for name, cell in zip(names, cells.split(), strict=True) if name in _COLUMNS}
+    return told if number(told.get("THROUGHPUT", "")) is not None else {}
+
+
+def _add_table(trial: Trial, lines: list[str]) -> None:
+    """Add what the table of a classic test tells: the unit of its rate stands over the first row."""
+    test = str(trial.treatment.get("test", ""))
+    place = next((at for at, line in enumerate(lines) if _NUMBERS.match(line)), len(lines))
+    rows = [line.split() for line in lines[place:] if _NUMBERS.match(line)]
+    unit = next((told[1] for told in map(_RATE.search, lines[:place]) if told), "")
+    alone = first(_ALONE, lines)
+    if trial.reason or not (rows or alone):
+        _add_failed(trial, test)
+    elif alone is not None and not rows:
+        _add_rate(trial, number(alone[1]), "", lines)
+    elif test.endswith(("RR", "CRR")):
+        _add_rate(trial, _cell(rows[0], _REQUEST_RATE), unit or "Trans/s", lines)
+    elif test == "UDP_STREAM":
+        _add_datagrams(trial, rows, unit, lines)
+    else:
+        _add_rate(trial, _cell(rows[0], _STREAM_RATE), unit, lines)
 
 
 def _add_failed(trial: Trial, test: str) -> None:
