@@ -71,11 +71,15 @@ class RealPath:
             folder=self.folder / "home",
             rounds=rounds,
         )
-        (self.folder / "real.toml").write_text(text)
+        self.toml.write_text(text)
+
+    @property
+    def toml(self) -> Path:
+        return self.folder / "real.toml"
 
     @property
     def words(self) -> list[str]:
-        return [*TRIALWISE, "run", str(self.folder / "real.toml"), "--directory", str(self.results)]
+        return [*TRIALWISE, "run", str(self.toml), "--directory", str(self.results)]
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -48,7 +48,7 @@ def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(real):
     real.restart(environment="TRIALWISE_CLOCK=step:2s@50ms")
     real.write()
     assert real.run().returncode == 4
-    assert real.reason() == "the clock of ssh://machine1 was set during the trial"
+    assert real.reason().startswith("the clock of ssh://machine1 was set during the trial: let NTP slew it")
     real.restart()
     real.run_again()
     assert real.packets().delivered.sum() > 500
@@ -151,6 +151,21 @@ def test_an_agent_of_another_version_is_named_and_finished_trials_stay(real):
     real.restart()
     real.run_again()
     assert real.finished() == [1, 2]
+
+
+def test_an_agent_that_ignores_what_is_sent_is_named(real):
+    """The machine starts an agent of its own, which takes the one that was sent for a request."""
+    agent = "from trialwise.execution.workers.agent.attachment import attach; attach('/tmp', b'')"
+    source = Path(__file__).parents[2] / "src"
+    real.restart(command=f'exec env PYTHONPATH={source} python3 -c "{agent}"')
+    real.write()
+    text = real.toml.read_text().replace('heartbeat = "1s"', 'heartbeat = "1s"\nreconnect = "1s"')
+    real.toml.write_text(text)
+    done = real.run()
+    assert done.returncode == 6
+    assert "ssh://machine1: another agent answers there than the one that was sent" in done.stderr
+    assert "ForceCommand in sshd_config" in done.stderr
+    assert "Error" not in done.stderr
 
 
 def test_a_device_that_goes_down_and_up_ends_the_trial_with_the_reason(real):

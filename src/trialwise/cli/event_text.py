@@ -22,7 +22,7 @@ from trialwise.execution.events import (
     Waiting,
     WorkerNotice,
 )
-from trialwise.execution.workers.address import LOCAL
+from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import as_given, counted
 from trialwise.report.numbers import write

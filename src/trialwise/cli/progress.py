@@ -36,7 +36,7 @@ from trialwise.execution.events import (
     Waiting,
     WorkerNotice,
 )
-from trialwise.execution.workers.address import LOCAL
+from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.model import Experiment
 from trialwise.store.records import TrialRow
 from trialwise.visible import cell_width, visible

@@ -28,6 +28,7 @@ from trialwise.experiment.file.values import (
     without_doubles,
 )
 from trialwise.experiment.keeping import KeepLimit, Kept
+from trialwise.experiment.machine_names import HOW_TO_NAME, machine_named
 from trialwise.experiment.mahimahi import path_shells
 from trialwise.experiment.retrying import RETRY, Retry
 from trialwise.experiment.simulation import KIND, OWN_PROCESS, RUNTIME, WARMUP
@@ -447,6 +448,9 @@ class PathTable(LinkTable):
                 f"{emulated[0]} stands beside from and to: a real path is as it is",
                 "write the ends of a real path, or what an emulated one does",
             )
+        for name, machine in (("from", self.from_), ("to", self.to)):
+            if machine_named(machine) is None:
+                raise WrongValueError(f"{name}: {machine!r} names no machine", HOW_TO_NAME)
         if self.from_ == self.to:
             raise WrongValueError("from and to are the same end", "name two ends")
         if self.inside != "ipv4" and self.see != "tunnel":

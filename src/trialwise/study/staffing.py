@@ -12,8 +12,9 @@ from trialwise.execution.orders import employed
 from trialwise.execution.reset import refuse_on_workers
 from trialwise.execution.stopping import refuse_several
 from trialwise.execution.worker_plan import has_lanes, lanes
-from trialwise.execution.workers.address import LOCAL, addresses
+from trialwise.execution.workers.address import addresses
 from trialwise.execution.workers.remote_kind import refuse_kinds
+from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest

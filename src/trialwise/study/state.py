@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trialwise.execution.tasks.accounting import nodes_of
 from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
-from trialwise.execution.workers.address import LOCAL
+from trialwise.experiment.machine_names import LOCAL
 from trialwise.numbers import ranges_text
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger

@@ -212,14 +212,14 @@ def test_what_is_exceeded_is_said_with_the_rate_first():
     caps = Caps(rate=5e6, most=1e9)
     assert caps.exceeded(10**9, 0) is None
     assert caps.exceeded(1_500_000_000, 1_142_487_152) == (
-        "18280 Mbit/s sent for 0.5 s, more than the cap of 5 Mbit/s; "
-        "1142487152 bytes sent, more than the cap of 1000000000 bytes for a trial"
+        "18280 Mbit/s sent for 0.5 s, more than the cap of 5 Mbit/s (raise rate_cap, or send at a lower rate); "
+        "1142487152 bytes sent, more than the cap of 1000000000 bytes for a trial (raise bytes_cap, or take a shorter trial)"
     )
     caps = Caps(rate=1e9, most=100_000)
     assert caps.exceeded(10**9, 100_000) is None
     assert (
         caps.exceeded(2 * 10**9, 100_001)
-        == "100001 bytes sent, more than the cap of 100000 bytes for a trial"
+        == "100001 bytes sent, more than the cap of 100000 bytes for a trial (raise bytes_cap, or take a shorter trial)"
     )
 
 

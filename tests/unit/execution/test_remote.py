@@ -82,8 +82,8 @@ def _command(tasks: Tasks, what: str, script: str, once: str | None = None) -> R
     return tasks.command(what, words, marker=MARKER, timeout=30.0, cancel=None, once=once)
 
 
-AFTER_THE_GREETING = 'for last; do :; done; sh -c "$last" | { sed -u 6q; DO; }'
-"""And five looks at the clock."""
+AFTER_THE_GREETING = 'for last; do :; done; sh -c "$last" | { sed -u 7q; DO; }'
+"""The start, the greeting, and five looks at the clock."""
 
 
 def test_a_worker_that_takes_longer_than_a_heartbeat_for_an_answer_gets_the_time(

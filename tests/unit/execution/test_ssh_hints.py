@@ -74,3 +74,20 @@ def test_what_trying_again_will_not_mend_is_told_from_what_it_may(
     found = explain(addresses(["ssh://w2"])[0], errors, exit_code)
     assert found.message.startswith(f"ssh://w2: {message}")
     assert found.lasting is lasting
+
+
+@pytest.mark.parametrize(
+    ("errors", "message"),
+    [
+        (
+            '  File "/opt/trialwise/execution/workers/agent/frames.py", line 19\nUnicodeDecodeError: 0xac\n',
+            "another agent answers there than the one that was sent",
+        ),
+        ("only rsync is allowed\n", "the agent that was sent has not started (only rsync is allowed)"),
+        ("", "the agent that was sent has not started"),
+    ],
+)
+def test_what_starts_in_place_of_the_agent_is_not_taken_for_ssh(errors: str, message: str):
+    found = explain(addresses(["ssh://w2"])[0], errors, 1, started=False)
+    assert found.message == f"ssh://w2: {message}"
+    assert "ForceCommand in sshd_config" in found.hint

@@ -183,9 +183,12 @@ def _raise_unheard(ends: RealEnds, records: tuple[EndRecord, EndRecord]) -> NoRe
             f"{calls} hears nothing from {listens}, which hears it: something drops UDP on the way from {listens} to {calls}",
             hint="let answers to UDP from that end pass",
         )
+    named = (
+        f"see whether {ends.address} is its address" if ends.address else 'name its address (address = "…")'
+    )
     raise TrialError(
         f"none of {HELLOS} hellos from {calls} reached {listens} at UDP port {ends.port}",
-        hint=f'open UDP port {ends.port} and those after it there, name its address (address = "…"), or let the other end listen',
+        hint=f"open UDP port {ends.port} and those after it there, {named}, or let the other end listen",
     )
 
 
@@ -208,7 +211,7 @@ def why_invalid(
         return "packets of TCP that left one end were not seen at the other, while others were: a proxy ends connections on the path"
     if joined.clocks.steps or any(joined.steps):
         told = " and of ".join(name for name, steps in zip(names, joined.steps, strict=True) if steps)
-        return f"the clock of {told or 'an end'} was set during the trial"
+        return f"the clock of {told or 'an end'} was set during the trial: let NTP slew it, and run the trial again with --again"
     try:
         if delays:
             joined.check_delays()

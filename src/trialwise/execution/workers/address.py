@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trialwise.errors import PlanError
+from trialwise.experiment.machine_names import HOW_TO_NAME, LOCAL, machine_named
 from trialwise.experiment.model import Experiment, Workers
-
-LOCAL = "local"
-_SSH = re.compile(
-    r"ssh://(?:(?P<user>[^@/\s:]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@/\s:\[\]]+)(?::(?P<port>\d+))?/?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +65,7 @@ def split_names(texts: Sequence[str]) -> list[str]:
 
 
 def _address(text: str) -> Address:
-    if text == LOCAL:
-        return Address(LOCAL)
-    match = _SSH.fullmatch(text)
-    port = int(match["port"] or 22) if match else 0
-    if match is None or not 0 < port < 65536 or match["host"].startswith("-"):
-        raise PlanError(
-            f"workers: {text!r} is not a valid worker",
-            hint="write local, ssh://host, or ssh://user@host:port; host may be a name of your ssh configuration",
-        )
-    name = text.rstrip("/")
-    return Address(
-        name, match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None
-    )
+    named = machine_named(text)
+    if named is None:
+        raise PlanError(f"workers: {text!r} is not a valid worker", hint=HOW_TO_NAME)
+    return Address(text.rstrip("/"), *named)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import IO, Any, cast
 
 CLOSING_SECONDS = 2.0
+STARTED = 0
+"""Number of the answer that the agent gives by itself; those to requests have others."""
 _MAX_ERRORS = 64 * 1024
 _MOST_HEAD, _MOST_BODY = 1 << 26, 1 << 31
 """Bytes of a frame's line and of what follows it, from a worker that means well."""
@@ -51,13 +53,18 @@ class Connection:
         self._received = bytearray()
         self._errors = bytearray()
         self._replies: dict[int, Reply] = {}
-        self._number = 0
+        self._number = STARTED
         self._unsent = memoryview(first)
 
     @property
     def errors(self) -> str:
         """What ssh and the agent wrote to standard error."""
         return self._errors.decode(errors="replace")
+
+    @property
+    def started(self) -> bool:
+        """Whether the agent that was sent has said that it starts: its answer to no request, before all others."""
+        return STARTED in self._replies
 
     @property
     def exit_code(self) -> int | None:

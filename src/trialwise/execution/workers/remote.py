@@ -17,7 +17,15 @@ from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.agent.attachment import PROTOCOL
 from trialwise.execution.workers.clock import ClockOffset, ClockProbes, Probe
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply, SilenceError
-from trialwise.execution.workers.ssh import Explanation, agent_archive, bootstrap, explain, ssh_words
+from trialwise.execution.workers.ssh import (
+    OTHER_AGENT,
+    WHAT_STARTS_IT,
+    Explanation,
+    agent_archive,
+    bootstrap,
+    explain,
+    ssh_words,
+)
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
 from trialwise.visible import visible
@@ -273,7 +281,7 @@ class Remote:
         except DisconnectedError as problem:
             connection.close()
             errors = connection.errors or f"{problem}"
-            return explain(self.address, errors, connection.exit_code)
+            return explain(self.address, errors, connection.exit_code, started=connection.started)
         except BaseException:
             connection.close()
             raise
@@ -303,9 +311,8 @@ def _require_own_agent(worker: str, head: Mapping[str, Any]) -> None:
         return
     spoken = "" if told == PROTOCOL else f", by protocol {visible(str(told)[:20])} and not {PROTOCOL}"
     raise WorkerError(
-        f"{worker}: another agent answers there than the one that was sent{spoken}",
-        hint="find what starts it, as ForceCommand in sshd_config or command= in authorized_keys does, and remove that; "
-        "no version of Trialwise has to be installed there",
+        f"{worker}: {OTHER_AGENT}{spoken}",
+        hint=WHAT_STARTS_IT,
     )
 
 

@@ -73,6 +73,15 @@ _MEANINGS = (
     ),
 )
 
+OTHER_AGENT = "another agent answers there than the one that was sent"
+WHAT_STARTS_IT = (
+    "find what starts it, as ForceCommand in sshd_config or command= in authorized_keys does, and remove that; "
+    "no version of Trialwise has to be installed there"
+)
+_TRACE_OF_AN_AGENT = "workers/agent/"
+_OF_SSH = 255
+"""Exit code of ssh(1) for its own errors; any other is that of the remote command."""
+
 
 def ssh_words(address: Address, remote: str) -> list[str]:
     """Return the command line that runs `remote` on a worker; everything except BatchMode is left to the user's configuration.
@@ -91,8 +100,8 @@ def ssh_words(address: Address, remote: str) -> list[str]:
     return ["ssh", *options, "--", str(address.host), remote]
 
 
-def explain(address: Address, errors: str, exit_code: int | None) -> Explanation:
-    """Explain the end of a connection from what ssh wrote to standard error."""
+def explain(address: Address, errors: str, exit_code: int | None, *, started: bool = True) -> Explanation:
+    """Explain the end of a connection from what ssh wrote to standard error, and whether the agent that was sent had `started`."""
     command = shlex.join([*ssh_words(address, "true")[:-3], str(address.host), "true"])
     told = errors.strip().splitlines()
     last = f" ({told[-1].strip()[:300]})" if told else ""
@@ -111,12 +120,17 @@ def explain(address: Address, errors: str, exit_code: int | None) -> Explanation
         return Explanation(
             f"{address.name}: its Python is too old{last}", "say where a newer one is: workers.python", True
         )
+    if not started and exit_code not in {None, _OF_SSH}:
+        another = _TRACE_OF_AN_AGENT in errors
+        message = OTHER_AGENT if another else f"the agent that was sent has not started{last}"
+        return Explanation(f"{address.name}: {message}", WHAT_STARTS_IT, False)
     ended = "the connection was lost" if exit_code is None else f"ssh ended with exit code {exit_code}"
     return Explanation(f"{address.name}: {ended}{last}", f"see what ssh says: {command}", False)
 
 
 _CODE = """import os,sys
 if sys.version_info<(3,8):sys.exit('trialwise: Python 3.8 or newer is needed; this is '+sys.version.split()[0])
+sys.stdout.write('{{"id":0}}\\n');sys.stdout.flush()
 s=sys.stdin.buffer.read({size});f=os.memfd_create('agent');os.write(f,s);sys.path.insert(0,'/proc/self/fd/%d'%f)
 from trialwise.execution.workers.agent.attachment import attach;attach({folder!r},s)
 """

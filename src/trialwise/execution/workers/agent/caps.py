@@ -38,6 +38,8 @@ class Caps:
             seconds = (now - self.since) / SECOND
             average = (self.rate + self.ahead / max(seconds, 1e-3)) / 1e6
             told = f"{average:.0f}" if average >= 100 else f"{average:.3g}"
-            yield f"{told} Mbit/s sent for {seconds:.2g} s, more than the cap of {self.rate / 1e6:g} Mbit/s"
+            sent_so = f"{told} Mbit/s sent for {seconds:.2g} s"
+            yield f"{sent_so}, more than the cap of {self.rate / 1e6:g} Mbit/s (raise rate_cap, or send at a lower rate)"
         if sent > self.most:
-            yield f"{sent} bytes sent, more than the cap of {self.most:.0f} bytes for a trial"
+            most = f"{self.most:.0f} bytes for a trial"
+            yield f"{sent} bytes sent, more than the cap of {most} (raise bytes_cap, or take a shorter trial)"
