@@ -140,3 +140,38 @@ def test_computed_trials_are_skipped_and_paused_too(bench: Bench):
     assert bench.rows("skipped")
     assert {row.treatment for row in bench.rows("planned")} <= {"scheme=udp-cubic"}
     assert bench.run().ending.text.startswith("every planned trial has come to an end; ")
+
+
+RULED = """
+stop = "verdict"
+base = "scheme=a"
+looks = "anytime"
+max_trials = 60
+"""
+
+
+def test_a_rule_decides_on_what_is_left_and_says_what_it_does_not_wait_for(bench: Bench):
+    bench.write(
+        "sh -c 'case {scheme} in a) echo 1.0{seed};; b) echo 2.0{seed};; c) echo 1.1{seed};; esac'",
+        'stdout = \'([0-9.]+)\'\nunit = "ms"\nmargin = "12%"',
+        factors='scheme = ["a", "b", "c"]',
+        rest=RULED,
+    )
+    text = bench.file.read_text().replace("series = 1\nrounds = 2\n", "series = 1\n")
+    bench.file.write_text(text)
+    assert bench.run(rounds=2).counts == {"finished": 6, "planned": 174}
+    refused = bench.compute("skip", bench.directory, "scheme=a", "--because", "x")
+    assert (refused.returncode, "scheme=b is compared with it" in refused.stderr) == (2, True)
+    refused = bench.compute("skip", bench.directory, "scheme=b,c", "--because", "x")
+    assert (refused.returncode, "no comparison would be left" in refused.stderr) == (2, True)
+    assert bench.compute("skip", bench.directory, "scheme=c", "--because", "c hangs").returncode == 0
+    result = bench.run()
+    assert result.stopping is not None
+    assert [claim.subject for claim in result.stopping.claims] == ["scheme=b against scheme=a"]
+    assert result.stopping.decided
+    assert {row.treatment for row in bench.rows("skipped")} == {"scheme=c"}
+    for shown in ("status", "analyze"):
+        assert (
+            "scheme=c is skipped: no claim about it is waited for"
+            in bench.compute(shown, bench.directory).stdout
+        )

@@ -12,6 +12,7 @@ from trialwise.execution.events import (
     RunEvent,
     SessionStarted,
     StoppingOutlook,
+    TreatmentsSkipped,
     TrialEnded,
     TrialStarted,
     Waiting,
@@ -73,6 +74,7 @@ class Course:
         self.total = 0
         self._pace = Pace()
         self._surely = ""
+        self._is_foreseen = False
 
     def notice(self, event: RunEvent) -> None:
         """Record an event that affects the progress or the pace."""
@@ -82,11 +84,15 @@ class Course:
                 self.done, self.total = event.done, event.total
             case PlanGrew():
                 self.total = event.total
+            case TreatmentsSkipped():
+                self.total = self.total if self._is_foreseen else event.total
             case TrialEnded():
                 self.done += event.is_last
             case StoppingOutlook(total=None):
+                self._is_foreseen = True
                 self._surely = "at most "
             case StoppingOutlook():
+                self._is_foreseen = True
                 self.total = event.total or self.total
                 self._surely = "" if event.pilot else "about "
             case _:

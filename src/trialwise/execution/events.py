@@ -35,6 +35,14 @@ class PlanGrew:
 
 
 @dataclass(frozen=True, slots=True)
+class TreatmentsSkipped:
+    """These treatments, and no others, are skipped from now on; there are `total` trials now, with those that have ended."""
+
+    treatments: frozenset[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The next round starts at `until` (Unix seconds), or what else is waited `for_`."""
 
@@ -176,6 +184,7 @@ class SessionEnded:
 RunEvent = (
     SessionStarted
     | PlanGrew
+    | TreatmentsSkipped
     | Waiting
     | Resetting
     | ServiceStarting

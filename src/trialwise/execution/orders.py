@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from trialwise.execution.events import Remarked, RunEvent
+from trialwise.design.subset import Subset
+from trialwise.execution.events import Remarked, RunEvent, TreatmentsSkipped
 from trialwise.store.ledger import Ledger
 from trialwise.store.ledger_facts import excluded_text
 from trialwise.store.records import JOIN, LEAVE, PAUSE, SKIP, TREATMENT, UNSKIP, WORKER, Amendment
@@ -18,12 +19,13 @@ class Orders:
     """The amendments since a run began that concern it; several threads may ask, and each amendment is told once.
 
     `skipped` holds the treatments that are not to run, `joined` the workers that have joined and nobody has employed yet, `left` those
-    that have left since.
+    that have left since. `only` is the part of the plan that the run is to do.
     """
 
-    def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None]) -> None:
+    def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None], only: Subset | None = None) -> None:
         self._ledger = ledger
         self.tell = tell
+        self._only = only
         self._seen = ledger.last_amendment()
         self._pause: Amendment | None = None
         self._lock = threading.Lock()
@@ -39,8 +41,15 @@ class Orders:
                 for each in self._ledger.amendments(*_TEXTS, after=self._seen):
                     self._take_up(each)
                 self._seen = last
-                self.skipped = frozenset(self._ledger.skips())
+                self._look_at_skips()
             return self._pause
+
+    def _look_at_skips(self) -> None:
+        skipped = frozenset(self._ledger.skips())
+        if skipped != self.skipped:
+            self.skipped = skipped
+            left = self._ledger.count(["planned", "running"], self._only)
+            self.tell(TreatmentsSkipped(skipped, self._ledger.ended(self._only) + left))
 
     def _take_up(self, order: Amendment) -> None:
         self.tell(Remarked(order_text(order)))

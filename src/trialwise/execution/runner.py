@@ -157,7 +157,7 @@ class Runner:
         self._blocks = blocks
         self._host = host or LocalHost(experiment.folder, [experiment.folder, directory.path, *_OWN])
         self._budget = budget
-        self._orders = orders or Orders(ledger, self._tell)
+        self._orders = orders or Orders(ledger, self._tell, only)
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None

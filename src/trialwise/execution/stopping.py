@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from trialwise.errors import PlanError
-from trialwise.execution.events import RunEvent, StoppingOutlook, TrialEnded, TrialRecalled
+from trialwise.execution.events import RunEvent, StoppingOutlook, TreatmentsSkipped, TrialEnded, TrialRecalled
 from trialwise.experiment.model import Experiment
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
@@ -61,6 +61,10 @@ class StoppingMonitor(Protocol):
         """Take in what a finished trial reported."""
         ...
 
+    def skip(self, treatments: Collection[str]) -> None:
+        """Wait for nothing about these treatments, which do not run, and for all else."""
+        ...
+
     def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...], bool]:
         """Return why to stop before the round of `upcoming`, the expected total of trials, what is open, and whether a pilot runs."""
         ...
@@ -82,6 +86,8 @@ class StopByResults:
             self._judge.add_time(event.row, event.outcome.started, event.outcome.finished)
             if event.outcome.status == "finished":
                 self._judge.add(event.row, event.outcome.samples)
+        elif isinstance(event, TreatmentsSkipped):
+            self._judge.skip(event.treatments)
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:
         """Ask the monitor."""

@@ -19,6 +19,7 @@ from trialwise.execution.events import (
     SessionEnded,
     SessionStarted,
     StopRequested,
+    TreatmentsSkipped,
 )
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.limits import SomeRounds
@@ -133,7 +134,7 @@ def run_session(
                     interruption,
                     wanted,
                     rounds,
-                    Orders(ledger, lambda event: tell(observers, event)),
+                    Orders(ledger, lambda event: tell(observers, event), wanted),
                     names_workers,
                 ).run(executor)
             finally:
@@ -357,6 +358,8 @@ class _Session:
                 tell(observers, event)
         last_start = None if last is None else float(ledger.fact("created")) + last
         total = done + ledger.count(["planned"], self.only)
+        if skipped := ledger.skips():
+            tell(observers, TreatmentsSkipped(frozenset(skipped), total))
         tell(observers, SessionStarted(keeper and keeper.session, done, total, reclaimed, last_start))
 
 

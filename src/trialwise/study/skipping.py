@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from trialwise.design.stopping import comparisons
 from trialwise.design.subset import matches, subset
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.stopping import stops_by_itself
+from trialwise.experiment.stopping import compared_metrics, goals, stops_by_itself
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import SKIP, TREATMENT, UNSKIP, Amendment
@@ -43,7 +44,7 @@ def skip(
     ------
     PlanError
         There is no reason, nothing is named, a level is unknown, nothing would be left to run, or a treatment is skipped already, or
-        is not; or the experiment ends when something is known of each treatment.
+        is not; or a treatment that is left is compared with a skipped one, to know when to stop.
     StoreError
         There is no ledger, or it cannot be written.
     """
@@ -63,11 +64,6 @@ def _chosen(experiment: Experiment, ledger: Ledger, wanted: Sequence[str], *, un
     """Return the names of the treatments; raise PlanError if one of them cannot be skipped, or taken back."""
     if not wanted:
         raise PlanError("no treatment is named", hint="name its levels, as in scheme=bbr")
-    if stops_by_itself(experiment):
-        raise PlanError(
-            f"{experiment.name}: ends when something is known of each treatment, and would wait for a skipped one",
-            hint="leave `stop` out of the file first",
-        )
     known = {row.treatment: row.factors for row in ledger.trials() if experiment.includes(row.factors)}
     levels = subset(wanted, known.values(), "skip")
     named = [name for name, factors in known.items() if matches(factors, levels)]
@@ -82,7 +78,26 @@ def _chosen(experiment: Experiment, ledger: Ledger, wanted: Sequence[str], *, un
         raise PlanError(f"these are {len(chosen)} treatments; at most {_MOST} are skipped at once")
     if not undo and not set(known) - set(already) - set(chosen):
         raise PlanError("no treatment would be left to run", hint="`trialwise pause` stops a run for now")
+    if not undo and stops_by_itself(experiment):
+        _refuse_undecidable(experiment, set(already) | set(chosen))
     return chosen
+
+
+def _refuse_undecidable(experiment: Experiment, skipped: Collection[str]) -> None:
+    """Raise PlanError if the experiment ends by a rule that could then decide nothing about a treatment that is left."""
+    pairs = comparisons(experiment) if compared_metrics(experiment) else ()
+    left = [pair for pair in pairs if not set(pair).intersection(skipped)]
+    for base, name in pairs if experiment.design.base is not None else ():
+        if base in skipped and name not in skipped:
+            raise PlanError(
+                f"{base}: {name} is compared with it, and the run would never know enough to stop",
+                hint=f"skip {name} too, or take another design.base, or leave `stop` out of the file first",
+            )
+    if not left and not goals(experiment):
+        raise PlanError(
+            f"{experiment.name}: no comparison would be left to decide when to stop",
+            hint="leave `stop` out of the file first",
+        )
 
 
 def _skipped(ledger: Ledger) -> Iterator[SkippedDocument]:

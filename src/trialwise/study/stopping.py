@@ -69,6 +69,7 @@ def stopping_state(
         if not stops_by_itself(experiment):
             return None
         judge = judge_of(experiment, directory, watch)
+        judge.skip(ledger.skips())
         done, total = 0, ledger.count(["finished"])
         for trials in recalled_together(directory, ledger, judge.sources):
             judge.add_many(trials)

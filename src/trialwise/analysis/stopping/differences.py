@@ -123,10 +123,10 @@ def _array(values: list[float]) -> Array:
 
 
 def forecasts(
-    claims: Sequence[DifferenceClaim], values: RoundValues, pilot: Sequence[Round]
+    claims: Sequence[DifferenceClaim], values: RoundValues, pilot: Sequence[Round], family: int
 ) -> list[Forecast]:
-    """Forecast the fresh units on each side that give each comparison a chance of 90 %, at its share of the family's level."""
-    alpha = (1 - CONFIDENCE / 100) / max(len(claims), 1)
+    """Forecast the fresh units on each side that give each comparison a chance of 90 %, at its share of the level of `family`."""
+    alpha = (1 - CONFIDENCE / 100) / max(family, 1)
     found: list[Forecast] = []
     for claim in claims:
         try:
@@ -194,15 +194,15 @@ def _of_member(empty: ClaimState, member: st.FamilyMember) -> ClaimState:
 
 
 def at_any_time(
-    claims: Sequence[DifferenceClaim], values: RoundValues, rounds: Sequence[Round]
+    claims: Sequence[DifferenceClaim], values: RoundValues, rounds: Sequence[Round], family: int
 ) -> tuple[list[ClaimState], str]:
-    """Judge by bounds that hold at all looks jointly, with the family's level split evenly (Bonferroni)."""
-    confidence = 100 - (100 - CONFIDENCE) / max(len(claims), 1)
+    """Judge by bounds that hold at all looks jointly, with the level split evenly over a `family` of so many (Bonferroni)."""
+    confidence = 100 - (100 - CONFIDENCE) / max(family, 1)
     states = [
         _at_any_time(claim, *claim.pairs(values, rounds), level=values.level, confidence=confidence)
         for claim in claims
     ]
-    return states, f"Bonferroni over {len(claims)} differences"
+    return states, f"Bonferroni over {family} differences"
 
 
 def _at_any_time(claim: DifferenceClaim, a: Array, b: Array, *, level: str, confidence: float) -> ClaimState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from trialwise.analysis.stopping.verdicts import StoppingMonitor
 from trialwise.experiment.model import Experiment
@@ -22,6 +22,12 @@ class FindingMonitor:
         self._monitor = StoppingMonitor(experiment)
         self._times: list[tuple[TrialRow, float | None, float | None]] = []
         self._trials: list[tuple[TrialRow, Mapping[str, Samples]]] = []
+        self._skipped: Collection[str] = ()
+
+    def skip(self, treatments: Collection[str]) -> None:
+        """Do what `StoppingMonitor.skip` does."""
+        self._skipped = treatments
+        self._monitor.skip(treatments)
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
         """Add the time of a trial, whatever its outcome."""
@@ -44,6 +50,7 @@ class FindingMonitor:
     def _begin_again(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._monitor = StoppingMonitor(experiment)
+        self._monitor.skip(self._skipped)
         for each in self._times:
             self._monitor.add_time(*each)
         trials: Sequence[tuple[TrialRow, Mapping[str, Samples]]] = self._trials

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from trialwise.analysis.stopping import differences
@@ -36,6 +36,9 @@ class TwoStages:
         differences: Sequence[DifferenceClaim],
         values: RoundValues,
     ) -> None:
+        self._experiment = experiment
+        self._sizing = sizing
+        self._family = differences
         self._by_series = stops_by_series(experiment)
         self._block = block_of(experiment)
         self._most = sizing.series * sizing.rounds
@@ -46,6 +49,14 @@ class TwoStages:
         self._differences = differences
         self._values = values
         self._kept: dict[tuple[object, ...], _Pilot] = {}
+
+    def without(self, treatments: Collection[str]) -> TwoStages:
+        """Return the rule over the claims that are not about these treatments, at the level of the whole family."""
+        intervals = [claim for claim in self._intervals if claim.treatment not in treatments]
+        kept = [claim for claim in self._differences if not {claim.a, claim.b}.intersection(treatments)]
+        rule = TwoStages(self._experiment, self._sizing, intervals, kept, self._values)
+        rule._family = self._family
+        return rule
 
     def after(self, rounds: Sequence[Round], looks: Sequence[int], *, ended: bool) -> Verdicts:
         """Return the state after these rounds; `looks` are the allowed numbers of rounds for a look, `ended` if no rounds follow."""
@@ -82,7 +93,7 @@ class TwoStages:
         key = (len(rounds), *self._interval_numbers(rounds), *self._difference_numbers(rounds))
         if key not in self._kept:
             intervals = tuple(claim.forecast(claim.vector(self._values, rounds)) for claim in self._intervals)
-            found = differences.forecasts(self._differences, self._values, rounds)
+            found = differences.forecasts(self._differences, self._values, rounds, len(self._family))
             self._kept[key] = _Pilot(len(rounds), intervals, tuple(found))
         return self._kept[key]
 
@@ -117,9 +128,16 @@ class TwoStages:
             claim.judged(claim.vector(values, fresh), values.level, forecast.size)
             for claim, forecast in zip(self._intervals, pilot.intervals, strict=True)
         ]
-        wanted = [forecast.size for forecast in pilot.differences]
-        verdicts, correction = (
-            differences.judged(self._differences, values, fresh, wanted) if wanted else ([], "")
+        sizes = {
+            id(claim): forecast.size
+            for claim, forecast in zip(self._differences, pilot.differences, strict=True)
+        }
+        wanted = [sizes.get(id(claim)) for claim in self._family]
+        judged, correction = differences.judged(self._family, values, fresh, wanted) if sizes else ([], "")
+        verdicts = (
+            [state for claim, state in zip(self._family, judged, strict=True) if id(claim) in sizes]
+            if sizes
+            else []
         )
         return Verdicts("judged", (*claims, *verdicts), rounds, correction)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
 from trialwise.analysis.estimation.flow_lists import flow_list_names
@@ -31,7 +32,7 @@ class StoppingMonitor:
     """Collects trials as they end and reports the state of the claims.
 
     The state is a function of the finished trials in plan order, so that a run that was killed and resumed ends the same way. Trials
-    of an incomplete round do not count yet.
+    of an incomplete round do not count yet. Claims about treatments that are skipped are not waited for.
     """
 
     def __init__(self, experiment: Experiment, workloads: KnownWorkloads | None = None) -> None:
@@ -42,35 +43,53 @@ class StoppingMonitor:
         names = list(factors)
         flows = flow_list_names(experiment, factors)
         self._design = design
-        self._treatments = len(names)
+        self._treatments = names
+        self._ran = Counter[str]()
+        self._skipped: Collection[str] = ()
         self._by_series = stops_by_series(experiment)
         self._block = block_of(experiment)
         self._most = sizing.series * sizing.rounds
         self._rounds_in_series = sizing.rounds
-        self._intervals = [IntervalClaim(goal, name) for goal in goals(experiment) for name in names]
-        self._differences = [
+        intervals = [IntervalClaim(goal, name) for goal in goals(experiment) for name in names]
+        self._all_intervals = self._intervals = intervals
+        self._all_differences = self._differences = [
             DifferenceClaim(metric, metric.margin, a, b, same_flows=a in flows and flows[a] == flows.get(b))
             for metric in compared_metrics(experiment)
             for a, b in comparisons(experiment)
             if metric.margin is not None
         ]
         self._courses = {
-            place: ClaimMonitor(
+            id(claim): ClaimMonitor(
                 claim,
                 design,
                 _columns(claim, factors[claim.treatment], workloads),
                 tilted=is_tilted(experiment),
                 sobol=experiment.trial.traits.in_blocks,
             )
-            for place, claim in enumerate(self._intervals)
+            for claim in intervals
             if is_monitored(claim.goal, design)
         }
         self._values = RoundValues(experiment)
         self._elapsed = Elapsed()
-        self._two_stages = TwoStages(experiment, sizing, self._intervals, self._differences, self._values)
+        self._two_stages = self._stages = TwoStages(
+            experiment, sizing, intervals, self._differences, self._values
+        )
+
+    def skip(self, treatments: Collection[str]) -> None:
+        """Wait for no claim about these treatments, which do not run, and for those about all others.
+
+        The level is still shared with their comparisons: which treatments are skipped may depend on the results.
+        """
+        self._skipped = treatments
+        self._intervals = [claim for claim in self._all_intervals if claim.treatment not in treatments]
+        self._differences = [
+            claim for claim in self._all_differences if not {claim.a, claim.b}.intersection(treatments)
+        ]
+        self._stages = self._two_stages.without(treatments) if treatments else self._two_stages
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
         """Add the time of a trial, whatever its outcome."""
+        self._ran[row.treatment] += 1
         self._elapsed.add(row, started, finished)
 
     def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
@@ -101,7 +120,7 @@ class StoppingMonitor:
         cut = self._budget_is_short(len(rounds))
         ended = upcoming is None or cut
         verdicts = (
-            self._two_stages.after(rounds, list(self._look_points(rounds, following)), ended=ended)
+            self._stages.after(rounds, list(self._look_points(rounds, following)), ended=ended)
             if RULES[self._design.looks].judges_once
             else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)], told)
         )
@@ -133,6 +152,7 @@ class StoppingMonitor:
     def _warnings(self, claims: Sequence[ClaimState]) -> Iterator[str]:
         if warning := RULES[self._design.looks].warning:
             yield warning
+        yield from (f"{name} is skipped: no claim about it is waited for" for name in self._skipped)
         for claim in claims:
             if text := too_many(claim, self._most):
                 yield text
@@ -148,7 +168,9 @@ class StoppingMonitor:
         if rounds is None:
             return None
         series = -(-rounds // self._rounds_in_series)
-        return (rounds + series * self._design.warmup_trials) * self._treatments
+        left = [name for name in self._treatments if name not in self._skipped]
+        before = sum(self._ran[name] for name in self._skipped)
+        return (rounds + series * self._design.warmup_trials) * len(left) + before
 
     def _budget_is_short(self, rounds: int) -> bool:
         """Return True if a further round of average length would exceed the budget."""
@@ -175,19 +197,26 @@ class StoppingMonitor:
             if told is not None:
                 told("judging claims", place, len(self._intervals))
             claims.append(
-                self._courses[place].after(values, rounds)
-                if place in self._courses
+                course.after(values, rounds)
+                if (course := self._course(claim))
                 else claim.at_any_time(claim.vector(values, rounds), values.level)
             )
         verdicts, correction = (
-            differences.at_any_time(self._differences, values, rounds) if self._differences else ([], "")
+            differences.at_any_time(self._differences, values, rounds, len(self._all_differences))
+            if self._differences
+            else ([], "")
         )
         sizes = [claim.wanted for claim in (*claims, *verdicts) if claim.wanted is not None]
         forecast = (
             min(max(*sizes, len(rounds)), self._most) if len(sizes) == len((*claims, *verdicts)) else None
         )
-        far = any(course.is_far_beyond(self._most) for course in self._courses.values())
+        courses = filter(None, map(self._course, self._intervals))
+        far = any(course.is_far_beyond(self._most) for course in courses)
         return Verdicts("looking", (*claims, *verdicts), forecast, correction, out_of_reach=far)
+
+    def _course(self, claim: IntervalClaim) -> ClaimMonitor | None:
+        """Return what monitors a claim while trials arrive; None if it is judged anew at each look."""
+        return self._courses.get(id(claim))
 
 
 def _columns(

@@ -68,7 +68,7 @@ class TaskRunner:
         self._observers = observers
         self._now = now
         self._recorder = Recorder(directory, ledger, now)
-        self._orders = Orders(ledger, self._tell)
+        self._orders = Orders(ledger, self._tell, only)
         self._looked, self._asked = 0.0, None
         self._book = NodeAccounting(ledger, self._tell)
         self._window = Window([row for row in ledger.trials("planned") if matches(row.factors, only)])
