@@ -23,6 +23,7 @@ from trialwise.experiment.model import (
 )
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, size_text
+from trialwise.experiment.results import Results
 from trialwise.experiment.retrying import Retry
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.traits import Trial
@@ -88,6 +89,7 @@ def amendment(
     claims = [text for metric in kept for text in _claim_words(known[metric.name], metric)]
     if before.warmup != now.warmup:
         claims.append(f"trial.warmup: {duration_text(before.warmup)} → {duration_text(now.warmup)}")
+    claims += _result_words(before, now)
     words += claims
     words += _trial_words(before, now, {"nothing"})
     if before.design.between != now.design.between:
@@ -127,8 +129,8 @@ def amended_since(ledger: Ledger, moment: float) -> str | None:
 
 
 _EPOCHS: AbstractSet[Effect] = {"epoch", "asked epoch"}
-_BESIDE_TRIALS = ("reset", "services", "instrumentation", "runtime")
-"""Fields of an experiment, beside its trial, that make trials run differently."""
+_BESIDE_TRIALS = ("reset", "services", "instrumentation", "measurement", "results")
+"""Fields of an experiment, beside its trial, that make trials run, or be read, differently."""
 
 
 def _with_what_may_change(before: Experiment, now: Experiment, *, otherwise: bool) -> Experiment:
@@ -139,8 +141,11 @@ def _with_what_may_change(before: Experiment, now: Experiment, *, otherwise: boo
         trial = replace(trial, **{name: getattr(before.trial, name) for name in _fields(trial, effects)})
         if effect_of(trial.kind, "trial", "warmup") == "claims":
             beside["warmup"] = before.warmup
-        if otherwise and effect_of(trial.kind, "trial", "runtime") in _EPOCHS:
+        beside["results"] = _results(before, now)
+        if otherwise:
             beside |= {name: getattr(before, name) for name in _BESIDE_TRIALS}
+        if otherwise and effect_of(trial.kind, "trial", "runtime") in _EPOCHS:
+            beside["runtime"] = before.runtime
     return replace(
         now,
         trial=trial,
@@ -151,6 +156,20 @@ def _with_what_may_change(before: Experiment, now: Experiment, *, otherwise: boo
         description=before.description,
         **beside,  # pyright: ignore[reportArgumentType]
     )
+
+
+def _results(before: Experiment, now: Experiment) -> Results | None:
+    """Return [results] as it is now, with what was claimed before."""
+    if before.results is None or now.results is None:
+        return now.results
+    return replace(now.results, claims=before.results.claims, metrics=before.results.metrics)
+
+
+def _result_words(before: Experiment, now: Experiment) -> Iterator[str]:
+    """Describe changed claims about what a harness prints."""
+    if before.results is not None and now.results is not None:
+        found = (each for each in differences(before, now) if each.key.startswith("results.metrics"))
+        yield from (each.text for each in found)
 
 
 def _fields(trial: Trial, effects: AbstractSet[Effect]) -> list[str]:

@@ -139,6 +139,19 @@ def _freeze(
         directory.write_durably(name, source.read_bytes())
 
 
+def _freeze_further(experiment: Experiment, directory: ExperimentDirectory) -> None:
+    """Copy a file of streams that an amended file names; raise PlanError if another one stands under its name."""
+    for name, source in _stream_files(experiment):
+        content = source.read_bytes()
+        if not (directory.path / name).exists():
+            directory.write_durably(name, content)
+        elif (directory.path / name).read_bytes() != content:
+            raise PlanError(
+                f"measurement.config: {source} is another file than the one that finished trials were collected by",
+                hint="give it another name, so that both are kept",
+            )
+
+
 def _stream_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
     """Yield the file that says which points become which streams."""
     if experiment.measurement is not None and experiment.measurement.config is not None:
@@ -193,6 +206,7 @@ def _check_same_plan(
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
     keep_found(found, directory, ledger, _ASKED if change is None else change.text)
+    _freeze_further(experiment, directory)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,

@@ -54,9 +54,10 @@ _TRIAL: Mapping[str, Mapping[str, Effect]] = {
     "python": {**_PROGRAM, **dict.fromkeys(("timeout", "pass", "secret", "call"), "asked epoch")},
     "path": {
         **dict.fromkeys(
-            ("kind", "path", "runtime", "packets", "lateness", "engine", "environment"), "refused"
+            ("kind", "path", "runtime", "engine", "scheme", "load", "flows", "interval", "warmup", "process"),
+            "refused",
         ),
-        **dict.fromkeys(("scheme", "load", "flows", "interval", "warmup", "process"), "refused"),
+        **dict.fromkeys(("packets", "lateness", "environment"), "asked epoch"),
         "retry": "nothing",
     },
     "simulation": {
@@ -64,15 +65,16 @@ _TRIAL: Mapping[str, Mapping[str, Effect]] = {
             ("kind", "scheme", "topology", "workload", "network", "controller", "mode"), "refused"
         ),
         **dict.fromkeys(("engine", "routes", "warmup", "cooldown", "sampling", "records"), "refused"),
-        **dict.fromkeys(("timeout", "runtime", "process"), "refused"),
+        **dict.fromkeys(("runtime", "process"), "refused"),
+        "timeout": "asked epoch",
     },
 }
-"""Of a path and of a simulation, files were frozen when the experiment began, so that their keys stay."""
+"""Of a path and of a simulation, the keys stay from which figures and files of finished trials are computed again."""
 SECTIONS: Mapping[str, Mapping[str, Effect] | Effect] = {
     "experiment": {"name": "nothing", "description": "nothing", "seed": "refused"},
     "factors": "trials",
     "metrics": _METRICS,
-    "results": "refused",
+    "results": {**dict.fromkeys(("format", "from", "keep"), "asked epoch"), "metrics": "claims"},
     "design": {
         **dict.fromkeys(("order", "span", "robustness", "warmup_trials", "unseen"), "refused"),
         **dict.fromkeys(("series", "rounds"), "trials"),
@@ -82,7 +84,7 @@ SECTIONS: Mapping[str, Mapping[str, Effect] | Effect] = {
     "reset": "asked epoch",
     "service": "asked epoch",
     "workers": "nothing",
-    "measurement": "refused",
+    "measurement": "asked epoch",
     "instrumentation": "asked epoch",
     "schemes": "refused",
     "paths": "refused",
@@ -96,6 +98,8 @@ def effect_of(kind: str, *key: str) -> Effect:
     known = _TRIAL.get(kind, _OTHERS) if section == "trial" else SECTIONS.get(section, "refused")
     if isinstance(known, str):
         return known
+    if (section, *rest[:1]) == ("results", "metrics") and len(rest) > 2:  # of a pattern
+        return _METRICS.get(rest[2], "refused")
     name = rest[1] if section == "metrics" and len(rest) > 1 else rest[0] if rest else ""
     if section == "metrics" and len(rest) == 1:  # the metric itself comes or goes
         return "reread"

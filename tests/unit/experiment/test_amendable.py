@@ -14,6 +14,7 @@ from trialwise.experiment.file.sections import Section, keys_of
 from trialwise.experiment.metrics import MetricTable
 from trialwise.experiment.model import ExperimentTable
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.results import ResultsTable
 
 FILE = """
 [experiment]
@@ -44,7 +45,13 @@ def test_every_section_is_stated():
 
 
 @pytest.mark.parametrize(
-    ("section", "record"), [("experiment", ExperimentTable), ("metrics", MetricTable), ("design", Design)]
+    ("section", "record"),
+    [
+        ("experiment", ExperimentTable),
+        ("metrics", MetricTable),
+        ("design", Design),
+        ("results", ResultsTable),
+    ],
 )
 def test_every_key_of_a_section_is_stated(section: str, record: type[Section]):
     assert stated_keys(section) == names(record)
