@@ -80,10 +80,22 @@ class Content:
             return Documents(())
         return documents_of(self.data, lambda: self.text)
 
+    def holding(self, *documents: object) -> Content:
+        """Return a content that holds some of the JSON documents alone."""
+        alone = Content(self.path, b"")
+        alone.documents = Documents(documents)
+        return alone
+
     @property
     def is_cut(self) -> bool:
         """True if JSON was asked for, and its last document begins but does not end."""
         return "documents" in self.__dict__ and bool(self.documents.whole) and self.documents.is_cut
+
+    @property
+    def has_more(self) -> bool:
+        """True if JSON was asked for, and after its last whole document stands other text with a further one."""
+        after = self.documents.after if "documents" in self.__dict__ else ""
+        return after[:1] not in ("", "{", "[") and re.search(r"^[{\[]\s*$", after, re.MULTILINE) is not None
 
     @property
     def document(self) -> Any:  # noqa: ANN401  any JSON

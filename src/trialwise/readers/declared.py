@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
@@ -27,6 +28,8 @@ NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
 _MOST_LISTED = 10
+_MOST_RUNS = 1000
+"""Maximum number of results that were appended to one file."""
 _REFUSED = {"unsafe_refused", "needs_encode"}
 """Codes of notes that say why nothing was read."""
 
@@ -46,6 +49,8 @@ class Found:
         """Settings of the tool: they are factors where they differ between files."""
         self.commits: dict[str, float | None] = {}
         """When the commits were made that the file tells of, in Unix seconds; None where it does not tell that."""
+        self._outer: dict[str, str] = {}
+        self._results: list[tuple[dict[str, str], int, int]] = []
         self.named: tuple[str, ...] = ()
         """The factors that suffice to tell treatments apart; empty if all are needed."""
         self._rows: list[Row] = []
@@ -93,7 +98,7 @@ class Found:
             value=number,
             unit=unit,
             better=better,
-            levels=_as_text(levels or {}),
+            levels={**self._outer, **_as_text(levels or {})},
             status=status,
             reason=reason,
             order=order,
@@ -157,7 +162,7 @@ class Found:
                 else np.asarray(numbers),
                 process=process,
                 where=where,
-                units=tuple(units),
+                units=tuple({**self._outer, **each} for each in units),
                 within=within,
                 reasons=reasons,
                 orders=None if orders is None else _doubles(orders),
@@ -177,6 +182,34 @@ class Found:
             self._treatments[key] = dict(key)
         return self._treatments[key]
 
+    @contextmanager
+    def result(self, name: str) -> Generator[None]:
+        """Add what is found to one of several results of the file, whose name all its trials get as a level."""
+        self._outer = {"file": name} if name else {}
+        self.options = {}
+        rows, blocks = len(self._rows), len(self._blocks)
+        yield
+        self._results.append((self.options, rows, blocks))
+
+    def tell_apart(self) -> None:
+        """Make settings that differ between the results of the file factors; the others are settings of the file."""
+        first, *others = [options for options, _, _ in self._results]
+        common = {
+            name: level for name, level in first.items() if all(each.get(name) == level for each in others)
+        }
+        self.options = common
+        ends = [*((rows, blocks) for _, rows, blocks in self._results[1:]), (None, None)]
+        for (options, row, block), (next_row, next_block) in zip(self._results, ends, strict=True):
+            own = {name: level for name, level in options.items() if name not in common}
+            self._rows[row:next_row] = [
+                replace(each, treatment=self._once({**each.treatment, **own}))
+                for each in self._rows[row:next_row]
+            ]
+            self._blocks[block:next_block] = [
+                replace(each, treatments=tuple(self._once({**one, **own}) for one in each.treatments))
+                for each in self._blocks[block:next_block]
+            ]
+
     def note(self, code: str, **words: object) -> None:
         """Add a note by its code; a second one of the same code replaces the first."""
         self._notes[code] = Note(code, sentence(code, **words))
@@ -190,7 +223,7 @@ class Found:
 
     def fail(self, treatment: Mapping[str, object], levels: Mapping[str, object], reason: str) -> None:
         """Take the values from the rows of one trial that were added, since it failed after all."""
-        own, within = self._once(treatment), _as_text(levels)
+        own, within = self._once(treatment), {**self._outer, **_as_text(levels)}
         self._rows = [
             replace(row, value=None, status="failed", reason=row.reason or reason)
             if row.treatment == own and row.levels == within and row.metric != ERRORS
@@ -236,6 +269,7 @@ class Found:
                 f"{self.content.path}: looks like what {reader.tool} writes, but holds no result"
             )
         self._note_rows()
+        self._note_content()
         return Reading(
             path=str(self.content.path),
             digest=self.content.digest,
@@ -281,8 +315,13 @@ class Found:
             self.note("aggregated_only")
         elif self._nothing_repeated():
             self.note("one_unit", unit=self.unit.removesuffix(": 1"))
+
+    def _note_content(self) -> None:
+        """Add the notes that follow from what else is in the file."""
         if self.content.is_cut and "partial" not in self._notes:
             self.note("partial", what="it was cut off, and what is whole was read")
+        if self.content.has_more:
+            self.remark("JSON that follows after other text is left out: keep it in a file of its own")
 
     @property
     def _all(self) -> Rows:
@@ -388,6 +427,9 @@ class Reader:
         True if a file is a table too, whose columns a command may be told.
     holds_results
         False if a file of it only says why there is no result.
+    runs
+        Returns the content of each result of a file to which one was appended after another; None if a file of this format holds one
+        alone, or `read` tells them apart.
     """
 
     name: str
@@ -402,6 +444,7 @@ class Reader:
     context: tuple[str, ...] = ()
     is_table: bool = False
     holds_results: bool = True
+    runs: Callable[[Content], Sequence[Content]] | None = None
 
     def reading(self, content: Content) -> Reading:
         """Read content that fits.
@@ -413,10 +456,30 @@ class Reader:
         """
         found = Found(content, self)
         try:
-            self.read(content, found)
+            self._read_all([content] if self.runs is None else self.runs(content), found)
         except csv.Error as error:
             raise found.wrong(f"cannot be read as CSV: {error}") from error
         return found.reading(self)
+
+    def _read_all(self, runs: Sequence[Content], found: Found) -> None:
+        """Read the results of a file; one that stands there twice counts once."""
+        if len(runs) == 1:
+            return self.read(runs[0], found)
+        if len(runs) > _MOST_RUNS:
+            raise found.wrong(f"holds more than {_MOST_RUNS} results: keep them in several files")
+        known = [run for run in runs if self.fits(run)]
+        different = {hash(run.text) if run.data else hash(repr(run.documents.whole)): run for run in known}
+        for number, run in enumerate(different.values()):
+            with found.result(str(number) if len(different) > 1 else ""):
+                self.read(run, found)
+        found.tell_apart()
+        if len(different) > 1:
+            found.remark(f"the file holds {len(different)} results one after another; they are kept apart")
+        if len(known) > len(different):
+            found.remark("a result stands in the file several times: it counts once")
+        if len(runs) > len(known):
+            found.note("partial", what="not all that stands in it is a result")
+        return None
 
 
 def entries_have(document: Mapping[str, Any], key: str, *within: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.forms import valid
@@ -127,5 +128,6 @@ READERS = (
         subjects=("benchmark",),
         fits=_fits,
         read=_read,
+        runs=documents_apart,
     ),
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.names import pairs, repetition_of
@@ -78,5 +79,6 @@ READERS = (
         unit="file",
         fits=_fits,
         read=_read,
+        runs=documents_apart,
     ),
 )

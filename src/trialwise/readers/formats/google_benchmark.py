@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader, entries_have
 from trialwise.readers.forms import valid
@@ -419,6 +420,7 @@ READERS = (
         subjects=("benchmark",),
         fits=_is_json,
         read=_read_json,
+        runs=documents_apart,
     ),
     Reader(
         name="google-benchmark-csv",
@@ -429,5 +431,6 @@ READERS = (
         subjects=("benchmark",),
         fits=_is_csv,
         read=_read_csv,
+        runs=apart_at(_COLUMNS),
     ),
 )

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 
+from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.lines import number
@@ -25,6 +26,7 @@ from trialwise.readers.trial import Trial, sum_of
 _SIGNATURE = re.compile(
     r'^(?:#\[Histogram log format version 1\.|"?StartTimestamp"?,"?Interval_Length"?)', re.MULTILINE
 )
+_VERSION = "#[Histogram log format version "
 _BASE = re.compile(r"^#\[(StartTime|BaseTime): (\d{1,12}(?:\.\d{1,9})?) ")
 _TAG = re.compile(r"^Tag=([^,]{0,200}),")
 _COMPRESSED, _PLAIN, _KIND = 0x1C849304, 0x1C849303, 0xFFFFFF0F
@@ -230,6 +232,7 @@ READERS = (
         unit="file",
         fits=_fits,
         read=_read,
+        runs=apart_at(_VERSION),
     ),
     Reader(
         name="hdr-percentiles",

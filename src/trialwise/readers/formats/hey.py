@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import COUNT, NUMBER, first, lines_of, matches, number
@@ -82,6 +83,7 @@ READERS = (
         unit="file",
         fits=_is_text,
         read=_read_text,
+        runs=apart_at(_SUMMARY),
     ),
     Reader(
         name="hey-csv",
@@ -91,5 +93,6 @@ READERS = (
         unit="file",
         fits=_is_csv,
         read=_read_csv,
+        runs=apart_at(_HEADER),
     ),
 )

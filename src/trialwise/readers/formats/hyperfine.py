@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
+from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
 from trialwise.readers.forms import Floats, MaybeWholes, valid
@@ -170,6 +171,7 @@ READERS = (
         unit="run (one process)",
         fits=_is_json,
         read=_read_json,
+        runs=documents_apart,
     ),
     Reader(
         name="hyperfine-csv",
@@ -179,5 +181,6 @@ READERS = (
         unit="none (summary)",
         fits=_is_csv,
         read=_read_csv,
+        runs=apart_at(",".join(_COLUMNS)),
     ),
 )

@@ -6,7 +6,7 @@ Rows of nine fields tell what was sent; those of fourteen, for UDP, what the ser
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trialwise.readers.content import Content
@@ -58,12 +58,37 @@ def _read(content: Content, found: Found) -> None:
         found.note("partial", what="some lines are no whole rows")
     if any(row["time"].startswith(_NO_TIME) for row in told):
         found.note("time_unusable", what="they are those of 1970")
-    streams: dict[tuple[str, str, bool], list[_Row]] = {}
-    for row in map(_row, told):
-        streams.setdefault(row.key, []).append(row)
-    for has_received in (False, True):
-        sides = [rows for (_, _, received), rows in streams.items() if received is has_received]
-        _add_side(found, sides, has_received=has_received)
+    tests = _tests([_row(each) for each in told])
+    for number, rows in enumerate(tests):
+        streams: dict[tuple[str, str, bool], list[_Row]] = {}
+        for row in rows:
+            streams.setdefault(row.key, []).append(row)
+        levels = {} if len(tests) == 1 else {"process": number}
+        for has_received in (False, True):
+            sides = [each for (_, _, received), each in streams.items() if received is has_received]
+            _add_side(found, sides, levels, has_received=has_received)
+
+
+def _tests(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """Divide the rows of a file to which test after test was appended: streams of one test run at the same time.
+
+    A test is over where its number stands for another connection, or where a stream begins after all others ended.
+    """
+    tests: list[list[_Row]] = [[]]
+    connections: dict[tuple[str, bool], str] = {}
+    over: float | None = None
+    for row in rows:
+        side = (row.number, row.received is not None)
+        began = None if row.begin or row.ended is None else row.ended - row.end
+        is_other = row.number != _SUM and connections.get(side, row.stream) != row.stream
+        if is_other or (began is not None and over is not None and began >= over):
+            tests.append([])
+            connections, over = {}, None
+        connections[side] = row.stream
+        if row.ended is not None:
+            over = row.ended if over is None else max(over, row.ended)
+        tests[-1].append(row)
+    return tests
 
 
 def _row(told: re.Match[str]) -> _Row:
@@ -82,7 +107,9 @@ def _row(told: re.Match[str]) -> _Row:
     )
 
 
-def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool) -> None:
+def _add_side(
+    found: Found, streams: Sequence[list[_Row]], levels: Mapping[str, object], *, has_received: bool
+) -> None:
     """Add the run of all streams together: the row of their sum where there is one, else the sum of their runs."""
     sums = [rows for rows in streams if rows[0].number == _SUM]
     totals = [total for rows in sums or streams if (total := _total(rows)) is not None]
@@ -93,6 +120,7 @@ def _add_side(found: Found, streams: Sequence[list[_Row]], *, has_received: bool
     trial = Trial(
         found=found,
         treatment={"protocol": "UDP"} if is_udp else {},
+        levels=levels,
         start=None if ended is None else ended - max(total.end for total in totals),
         end=ended,
     )

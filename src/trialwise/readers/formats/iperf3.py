@@ -53,17 +53,20 @@ def _read_documents(content: Content, found: Found) -> None:
 
 
 def _read_stream(content: Content, found: Found) -> None:
-    """Put the events together to the document that `-J` writes."""
-    document: dict[str, Any] = {"intervals": []}
+    """Put the events of each test together to the document that `-J` writes."""
+    tests: list[dict[str, Any]] = []
     for event in map(Part, content.documents.whole):
         kind, data = event["event"].text, event["data"].value
+        if kind == "start" or not tests:
+            tests.append({"intervals": []})
         if kind == "interval":
-            document["intervals"].append(data)
+            tests[-1]["intervals"].append(data)
         elif kind in ("start", "end", "error"):
-            document[kind] = data
-    if "end" not in document:
-        document.setdefault("error", "it ended before its summary")
-    _add(found, Part(document), {})
+            tests[-1][kind] = data
+    for number, test in enumerate(tests):
+        if "end" not in test:
+            test.setdefault("error", "it ended before its summary")
+        _add(found, Part(test), {} if len(tests) == 1 else {"process": number})
 
 
 def _add(found: Found, test: Part, levels: Mapping[str, object]) -> None:

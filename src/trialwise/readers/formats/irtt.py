@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import COUNT, NUMBER, first, lines_of, matches
@@ -28,6 +29,7 @@ _TEXT_KINDS = {
     "server proc. time": "server_time",
 }
 _SIGNATURE = re.compile(r"^ *Min +Mean +Median +Max +Stddev *$", re.MULTILINE)
+_BEGIN = "[Connecting] "
 _DURATION = rf"{NUMBER}(?:ns|µs|us|μs|ms|s)"
 _LINE = re.compile(
     rf"^ *([A-Za-z][A-Za-z. ()]{{1,40}}?) +({_DURATION}) +({_DURATION}) +(?:({_DURATION}) +)?({_DURATION}) +{_DURATION} *$"
@@ -130,6 +132,7 @@ READERS = (
         unit="file",
         fits=_is_json,
         read=_read_json,
+        runs=documents_apart,
     ),
     Reader(
         name="irtt-text",
@@ -139,5 +142,6 @@ READERS = (
         unit="file",
         fits=_is_text,
         read=_read_text,
+        runs=apart_at(_BEGIN),
     ),
 )

@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import Floats, valid
@@ -254,6 +255,7 @@ READERS = (
         context=("mode",),
         fits=_is_json,
         read=_read_json,
+        runs=documents_apart,
     ),
     Reader(
         name="jmh-csv",

@@ -10,9 +10,11 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import polars as pl
 
+from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.json_columns import frames, moments
@@ -36,6 +38,9 @@ _CHECKS = "checks"
 _RATES = (_CHECKS, _FAILED)
 _SHORTEST = 100.0
 """Seconds of which a rate is known within one per cent, where times are whole seconds."""
+_DECLARED = b'"type":"Metric"'
+_METRIC = re.compile(rb'"metric":"([^"]{1,200})"')
+_LONGEST = 4000
 _HEADER = "metric_name,timestamp,metric_value,"
 
 
@@ -134,6 +139,26 @@ _SCHEMA = {
     "type": _TEXT,
     "data": pl.Struct({"time": _TEXT, "value": pl.Float64, "type": _TEXT, "contains": _TEXT}),
 }
+
+
+def _points_apart(content: Content) -> Sequence[Content]:
+    """Divide the lines where a metric is declared again: there the next run begins."""
+    data, begins = content.data, [0]
+    declared: set[bytes] = set()
+    place = data.find(_DECLARED)
+    while place >= 0:
+        begin, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+        line = data[begin : end if 0 <= end - begin < _LONGEST else begin + _LONGEST]
+        metric = _METRIC.search(line)
+        name = b"" if metric is None else metric[1]
+        if name in declared:
+            begins.append(begin)
+            declared.clear()
+        declared.add(name)
+        place = data.find(_DECLARED, place + 1)
+    if len(begins) == 1:
+        return [content]
+    return [Content(content.path, data[begin:end]) for begin, end in pairwise([*begins, len(data)])]
 
 
 def _is_points(content: Content) -> bool:
@@ -252,6 +277,7 @@ READERS = (
         unit="file",
         fits=_is_export,
         read=_read_export,
+        runs=documents_apart,
     ),
     Reader(
         name="k6-handle-summary",
@@ -261,6 +287,7 @@ READERS = (
         unit="file",
         fits=_is_handled,
         read=_read_handled,
+        runs=documents_apart,
     ),
     Reader(
         name="k6-json-lines",
@@ -270,6 +297,7 @@ READERS = (
         unit="file",
         fits=_is_points,
         read=_read_points,
+        runs=_points_apart,
     ),
     Reader(
         name="k6-csv",
@@ -279,5 +307,6 @@ READERS = (
         unit="file",
         fits=_is_table,
         read=_read_table,
+        runs=apart_at(_HEADER),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import number
@@ -73,6 +74,7 @@ READERS = (
         unit="file",
         fits=_is_bombardier,
         read=_read_bombardier,
+        runs=documents_apart,
     ),
     Reader(
         name="oha-json",
@@ -82,5 +84,6 @@ READERS = (
         unit="file",
         fits=_is_oha,
         read=_read_oha,
+        runs=documents_apart,
     ),
 )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
+from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import NUMBER, first, lines_of, matches, number, runs
@@ -264,6 +265,7 @@ READERS = (
         unit="file",
         fits=_is_pairs,
         read=_read_pairs,
+        runs=apart_at(_BANNER),
     ),
     Reader(
         name="netperf-csv",
@@ -273,5 +275,6 @@ READERS = (
         unit="file",
         fits=_is_csv,
         read=_read_csv,
+        runs=apart_at(_BANNER),
     ),
 )

@@ -6,10 +6,12 @@ With `-r`, perf keeps only the mean over runs and its relative standard deviatio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+from trialwise.readers.appended import apart_at, divided
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import lines_of, local_moment, number
@@ -31,6 +33,7 @@ _RATIO = "insn per cycle"
 _MISSING = {"<not supported>": "counter_not_supported", "<not counted>": "counter_not_counted"}
 _WHOLE = 99.995
 _LOOKED_AT = 50
+_LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,44 @@ def _is_csv(content: Content) -> bool:
     lines = [
         line for line in content.head.split("\n")[:_LOOKED_AT] if line.strip() and not line.startswith("#")
     ]
-    return bool(lines) and _CSV.match(lines[0][:1000]) is not None
+    return bool(lines) and _CSV.match(lines[0][:_LONGEST]) is not None
+
+
+_begun_apart = apart_at(_BEGAN)
+
+
+def _csv_apart(content: Content) -> Sequence[Content]:
+    """Divide what `--append` put together: where a run began, else where a counter comes again."""
+    if len(begun := _begun_apart(content)) > 1:
+        return begun
+    seen: set[tuple[str, str]] = set()
+    begins, place = [0], 0
+    for line in content.lines:
+        if (told := _CSV.match(line[:_LONGEST])) is not None:
+            counter = (line[: told.start("value")], told["event"])
+            if counter in seen:
+                begins.append(place)
+                seen.clear()
+            seen.add(counter)
+        place += len(line) + 1
+    return divided(content, begins)
+
+
+def _json_apart(content: Content) -> Sequence[Content]:
+    """Divide lines of JSON where a run began, or a counter comes again."""
+    if len(begun := _begun_apart(content)) > 1:
+        return begun
+    runs: list[list[Any]] = [[]]
+    seen: set[tuple[str, str, str]] = set()
+    for document in content.documents.whole:
+        told = Part(document)
+        counter = (told["event"].text, told["cpu"].level, told["interval"].level)
+        if counter in seen:
+            runs.append([])
+            seen.clear()
+        seen.add(counter)
+        runs[-1].append(document)
+    return [content] if len(runs) == 1 else [content.holding(*run) for run in runs]
 
 
 def _is_json(content: Content) -> bool:
@@ -167,6 +207,7 @@ READERS = (
         unit="file",
         fits=_is_csv,
         read=_read_csv,
+        runs=_csv_apart,
     ),
     Reader(
         name="perf-stat-json",
@@ -176,5 +217,6 @@ READERS = (
         unit="file",
         fits=_is_json,
         read=_read_json,
+        runs=_json_apart,
     ),
 )

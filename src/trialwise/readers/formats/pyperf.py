@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, Field
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.blocks import Ragged
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
@@ -290,5 +291,6 @@ READERS = (
         subjects=("benchmark",),
         fits=_fits,
         read=_read,
+        runs=documents_apart,
     ),
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader, entries_have
 from trialwise.readers.forms import valid
@@ -150,5 +151,6 @@ READERS = (
         subjects=("benchmark",),
         fits=_fits,
         read=_read,
+        runs=documents_apart,
     ),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.json_columns import frames, moments
@@ -27,9 +28,23 @@ _NO_ANSWER = 0
 
 
 _TEXT, _NUMBER = pl.String(), pl.Float64()
-_SCHEMA = {"attack": _TEXT, "code": _NUMBER, "timestamp": _TEXT, "latency": _NUMBER, "error": _TEXT}
+_SCHEMA = {
+    "attack": _TEXT,
+    "seq": _NUMBER,
+    "code": _NUMBER,
+    "timestamp": _TEXT,
+    "latency": _NUMBER,
+    "error": _TEXT,
+}
 """Of a request; nanoseconds."""
-_REQUEST = {"attack": _TEXT, "sent": _NUMBER, "latency": _NUMBER, "code": _NUMBER, "error": _TEXT}
+_REQUEST = {
+    "attack": _TEXT,
+    "seq": _NUMBER,
+    "sent": _NUMBER,
+    "latency": _NUMBER,
+    "code": _NUMBER,
+    "error": _TEXT,
+}
 """Unix seconds and nanoseconds."""
 
 
@@ -87,7 +102,9 @@ def _read_csv(content: Content, found: Found) -> None:
     _add_all(found, pl.DataFrame(list(_from_csv(content, found)), schema=_REQUEST, orient="row"))
 
 
-def _from_csv(content: Content, found: Found) -> Iterator[tuple[str, float, float, float | None, str]]:
+def _from_csv(
+    content: Content, found: Found
+) -> Iterator[tuple[str, float | None, float, float, float | None, str]]:
     """Read the lines without header: Unix ns, code, latency in ns, bytes out and in, error, body, attack and more."""
     rows = csv.reader(content.lines)
     for line in range(1, len(content.lines) + 1):
@@ -102,7 +119,7 @@ def _from_csv(content: Content, found: Found) -> Iterator[tuple[str, float, floa
         if sent is None or latency is None:
             found.note("partial", what=f"line {line} has too few columns")
             continue
-        yield row[7], sent / 1e9, latency, code, row[5]
+        yield row[7], number(row[8]), sent / 1e9, latency, code, row[5]
 
 
 def _add_all(found: Found, requests: pl.DataFrame) -> None:
@@ -116,14 +133,27 @@ def _add_all(found: Found, requests: pl.DataFrame) -> None:
         .otherwise(pl.lit("")),
     )
     for own in known.partition_by("attack", maintain_order=True):
-        _add_attack(found, own["attack"][0], own.sort("sent", maintain_order=True))
+        attacks = _attacks(own)
+        for place, sent in enumerate(attacks):
+            levels = {} if len(attacks) == 1 else {"process": place}
+            _add_attack(found, own["attack"][0], sent.sort("sent", maintain_order=True), levels)
 
 
-def _add_attack(found: Found, attack: str, sent: pl.DataFrame) -> None:
+def _attacks(requests: pl.DataFrame) -> list[pl.DataFrame]:
+    """Divide the requests of one name where further attacks were appended: each counts its requests from 0."""
+    last = requests["seq"].max()
+    if not isinstance(last, float) or last < 1 or len(requests) <= last + 1:
+        return [requests]
+    numbered = requests.with_columns(run=pl.col("seq").cum_count().over("seq"))
+    return numbered.partition_by("run", maintain_order=True)
+
+
+def _add_attack(found: Found, attack: str, sent: pl.DataFrame, levels: Mapping[str, object]) -> None:
     # NumPy divides; polars multiplies by the inverse, which is another number.
     seconds, began = sent["latency"].to_numpy() / 1e9, sent["sent"].to_numpy()
     first, last = float(began[0]), float((began + seconds).max())
-    trial = Trial(found=found, treatment={"attack": attack} if attack else {}, start=first, end=last)
+    named = {"attack": attack} if attack else {}
+    trial = Trial(found=found, treatment=named, levels=levels, start=first, end=last)
     why = sent["unanswered"].filter(sent["unanswered"] != "")
     reason = unanswered(len(sent) - len(why), why.head(1))
     add_requests(trial, "latency", seconds.tolist(), began.tolist(), reason)
@@ -151,7 +181,10 @@ def _reader(
 
 
 READERS = (
-    _reader("vegeta-report-json", "`vegeta report -type json`", _is_report, _read_report),
+    replace(
+        _reader("vegeta-report-json", "`vegeta report -type json`", _is_report, _read_report),
+        runs=documents_apart,
+    ),
     _reader("vegeta-json-lines", "`vegeta encode -to json`", _is_lines, _read_lines),
     _reader("vegeta-csv", "`vegeta encode -to csv`", _is_csv, _read_csv),
     replace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.lines import lines_of, matches, number
@@ -103,5 +104,6 @@ READERS = (
         unit="file",
         fits=_fits,
         read=_read,
+        runs=apart_at(_SIGNATURE),
     ),
 )
