@@ -93,6 +93,7 @@ def test_a_disk_that_fills_up_in_the_middle_costs_that_trial_only(real):
     assert run.returncode == 4, output
     assert "ssh://machine1" in real.reason()
     assert "No space left on device" in real.reason()
+    assert "(free some space there, or choose another place with workers.folder)" in real.reason()
     real.machine.run("rm", filler)
     real.run_again()
 

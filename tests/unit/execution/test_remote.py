@@ -121,6 +121,18 @@ def test_a_worker_that_never_answers_is_given_up(place: Place, monkeypatch: pyte
     remote.close()
 
 
+def test_what_answers_in_place_of_the_agent_is_named(place: Place):
+    place.ssh("echo Welcome to this machine; exec cat >/dev/null")
+    with pytest.raises(WorkerError, match="ssh://w2: it answers with something else: b'Welcome to") as raised:
+        place.remote(reconnect=0.0).connect()
+    assert "a profile of the shell that prints" in str(raised.value.hint)
+    place.ssh("echo only rsync is allowed >&2; exit 1")
+    with pytest.raises(
+        WorkerError, match=r"the agent that was sent has not started \(only rsync is allowed\)"
+    ):
+        place.remote(reconnect=0.0).connect()
+
+
 def test_a_command_tells_its_end_and_its_errors(tasks: Tasks):
     run = _command(tasks, "a", "echo oh >&2; exit 3")
     assert isinstance(run, RemoteRun)

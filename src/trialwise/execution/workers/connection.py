@@ -29,6 +29,10 @@ class SilenceError(DisconnectedError):
     """No answer has come in time."""
 
 
+class StrangerError(DisconnectedError):
+    """What answers is not the agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a request."""
@@ -163,7 +167,7 @@ class Connection:
         end = self._received.find(b"\n")
         if end < 0:
             if len(self._received) > _MOST_HEAD:
-                raise DisconnectedError("it answers with something else, without an end")
+                raise StrangerError("it answers with something else, without an end")
             return False
         head = _head(bytes(self._received[:end]), self._number)
         size = head.get("bytes", 0)
@@ -201,9 +205,9 @@ def _head(line: bytes, latest: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict) or "id" not in head:
-        raise DisconnectedError(f"it answers with something else: {line[:80]!r}")
+        raise StrangerError(f"it answers with something else: {line[:80]!r}")
     found = cast("dict[str, Any]", head)
     for name, value, most in (("id", found["id"], latest), ("bytes", found.get("bytes", 0), _MOST_BODY)):
         if type(value) is not int or not 0 <= value <= most:
-            raise DisconnectedError(f"it answers with something else: {name} is {str(value)[:80]!r}")
+            raise StrangerError(f"it answers with something else: {name} is {str(value)[:80]!r}")
     return found

@@ -16,9 +16,16 @@ from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.agent.attachment import PROTOCOL
 from trialwise.execution.workers.clock import ClockOffset, ClockProbes, Probe
-from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply, SilenceError
+from trialwise.execution.workers.connection import (
+    Connection,
+    DisconnectedError,
+    Reply,
+    SilenceError,
+    StrangerError,
+)
 from trialwise.execution.workers.ssh import (
     OTHER_AGENT,
+    WHAT_PRINTS,
     WHAT_STARTS_IT,
     Explanation,
     agent_archive,
@@ -278,6 +285,9 @@ class Remote:
             reply = self._checked(connection.ask("hello", patience=GREETING_SECONDS))
             self._greeted(reply.head, before)
             self._compare_clocks(connection)
+        except StrangerError as problem:
+            connection.close()
+            return Explanation(f"{self.address.name}: {problem}", WHAT_PRINTS, lasting=False)
         except DisconnectedError as problem:
             connection.close()
             errors = connection.errors or f"{problem}"

@@ -78,6 +78,10 @@ WHAT_STARTS_IT = (
     "find what starts it, as ForceCommand in sshd_config or command= in authorized_keys does, and remove that; "
     "no version of Trialwise has to be installed there"
 )
+WHAT_PRINTS = (
+    "only the agent that was sent may write to standard output there: look for a profile of the shell that prints, "
+    "ForceCommand in sshd_config, or command= in authorized_keys"
+)
 _TRACE_OF_AN_AGENT = "workers/agent/"
 _OF_SSH = 255
 """Exit code of ssh(1) for its own errors; any other is that of the remote command."""

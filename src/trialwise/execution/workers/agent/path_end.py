@@ -7,6 +7,7 @@ when the runner has not renewed its lease, when a cap is exceeded, or when the t
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -62,6 +63,7 @@ OTHERWISE = {
     "programs": None,
 }
 """What to try where a way to see packets is not permitted."""
+FREE_SOME = "free some space there, or choose another place with workers.folder"
 _KNOWN_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
 """IP_MTU."""
 
@@ -288,7 +290,7 @@ class PathEnd:
         """Look at the caps each time, and at the lease and whether the machine slept now and then."""
         if self.recorder is not None and meeting.phase != FAILED:
             if (lost := self.lost()) is not None:
-                meeting.fail(lost)
+                meeting.fail(lost, FREE_SOME if os.strerror(errno.ENOSPC) in lost else None)
                 self.link = sock
             elif (problem := self.caps.exceeded(now, self.recorder.sent_bytes)) is not None:
                 meeting.fail(problem)
