@@ -1,6 +1,7 @@
 """Error rates of change points where nothing changes, and where something does; and the table of the tail that they rest on.
 
     .venv/bin/python benches/changes.py          # rates, with seeds of their own, to benches/results/changes.json
+    .venv/bin/python -m pip install ruptures apache-otava   # or on PYTHONPATH: compared where they are there
     .venv/bin/python benches/changes.py tails    # the table, to src/trialwise/statistics/tests/change_tails.py
 
 The table is the upper envelope over AR(1) series, in which neighbours correlate by 0 to 0.8, of normal, heavy-tailed and
@@ -9,14 +10,20 @@ skewed values.
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from scipy.signal import lfilter
 
 from measuring import write
+from trialwise.statistics import change_points
 from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.tests.change_scan import LONGEST_MEASURED, MEASURED, RANKED, View, largest, tail
 
@@ -125,9 +132,11 @@ KINDS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 }
 """What is made of normal series, whose neighbours may correlate."""
 CORRELATIONS = (0.0, 0.3, 0.5, 0.8)
-COUNTS = ((12, 4000), (20, 4000), (50, 2000), (100, 2000), (300, 500))
+COUNTS = ((12, 2000), (20, 2000), (50, 2000), (100, 1000), (300, 500), (400, 300))
 """Values of a series, and series."""
 STEPS = ((20, 2.0), (20, 3.0), (20, 15.0), (40, 2.0), (40, 3.0), (100, 1.0), (100, 2.0))
+OTHERS = 50
+"""Series that the other programs judge, the first of each cell."""
 
 
 def without_a_change() -> Iterator[dict[str, object]]:
@@ -153,16 +162,68 @@ def with_a_step() -> Iterator[dict[str, object]]:
 
 
 def rated(what: str, kind: str, rho: float, series: np.ndarray) -> dict[str, object]:
-    """How often the first test of `change_points` rejects, which decides about anything at all; with ties, shuffles reject less."""
+    """How often `change_points` finds a change or a drift; its first test decides quickly about most series."""
     n = series.shape[1]
     measured = n <= LONGEST_MEASURED
-    beyond = largest(scores_of(series)) >= critical(RANKED, n, LEVEL * (0.8 if measured else 1))
+    loose = 1.1 * LEVEL
+    beyond = largest(scores_of(series)) >= critical(RANKED, n, loose * (0.8 if measured else 1))
     if measured:
-        beyond |= largest(as_measured(series), MEASURED) >= critical(MEASURED, n, LEVEL * 0.2)
+        beyond |= largest(as_measured(series), MEASURED) >= critical(MEASURED, n, loose * 0.2)
+    found = [change_points(row) for row in series[beyond]]
     row: dict[str, object] = {"what": what, "kind": kind, "correlation": rho, "n": n, "series": len(series)}
-    row["found"] = round(float(np.mean(beyond)), 4)
+    row["found"] = round(sum(bool(each.changes) or each.drift is not None for each in found) / len(series), 4)
+    row |= {
+        name: round(float(np.mean([of(one) for one in series[:OTHERS]])), 4) for name, of in others().items()
+    }
     print(row, flush=True)
     return row
+
+
+@cache
+def others() -> dict[str, Callable[[np.ndarray], bool]]:
+    """Whether ruptures and Otava find a change in a series, as far as they are installed.
+
+    ruptures: PELT (Killick and others 2012) of means, at least 5 values a part, values divided by the deviation of the differences of
+    neighbours, and Schwarz's penalty, 2 log n for each change. Otava: `compute_change_points` with its defaults.
+    """
+    found: dict[str, Callable[[np.ndarray], bool]] = {}
+    with suppress(ImportError):
+        import ruptures
+
+        def pelt(values: np.ndarray) -> bool:
+            apart = np.diff(values)
+            deviation = (
+                1.4826 * np.median(np.abs(apart - np.median(apart))) / np.sqrt(2) or values.std() or 1.0
+            )
+            search = ruptures.Pelt("l2", min_size=5, jump=1).fit(values / deviation)
+            return len(search.predict(pen=2 * np.log(values.size))) > 1
+
+        found["ruptures"] = pelt
+    with suppress(ImportError):
+        from otava.analysis import compute_change_points
+
+        found["otava"] = lambda values: bool(compute_change_points(list(values))[0])
+    return found
+
+
+def long_series() -> dict[str, object]:
+    """How long 200 series of 10,000 values take, a fifth of each kind, half of them with five steps; and the memory of all."""
+    rng = np.random.default_rng(4)
+    levels = 2.0 * (np.arange(10_000) // 2000)
+    makers = [lambda values: values, *(partial(made, rng) for made in KINDS.values())]
+    series = [makers[at % 5](rng.normal(size=10_000)) + levels * (at % 2) for at in range(200)]
+    began = time.monotonic(), time.process_time()
+    found = [change_points(values, alpha=LEVEL / 200) for values in series]
+    with_steps = [bool(each.changes or each.drift) for each in found[1::2]]
+    return {
+        "what": "200 series of 10,000 values",
+        "seconds": round(time.monotonic() - began[0], 1),
+        "processor seconds": round(time.process_time() - began[1], 1),
+        "peak memory in MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "load": round(os.getloadavg()[0], 1),
+        "changed of 100 with steps": sum(with_steps),
+        "changed of 100 without": sum(bool(each.changes or each.drift) for each in found[::2]),
+    }
 
 
 def scores_of(series: np.ndarray) -> np.ndarray:
@@ -177,4 +238,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["tails"]:
         tails()
     else:
-        write("changes", [*with_a_step(), *without_a_change()])
+        write("changes", [long_series(), *with_a_step(), *without_a_change()])

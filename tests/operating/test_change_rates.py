@@ -20,6 +20,12 @@ KINDS = {
 
 CORRELATED = ((12, 0.8), (20, 0.3), (20, 0.8), (50, 0.5), (100, 0.3), (100, 0.8))
 """Number of values, and correlation of neighbours."""
+HIDING = {
+    "rounded": lambda _, row: np.round(row),
+    "two values": lambda _, row: 100.0 + (row > 0.84),
+    "outliers": lambda random, row: row + 20 * (random.random(row.size) < 0.05),
+}
+"""What is made of series whose neighbours correlate, which then look as if they correlated less."""
 STEPS = ((20, 2, 0.33), (20, 3, 0.55), (20, 10, 0.85), (100, 1, 0.65), (100, 2, 0.95))
 """Number of values, height of a step in standard deviations, and the power that look-back.md says."""
 
@@ -44,6 +50,23 @@ def test_correlated_neighbours_are_allowed_for(autoregressive, count, rho, repet
     rows = autoregressive(np.random.default_rng([count, int(10 * rho)]), count, rho, repetitions)
     found = np.mean([moved(st.change_points(row)) for row in rows])
     assert found <= most(0.05, repetitions)
+
+
+@repeated
+@pytest.mark.parametrize("count", [20, 100, pytest.param(400, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kind", HIDING)
+def test_correlation_that_ties_or_outliers_hide_is_allowed_for(autoregressive, kind, count, repetitions):
+    random = np.random.default_rng([count, len(kind)])
+    rows = autoregressive(random, count, 0.8, repetitions)
+    found = np.mean([moved(st.change_points(HIDING[kind](random, row))) for row in rows])
+    assert found <= most(0.05, repetitions)
+
+
+@pytest.mark.soak
+def test_means_of_blocks_allow_for_correlation_in_long_series(autoregressive):
+    rows = autoregressive(np.random.default_rng(6), 1200, 0.8, 400)
+    found = np.mean([moved(st.change_points(100.0 + (row > 0.84))) for row in rows])
+    assert found <= most(0.05, 400)
 
 
 def test_a_family_of_series_is_wrong_in_one_of_twenty_at_most():

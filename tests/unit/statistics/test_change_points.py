@@ -1,5 +1,8 @@
 """Change points against t tests of SciPy, series with known correlation, and E-divisive by brute force."""
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 import pytest
 from scipy import signal, stats
@@ -8,6 +11,7 @@ from binomial import least, most
 from trialwise.errors import StatisticsError
 from trialwise.statistics import change_points, values_needed
 from trialwise.statistics.pooled.phase_randomization import normal_scores
+from trialwise.statistics.tests.change_points import without_outliers
 from trialwise.statistics.tests.change_scan import LEAST, best_split, largest, tail
 
 
@@ -142,6 +146,53 @@ def test_spikes_over_a_constant_are_no_change_and_a_step_is():
     step = np.where(np.arange(100) < 80, 7.0, 8.0)
     (found,) = change_points(step).changes
     assert (found.at, found.before, found.after, found.low, found.high) == (80, 7, 8, 1, 1)
+
+
+def arrangements(ones, n):
+    """All series of n values of which so many are 1 and the others 0."""
+    rows = np.zeros((comb(n, ones), n))
+    for row, places in zip(rows, combinations(range(n), ones), strict=True):
+        row[list(places)] = 1
+    return rows
+
+
+@pytest.mark.parametrize(("ones", "n"), [(6, 14), (5, 16), (8, 16)])
+def test_no_change_of_two_values_is_surer_than_among_all_arrangements(ones, n):
+    rows = np.array([normal_scores(row) for row in arrangements(ones, n)])
+    maxima = largest(rows)
+    step = np.arange(n) >= n - ones
+    z = max(best_split(normal_scores(1.0 * step)).z, largest(normal_scores(1.0 * step)[None, :])[0])
+    exact = np.mean(maxima >= z * (1 - 1e-9))
+    assert exact <= 3 / comb(n, ones)
+    found = change_points(step, alpha=0.5)
+    assert [change.at for change in found.changes] == [n - ones]
+    assert found.changes[0].p_value >= exact
+    # Runs of equal values are what correlated neighbours make: among them, the step is not as rare.
+    assert found.changes[0].p_value >= 5 * exact
+
+
+def test_ties_and_outliers_do_not_hide_a_step_that_is_clear():
+    random = np.random.default_rng(8)
+    step = 3.0 * (np.arange(100) >= 50)
+    for values in (
+        np.round(random.normal(size=100) + step),
+        random.normal(size=100) + step + 20 * (random.random(100) < 0.05),
+    ):
+        (found,) = change_points(values).changes
+        assert abs(found.at - 50) <= 2
+    long = np.round(random.normal(size=3000) + 2 * (np.arange(3000) >= 1000))
+    assert [abs(each.at - 1000) <= 5 for each in change_points(long).changes] == [True]
+
+
+def test_an_outlier_lies_far_from_the_values_around_it_and_five_together_are_none():
+    values = np.random.default_rng(9).normal(size=60)
+    values[[10, 40]] += 30
+    assert without_outliers(values).size == 58
+    values[50:55] += 30
+    assert without_outliers(values).size == 58
+    values[57:] += 30
+    assert without_outliers(values).max() < 35
+    assert without_outliers(np.array([7.0] * 20 + [8.0])).size == 21
 
 
 def test_a_line_is_a_drift_and_a_step_is_none():

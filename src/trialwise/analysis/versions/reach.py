@@ -118,4 +118,6 @@ def _exceeds(shift: float, n: int, spread: Array, error: float) -> Array:
         shift * n**0.5, spread, out=np.full(spread.shape, inf * np.sign(shift)), where=spread > 0
     )
     reached = away - critical * (1 - 1 / (4 * freedoms))
-    return np.fromiter((float(ndtr(z)) for z in reached / (1 + critical**2 / (2 * freedoms)) ** 0.5), float)
+    return np.fromiter(
+        (float(ndtr(float(z))) for z in reached / (1 + critical**2 / (2 * freedoms)) ** 0.5), float
+    )

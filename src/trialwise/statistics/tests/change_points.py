@@ -2,9 +2,9 @@
 
 Binary segmentation over seeded intervals: the best split of the whole series is tested, then those of its two parts, until no test
 rejects. A part that holds a share of the values is tested at that share of the level, so that the false positives of all parts
-together stay below the level. Each test holds its level where neighbours correlate by up to 0.8 (AR(1)), and allows for ties. A level
-that drifts along a line is no change at one place: where a line describes the series better than the steps, by Schwarz's criterion,
-the line is returned.
+together stay below the level. Each test holds its level where neighbours correlate by up to 0.8 (AR(1)), also where rounding, few
+distinct values or outliers hide it. A level that drifts along a line is no change at one place: where a line describes the series
+better than the steps, by Schwarz's criterion, the line is returned.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from math import expm1, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.signal import lfilter
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values
@@ -47,8 +49,17 @@ _MOST_CORRELATED = 0.95
 _MEASURED_SHARE = 0.2
 _UNEVEN = 1.15
 """Ties count as uneven where a score lies this much farther out than the outermost of untied values."""
-_MANY_TIED, _LONG = 0.1, 25
-"""Values of a short side may all be equal by chance where more than this share of all values are equal."""
+_MANY_TIED = 0.05
+"""Ties hide how much neighbours correlate where more than this share of all values are equal."""
+_HIDDEN = (0.8, 0.0, 0.5)
+"""Correlations of the normal series from whose ranks values with ties are drawn; first the one that rejects least."""
+_WARM_UP = 30
+_LONGEST_REDRAWN, _BLOCKS = 1000, 100
+"""Longer series with ties are tested by means of so many blocks instead, so that their time stays bounded."""
+_NORMAL_DEVIATION = 1.4826
+"""Standard deviation of normal values, in median distances."""
+_WINDOW, _FAR = 9, 6.0
+"""An outlier lies this many standard deviations (of the median distance) from the median of the values around it."""
 _SHUFFLED_VALUES, _MOST_SHUFFLES, _LEAST_SHUFFLES = 200_000, 999, 99
 _FEW = 20
 _MOST_OF_SLOPE = 500
@@ -109,8 +120,10 @@ def change_points(values: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> C
     The statistic is the largest normal deviate over all splits of all seeded intervals, with at least 5 values on either side, in
     normal scores, so that neither outliers nor the distribution matter. Correlated neighbours: each deviate is divided by
     sqrt((1 + r) / (1 - r)), where r is the correlation that the split leaves, raised by as much as the split hides. Its p-value is the
-    largest among AR(1) series with correlations of 0 to 0.8, by a table of simulated quantiles (`change_tails.py`); with uneven ties,
-    such as spikes over a constant, also by shuffling. Parts of up to 100 values are tested by the values as well, at a fifth of the
+    largest among AR(1) series with correlations of 0 to 0.8, by a table of simulated quantiles (`change_tails.py`). Ties and outliers
+    hide how much neighbours correlate. With ties, the p-value is also the largest among the same values in the order of AR(1) series
+    with correlations of 0, 0.5 and 0.8; beyond 1000 values, that of the means of 100 blocks. Where isolated values lie far from those
+    around them, the rest has to show a change as well. Parts of up to 100 values are tested by the values as well, at a fifth of the
     level, because scores do not tell how far apart two sides lie; that table's shocks are also heavy-tailed and skewed.
     `benches/changes.py` measures false positives and power.
 
@@ -229,35 +242,59 @@ class _Search:
             return False
         best = _Viewed(self._scores, RANKED, 1.0, best_split(self._scores))
         p_value = tail_if_independent(best.split.seen, self._values.size)
-        if p_value <= self._alpha and _has_other_tail(self._scores, best.split):
-            p_value = max(p_value, self._shuffled(best, only_seen=True))
+        if p_value <= self._alpha and self._values.size <= _LONGEST_REDRAWN and _has_other_tail(self._scores):
+            p_value = max(p_value, self._redrawn(best, only_seen=True))
         return p_value <= self._alpha
 
     def _tested(self, values: Array) -> tuple[float, Split]:
-        """Return the p-value of no change, and the split that tells most."""
-        return min(((self._p_value(each), each.split) for each in _views(values)), key=lambda found: found[0])
+        """Return the p-value of no change, and the split that tells most; outliers hide how much neighbours correlate."""
+        p_value, split = min(
+            ((self._p_value(each), each.split) for each in _views(values)), key=lambda found: found[0]
+        )
+        if p_value <= self._alpha and (kept := without_outliers(values)).size < values.size:
+            enough = kept.size >= 2 * LEAST
+            p_value = max(p_value, min(map(self._p_value, _views(kept)))) if enough else 1.0
+        return p_value, split
 
     def _p_value(self, best: _Viewed) -> float:
         p_value = _tail(best, best.values.size)
-        if p_value > self._alpha or not _has_other_tail(best.values, best.split):
+        if p_value > self._alpha or not _has_other_tail(best.values):
             return p_value
-        return max(p_value, min(1.0, self._shuffled(best) / best.share))
+        if best.values.size > _LONGEST_REDRAWN:
+            return max(p_value, _tail_of_blocks(best.values))
+        for correlation in _HIDDEN:
+            p_value = max(p_value, min(1.0, self._redrawn(best, correlation) / best.share))
+            if p_value > self._alpha:
+                break
+        return p_value
 
-    def _shuffled(self, best: _Viewed, *, only_seen: bool = False) -> float:
-        """Return the p-value from shuffles; beyond them, from a tail of the same form that fits the largest twentieth of them."""
-        scores, z = best.values, best.split.seen if only_seen else best.z
-        count = min(_MOST_SHUFFLES, max(_LEAST_SHUFFLES, _SHUFFLED_VALUES // scores.size))
-        maxima = np.concatenate([
-            largest(self._rng.permuted(np.tile(scores, (rows, 1)), axis=1), best.view, only_seen=only_seen)
-            for rows in _portions(count, scores.size)
-        ])  # fmt: skip
-        beyond = 1 + int(np.sum(maxima >= z * (1 - 1e-9)))
-        if beyond > _FEW:
-            return beyond / (1 + count)
-        top = float(np.quantile(maxima, 1 - 1 / _FEW))
+    def _redrawn(self, best: _Viewed, correlation: float = 0.0, *, only_seen: bool = False) -> float:
+        """Return the p-value among the same values in the order of normal series whose neighbours correlate.
+
+        It draws on until it is clear (Besag and Clifford 1991). Beyond what is drawn, a tail of the same form goes on that fits the
+        largest twentieth.
+        """
+        z = best.split.seen if only_seen else best.z
+        count = min(_MOST_SHUFFLES, max(_LEAST_SHUFFLES, _SHUFFLED_VALUES // best.values.size))
+        drawn: list[Array] = []
+        beyond = 1
+        for rows in _portions(count, best.values.size):
+            drawn.append(
+                largest(self._reordered(best.values, rows, correlation), best.view, only_seen=only_seen)
+            )
+            beyond += int(np.sum(drawn[-1] >= z * (1 - 1e-9)))
+            if beyond > _FEW:
+                return beyond / (1 + sum(each.size for each in drawn))
+        top = float(np.quantile(np.concatenate(drawn), 1 - 1 / _FEW))
         factor = -log1p(-1 / _FEW) / height(top) if top > 1 else 0.0
         fitted = -expm1(-factor * height(z))
         return max(fitted, (beyond - 1) / (1 + count))
+
+    def _reordered(self, values: Array, rows: int, correlation: float) -> Array:
+        """Return rows of these values, each in the order of an AR(1) series."""
+        shocks = self._rng.normal(size=(rows, values.size + _WARM_UP))
+        order = lfilter([1.0], [1.0, -correlation], shocks, axis=1)[:, _WARM_UP:]
+        return np.sort(values)[order.argsort(axis=1).argsort(axis=1)]
 
     def drift(self, places: list[int]) -> LinearDrift | None:
         """Return the drift if a line describes the values better than steps at these places."""
@@ -302,11 +339,28 @@ def _correlation_left(scores: Array, places: Sequence[int]) -> float:
     return min(max(lagged + hidden, 0.0), _MOST_CORRELATED)
 
 
-def _has_other_tail(scores: Array, split: Split) -> bool:
-    """Return True where ties make large values of the statistic more frequent: outlying ones, or many on a short side."""
-    shortest = min(split.at - split.begin, split.end - split.at)
+def _tail_of_blocks(scores: Array) -> float:
+    """Return the p-value of no change among the means of blocks of neighbours, which tie less and hide less of their correlation."""
+    means = np.array([block.mean() for block in np.array_split(scores, _BLOCKS)])
+    ranked = normal_scores(means)
+    return _tail(_Viewed(ranked, RANKED, 1.0, best_split(ranked)), means.size)
+
+
+def without_outliers(values: Array) -> Array:
+    """Return the values without those that lie far from the values around them, unless five neighbours lie there together."""
+    half = _WINDOW // 2
+    if values.size < _WINDOW:
+        return values
+    around = np.pad(values, half, constant_values=np.nan)
+    apart = np.abs(values - np.nanmedian(sliding_window_view(around, _WINDOW), axis=1))
+    deviation = _NORMAL_DEVIATION * float(np.median(apart))
+    return values[apart <= _FAR * deviation] if deviation > 0 else values
+
+
+def _has_other_tail(scores: Array) -> bool:
+    """Return True where ties make large values of the statistic more frequent: outlying ones, or many."""
     most_tied = int(np.unique(scores, return_counts=True)[1].max())
-    return (shortest < _LONG and most_tied > _MANY_TIED * scores.size) or _is_uneven(scores)
+    return most_tied > max(1, _MANY_TIED * scores.size) or _is_uneven(scores)
 
 
 def _is_uneven(scores: Array) -> bool:
@@ -317,8 +371,8 @@ def _is_uneven(scores: Array) -> bool:
 
 
 def _portions(count: int, n: int) -> list[int]:
-    """Split a number of shuffles so that each portion fits into memory."""
-    most = max(1, 500_000 // n)
+    """Split a number of draws so that few are drawn where few suffice, and each portion fits into memory."""
+    most = max(1, min(_LEAST_SHUFFLES, 500_000 // n))
     return [most] * (count // most) + ([count % most] if count % most else [])
 
 
