@@ -1,8 +1,10 @@
 """What an artifact has besides data: signature, tables, figures, costs, packages; tar.zst; and names that stay in measured data."""
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import zipfile
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 import artifacts
 from in_process import trialwise
+from simulation_directory import run_simulation
 
 LICENCE = ("--licence", "CC-BY-4.0")
 COUNTED = artifacts.TEXT.replace("[design]", "[instrumentation]\nresources = true\n[design]")
@@ -158,27 +161,54 @@ def test_figures_that_claims_name_are_packed_and_absent_ones_are_said(bench, art
     assert "figures/a.svg" not in zipfile.ZipFile(tmp_path / "artifact.zip").namelist()
 
 
-def test_costs_are_those_that_the_trials_recorded_and_absent_where_none_did(bench, artifact, tmp_path):
+USING = """#!/usr/bin/python3
+import json, resource, sys
+held = bytearray(48 << 20)
+for _ in range(300_000):
+    pass
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"steps": int(sys.argv[1]) * 100, "cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss << 10}))
+"""
+SAYS_WHAT_IT_USES = artifacts.TEXT.replace(
+    "[design]",
+    '[metrics.cpu]\njson = "/cpu"\nunit = "s"\n[metrics.peak]\njson = "/peak"\nunit = "B"\n[design]',
+)
+
+
+def test_costs_are_what_programs_say_of_themselves_though_no_metric_asks(tmp_path):
+    folder = artifacts.measured(tmp_path / "work", SAYS_WHAT_IT_USES, program=USING)
+    (claim,) = packed(folder)["claims"]
+    own = {name: _values(folder, f"stdout|json:/{name}") for name in ("cpu", "peak")}
+    assert len(own["cpu"]) == claim["trials"] == 10
+    assert sum(own["cpu"]) <= claim["processor"] <= claim["seconds"]  # of one thread
+    assert max(own["peak"]) <= claim["memory"] < max(own["peak"]) + (4 << 20)
+    assert claim["root"] is (os.geteuid() == 0)
+    readme = zipfile.ZipFile(folder / "artifact.zip").read("README.md").decode()
+    assert "not recorded" not in readme
+
+
+def test_resources_that_are_recorded_twice_count_once(bench, artifact):
     (claim,) = artifact[0]["claims"]
-    values = {
-        key: [row["value"] for row in _values(bench) if row["metric"] == key]
-        for key in ("user", "system", "max_rss")
-    }
-    assert len(values["user"]) == 10
-    assert claim["processor"] == pytest.approx(sum(values["user"]) + sum(values["system"]))
-    assert claim["memory"] == max(values["max_rss"]) > 2**18
-    plain = artifacts.measured(tmp_path / "plain")
-    (other,) = packed(plain)["claims"]
-    assert (other["processor"], other["memory"]) == (None, None)
+    times = _values(bench, "instrument:user") + _values(bench, "instrument:system")
+    assert len(times) == 20
+    assert claim["processor"] == pytest.approx(sum(times))
+    assert claim["memory"] == max(_values(bench, "instrument:max_rss")) > 2**18
 
 
-def _values(folder):
-    import contextlib
-    import sqlite3
+def test_costs_that_computed_trials_do_not_have_are_said_to_be_unknown(tmp_path):
+    run_simulation(tmp_path)
+    (tmp_path / "results").rename(tmp_path / "sums.results")
+    said = 'text = "x"\nmetric = "mean_fct"\nvalue = { treatment = { scheme = "hpcc" }, at_least = 0 }\n'
+    claims = artifacts.CLAIMS[: artifacts.CLAIMS.index("text =")]
+    (tmp_path / "claims.toml").write_text(claims + said)
+    (claim,) = packed(tmp_path)["claims"]
+    assert (claim["processor"], claim["memory"]) == (None, None)
+    assert claim["seconds"] > 0
 
+
+def _values(folder, source):
     with contextlib.closing(sqlite3.connect(folder / "sums.results/ledger.sqlite")) as ledger:
-        rows = ledger.execute("SELECT source, value FROM value WHERE source LIKE 'instrument:%'").fetchall()
-    return [{"metric": source.partition(":")[2], "value": value} for source, value in rows]
+        return [value for (value,) in ledger.execute("SELECT value FROM value WHERE source = ?", (source,))]
 
 
 @pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="not installed: dpkg")

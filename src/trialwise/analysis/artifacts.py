@@ -52,7 +52,8 @@ class PackedClaim:
     """A claim with its result on the packed data, and what the trials that it rests on cost.
 
     `seconds` is the sum of their times with resets, `processor` that of their CPU time in seconds, `memory` the largest peak in bytes
-    (None where nothing recorded them), `size` the bytes that they left. `figure` is the one that the claim names, or empty.
+    of a process (None where not all trials recorded them), `size` the bytes that they left. `root`: whether they ran with the rights
+    of root; None if that was not recorded. `figure` is the one that the claim names, or empty.
     `expected`: it is known to be undecided. `rerun`: others can measure it again.
     """
 
@@ -63,6 +64,7 @@ class PackedClaim:
     seconds: float
     processor: float | None
     memory: float | None
+    root: bool | None
     size: int
     expected: bool
     rerun: bool

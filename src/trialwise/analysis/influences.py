@@ -46,6 +46,7 @@ def _rules() -> tuple[_Rule, ...]:
     limits = Influence(
         6, "state", "limits and remote memory typically cost tens of per cent where they are met"
     )
+    rights = Influence(6, "state", "rights decide about priorities, locked memory and settings of sockets")
     network = Influence(7, "state", "queues, buffers and offloads change throughput and delay")
     kernel = Influence(
         8, "machine", "the kernel, its mitigations and its file systems change the cost of system calls"
@@ -67,6 +68,7 @@ def _rules() -> tuple[_Rule, ...]:
         (r"variable\.(LD|OMP|MKL|OPENBLAS|GLIBC|MALLOC|PYTHON|JAVA|JDK|GO|RUST|NODE)_?.*", runtime),
         (r"variable(\..*)?", layout),
         (r"limit(\..*)?", limits),
+        (r"rights\..*", rights),
         (r"processor\.(governor|driver|turbo|throttled|frequency_.*|energy_.*|idle_.*)", frequency),
         (r"processor\.isolated", load),
         (r"(processor|cpu|num_cpus|goarch|ProcessorName)\b.*|machine\.(architecture|memory.*)", hardware),
@@ -92,7 +94,7 @@ def _rules() -> tuple[_Rule, ...]:
 _RULES = tuple((re.compile(rule.names), rule.influence) for rule in _rules())
 _UNKNOWN = Influence(11, "state", "what it does to results is not known")
 _END = re.compile(
-    r"ends\..*?\.(?=(machine|processor|kernel|devices|python|libc|distribution|runtime|limit|layout|clock|programs|interface)\b)"
+    r"ends\..*?\.(?=(machine|processor|kernel|devices|python|libc|distribution|runtime|limit|rights|layout|clock|programs|interface)\b)"
 )
 _AT_END = (
     (re.compile(r"programs\..*"), Influence(1, "program", "another program at an end is another experiment")),

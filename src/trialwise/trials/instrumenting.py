@@ -88,6 +88,9 @@ _READ: Mapping[str, Callable[[Counted], float]] = {
     "bytes_out": lambda run: run.blocks_out * BLOCK,
 }
 
+_ALWAYS = ("user", "system", "max_rss")
+"""What is recorded of every program, because it says what claims cost."""
+
 
 def recorded(
     instrumentation: Instrumentation,
@@ -95,14 +98,16 @@ def recorded(
     before: MachineCounts | None,
     after: MachineCounts | None,
 ) -> dict[str, Samples]:
-    """Return what was recorded of a run, by source key; `before` and `after` are the machine's counts around it."""
+    """Return what was recorded of a run, by source key: always its CPU time and memory.
+
+    `before` and `after` are the machine's counts around it.
+    """
     found = {
         name: value / 1e9 if counter_unit(name) == "s" else value
         for name, value, _, _ in run.counted
         if value is not None
     }
-    if instrumentation.resources:
-        found |= {name: _READ[name](run) for name in RESOURCES}
+    found |= {name: _READ[name](run) for name in (RESOURCES if instrumentation.resources else _ALWAYS)}
     if before is not None and after is not None:
         found |= after.since(before, instrumentation.cpus)
     return as_samples(found)

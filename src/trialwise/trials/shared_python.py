@@ -178,6 +178,7 @@ def _answered(
     try:
         samples = {
             **counted,
+            **as_samples({name: float(answer[name]) for name in ("user", "system")}),
             **_resources(experiment, answer),
             **returned_samples(experiment, answer["document"]),
         }

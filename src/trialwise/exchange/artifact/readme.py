@@ -56,8 +56,8 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
         yield "None are stated."
         yield ""
         return
-    yield "| claim | sentence | the authors' result | n | trials | time that they took | CPU time | peak memory | disk |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| claim | sentence | the authors' result | n | trials | time that they took | CPU time | peak memory | disk | root |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for claim in claims:
         result = claim.result
         cells = (
@@ -70,10 +70,12 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
             "not recorded" if claim.processor is None else duration_text(claim.processor),
             "not recorded" if claim.memory is None else size_text(claim.memory),
             size_text(claim.size),
+            "not recorded" if claim.root is None else "yes" if claim.root else "no",
         )
         yield f"| {' | '.join(map(_cell, cells))} |"
     yield ""
     yield "Times are from the first to the last moment of the trials that a claim rests on, resets included, on the authors' machine."
+    yield "Peak memory is that of the largest process of a trial, and *root* says whether the trials ran with the rights of root."
     yield ""
 
 
@@ -95,6 +97,7 @@ def cost_text(claim: PackedClaim) -> str:
         "" if claim.processor is None else f"{duration_text(claim.processor)} of CPU time",
         "" if claim.memory is None else f"{size_text(claim.memory)} of memory",
         f"{size_text(claim.size)} of disk",
+        "" if claim.root is None else "as root" if claim.root else "no root",
     )
     return ", ".join(filter(None, parts))
 

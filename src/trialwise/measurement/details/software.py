@@ -44,10 +44,11 @@ _MAX_PACKAGES = 32 << 20
 
 
 def software_details(tree: Tree, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield facts of libraries and runtimes; those that the variable PATH leads to."""
+    """Yield facts of libraries and runtimes, those that the variable PATH leads to, and of the rights that programs have."""
     yield "distribution", tree.fields("etc/os-release", "=").get("PRETTY_NAME", "").strip('"')
     if os.fspath(tree.root) != "/":
         return
+    yield "rights.root", "yes" if os.geteuid() == 0 else "no"
     yield "libc", _libc()
     packages = tree.content(_PACKAGES, _MAX_PACKAGES)
     for name, (beside, package) in _RUNTIMES.items():

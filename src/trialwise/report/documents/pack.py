@@ -69,6 +69,7 @@ def _claims(found: Packed) -> Iterator[Block]:
         Column("CPU time", is_numeric=True),
         Column("peak MiB", is_numeric=True),
         Column("disk MiB", is_numeric=True),
+        Column("root"),
     )
     yield Table(
         "claims", ("Claims, and what their trials cost",), columns, tuple(map(_row, found.claims)), most=None
@@ -84,6 +85,7 @@ def _row(claim: PackedClaim) -> tuple[Name | Number | Text, ...]:
         Number(claim.processor, kind="duration") if claim.processor is not None else (ABSENT,),
         Number(claim.memory / _MEBIBYTE, digits=2) if claim.memory is not None else (ABSENT,),
         Number(claim.size / _MEBIBYTE, digits=2),
+        (ABSENT if claim.root is None else "yes" if claim.root else "no",),
     )
 
 

@@ -39,10 +39,10 @@ _COPIED = ("program", "script", "input")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a trial used: CPU time in seconds, and the peak of its memory in bytes."""
+    """What a trial used: CPU time in seconds, and the peak of its memory in bytes; None if that was not recorded."""
 
-    processor: float
-    memory: float
+    processor: float | None
+    memory: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,16 @@ class Opened:
 
 @dataclass(slots=True)
 class Contents:
-    """The files of one directory in the artifact, its description, what was left out, and what trials used, by number."""
+    """The files of one directory in the artifact, its description, what was left out, and what trials used, by number.
+
+    `root`: whether trials ran with the rights of root; None if no session recorded it.
+    """
 
     entries: list[Entry]
     experiment: PackedExperiment
     left_out: list[str] = field(default_factory=list[str])
     used: Mapping[str, Used] = field(default_factory=dict[str, Used])
+    root: bool | None = None
 
 
 def open_for_packing(path: Path, folder: str) -> Opened:
@@ -121,7 +125,10 @@ _RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
 
 
 def _used(ledger: Ledger) -> dict[str, Used]:
-    """Return what each trial used, by number, of those whose last attempt recorded it as a metric or by [instrumentation]."""
+    """Return what each trial used, by number, as its last attempt recorded it.
+
+    Trials of programs always record it; those of older directories did as a metric or by [instrumentation].
+    """
     keys = {
         source.key: source.key.rpartition(":")[2]
         for name in _RESOURCES
@@ -131,11 +138,12 @@ def _used(ledger: Ledger) -> dict[str, Used]:
     for number, _, source, value, _, _ in ledger.values(list(keys)):
         if value is not None:
             found.setdefault(number, {})[keys[source]] = value
-    return {
-        str(number): Used(known["user"] + known["system"], known["max_rss"])
-        for number, known in found.items()
-        if len(known) == len(_RESOURCES)
-    }
+    return {str(number): _used_of(known) for number, known in found.items()}
+
+
+def _used_of(known: Mapping[str, float]) -> Used:
+    processor = known["user"] + known["system"] if {"user", "system"} <= known.keys() else None
+    return Used(processor, known.get("max_rss"))
 
 
 def _environments(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:
@@ -189,7 +197,13 @@ def contents_of(each: Opened, names: Names, workshop: Path) -> Contents:
         entries.append(Entry(f"{each.folder}/{relative}", content))
     programs, outside, packages = _programs(each)
     entries += programs
-    return Contents(entries, _described(each, programs, outside, packages), left_out, each.used)
+    described = _described(each, programs, outside, packages)
+    return Contents(entries, described, left_out, each.used, _as_root(each))
+
+
+def _as_root(each: Opened) -> bool | None:
+    known = [fact for record in each.environments.values() if (fact := facts_of(record).get("rights.root"))]
+    return "yes" in known if known else None
 
 
 def _files(folder: Path, left_out: list[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +17,7 @@ from trialwise.study.claims import JudgedClaims
 
 _OF_TRIAL = re.compile(r"/(\d{6,})-\d+[^/]*$")
 """The names of files that a trial left: its number, and its attempt."""
+_NOTHING = Used(None, None)
 
 
 def costs(judged: JudgedClaims, contents: Sequence[Contents]) -> Iterator[PackedClaim]:
@@ -35,23 +36,26 @@ def _cost(
     data = next((each for each in judged.stated.data if each.name == claim.data), None)
     place = _place_of(data, contents)
     numbers = {name.rpartition("/")[2] for name in own["trial"].to_list()}
-    used: Mapping[str, Used] = {} if place is None else place.used
+    used = [_NOTHING if place is None else place.used.get(number, _NOTHING) for number in numbers]
     return PackedClaim(
         result=result,
         figure=claim.figure or "",
         folder="" if place is None else place.experiment.folder,
         trials=own.height,
         seconds=float(own["seconds"].fill_null(0.0).sum()),
-        processor=_sum([used[number].processor for number in numbers if number in used]),
-        memory=max((used[number].memory for number in numbers if number in used), default=None),
+        processor=_of_all(sum, [each.processor for each in used]),
+        memory=_of_all(max, [each.memory for each in used]),
+        root=None if place is None else place.root,
         size=0 if place is None else _size(numbers, place),
         expected=claim.expected is not None,
         rerun=claim.rerun and place is not None,
     )
 
 
-def _sum(parts: Sequence[float]) -> float | None:
-    return sum(parts) if parts else None
+def _of_all(over: Callable[[Sequence[float]], float], parts: Sequence[float | None]) -> float | None:
+    """Return a number over what all trials recorded; None if one did not."""
+    known = [part for part in parts if part is not None]
+    return over(known) if known and len(known) == len(parts) else None
 
 
 def _place_of(data: ClaimData | None, contents: Sequence[Contents]) -> Contents | None:
