@@ -67,6 +67,23 @@ def verify(place, *words):
     return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr, done.stderr
 
 
+def test_a_rerun_draws_from_the_files_that_were_frozen_wherever_they_lay(tmp_path):
+    (tmp_path / "m.txt").write_text("\n".join(map(str, range(1, 5))))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/k.txt").write_text("\n".join(map(str, range(10, 90))))
+    drawn = 'n = [1, 3]\nk = { draw = "k.txt" }\nm = { draw = "../m.txt" }'
+    text = artifacts.TEXT.replace("n = [1, 3]", drawn).replace('"{round}"', '"{k}", "{m}"')
+    program = """#!/bin/sh\necho "{\\"steps\\": $(($1 * 1000 + $2 + $3))}"\n"""
+    place = packed(tmp_path, program, text=text)
+    (tmp_path / "m.txt").unlink()
+    code, found, said = verify(place, "--kick")
+    assert code == 0, said
+    assert [claim["word"] for claim in found["rerun"]["claims"]] == ["reproduced"]
+    shown = trialwise("verify", "artifact.zip", "--show", "C1", cwd=place).stdout
+    assert " sums.results/k.txt" in shown
+    assert "-m.txt" in shown
+
+
 def test_the_smallest_rerun_is_said_before_it_runs_and_stands_in_a_folder_of_its_own(copy):
     code, found, said = verify(copy, "--kick", "--budget", "1m")
     assert code == 0, said

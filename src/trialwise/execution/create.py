@@ -17,7 +17,7 @@ from trialwise.execution.worker_plan import planned_row
 from trialwise.experiment.amendable import KeyChange, differences
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
-from trialwise.experiment.text import frozen_name
+from trialwise.experiment.text import frozen_name, frozen_or_named
 from trialwise.store.chain import start_of
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -156,14 +156,14 @@ def _stream_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
     """Yield the file that says which points become which streams."""
     if experiment.measurement is not None and experiment.measurement.config is not None:
         config = experiment.measurement.config
-        yield frozen_name(config), experiment.folder / config
+        yield frozen_name(config), frozen_or_named(experiment.folder, config)
 
 
 def _drawn_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
     """Yield the files that factors are sampled from: their names in an experiment directory, and their paths."""
     for factor in experiment.factors:
         if isinstance(factor, DrawnFactor) and factor.values and factor.origin != "list":
-            yield frozen_name(factor.origin), experiment.folder / factor.origin
+            yield frozen_name(factor.origin), frozen_or_named(experiment.folder, factor.origin)
 
 
 def _check_same_plan(

@@ -201,7 +201,9 @@ class SmallRun(Section):
         factory=dict[str, list[Level]],
     )
     rounds: Count | None = key(None, "Rounds.", 5)
-    minutes: PositiveNumber | None = key(None, "About how long it takes.", 4)
+    minutes: PositiveNumber | None = key(
+        None, "About how long it takes; without rounds, it is as many of them as fit.", 4
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +238,7 @@ class StatedClaim(Section):
     )
     machine: Literal["same-kind"] | None = key(
         None,
-        "It is about machines of one kind: elsewhere, agreement of its numbers is not judged.",
+        "It is about machines of one kind: on another kind it is not comparable, whatever it says.",
         "same-kind",
     )
     expected: Literal["undecided"] | None = key(

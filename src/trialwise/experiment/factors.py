@@ -13,7 +13,7 @@ from trialwise.experiment.file.sections import ByShape, Section, key, table_of
 from trialwise.experiment.file.values import Level, Levels, Text, Whole
 from trialwise.experiment.placeholders import BUILT_IN, level_text
 from trialwise.experiment.problems import Problems, shown
-from trialwise.experiment.text import frozen_name, read_text
+from trialwise.experiment.text import frozen_name, frozen_or_named, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +128,11 @@ def _drawn(
 
 def _lines(name: str, draw: str, path: Path, problems: Problems, within: Path | None) -> tuple[str, ...]:
     key = ("factors", name, "draw")
-    frozen = path.parent / frozen_name(draw)
-    is_frozen = within is not None or frozen.is_file()
+    folder = path.parent
     try:
-        text = read_text(frozen if is_frozen else path.parent / draw, within=within)
+        text = read_text(
+            frozen_or_named(folder, draw) if within is None else folder / frozen_name(draw), within=within
+        )
         lines = (line.strip(" \t\r") for line in text.split("\n"))
     except PlanError as error:
         problems.add(key, f"the file to draw from: {error.message}")

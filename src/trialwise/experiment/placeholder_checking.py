@@ -13,7 +13,7 @@ from trialwise.experiment.file.sections import Section, keys_of
 from trialwise.experiment.path_building import path_texts
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.text import frozen_name, read_text
+from trialwise.experiment.text import frozen_or_named, read_text
 
 
 def check_placeholders(document: doc.Document, path: Path, problems: Problems) -> None:
@@ -78,8 +78,6 @@ def _stream_texts(
         return
     key = ("measurement", "config")
     try:
-        frozen = path.parent / frozen_name(document.measurement.config)
-        there = frozen if frozen.is_file() else path.parent / document.measurement.config
-        yield key, read_text(there), (COLLECTOR,)
+        yield key, read_text(frozen_or_named(path.parent, document.measurement.config)), (COLLECTOR,)
     except PlanError as error:
         problems.add(key, f"the file of streams: {error.message}")

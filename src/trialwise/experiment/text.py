@@ -51,6 +51,12 @@ def frozen_name(draw: str) -> str:
     return draw
 
 
+def frozen_or_named(folder: Path, name: str) -> Path:
+    """Return the frozen copy of a file if the folder of an experiment holds one, else the file that is named."""
+    frozen = folder / frozen_name(name)
+    return frozen if frozen.is_file() else folder / name
+
+
 def _content(path: Path, within: Path | None) -> bytes:
     try:
         found = path.stat()

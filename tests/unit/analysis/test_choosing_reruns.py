@@ -1,6 +1,7 @@
 """What a re-run takes of an artifact: treatments, rounds, bytes, and the experiment file without what would end it early."""
 
 import tomllib
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -14,13 +15,15 @@ from trialwise.experiment.reading import parse_experiment
 from trialwise.study.artifact.choosing import Candidate, joined, size_of, smallest, words_of
 from trialwise.study.artifact.rerun_folder import rerun_text
 
+RATIO = StatedRatio(of={"scheme": "a"}, to={"scheme": "b"}, at_least=Amount(1.2))
+
 
 def candidate(name, seconds, of="a", to="b", **said):
     trials = made(a=[3.0] * 5, b=[1.0] * 5, c=[2.0] * 5)
     trials = TrialSet(
         "made", trials.metrics, trials.treatments, trials.table.with_columns(seconds=pl.lit(float(seconds)))
     )
-    ratio = StatedRatio(of={"scheme": of}, to={"scheme": to}, at_least=Amount(1.2))
+    ratio = replace(RATIO, of={"scheme": of}, to={"scheme": to})
     claim = StatedClaim(id=name, text="x", metric="delay", **(said or {"ratio": ratio}))
     return Candidate(claim, "x.results", trials, 10)
 
@@ -45,6 +48,22 @@ def test_a_claim_says_what_its_smallest_run_is():
     (plan,) = smallest([each], budget=60)
     assert (plan.rounds, set(plan.treatments)) == (5, {"scheme=a", "scheme=b"})
     assert set(each.hull()["scheme"]) == {"a", "b", "c"}
+
+
+def test_minutes_of_the_smallest_run_give_its_rounds_or_how_long_it_is_expected_to_take():
+    (plan,) = smallest([candidate("C1", 1, small=SmallRun(where={}, minutes=0.5), ratio=RATIO)], budget=60)
+    assert (plan.rounds, plan.seconds) == (15, 30)  # rounds of two trials of a second
+    each = candidate("C1", 1, small=SmallRun(where={}, rounds=5, minutes=2), ratio=RATIO)
+    (plan,) = smallest([each], budget=120)
+    assert (plan.rounds, plan.seconds) == (5, 120)
+    (plan,) = smallest([each], budget=100)  # 24 s a round, not the 2 s of the trials
+    assert plan.rounds == 4
+    (plan,) = smallest([candidate("C2", 1), each], budget=100)
+    assert plan.claims == ("C2",)
+    none = candidate(
+        "C1", 0, small=SmallRun(where={}, minutes=2), ratio=RATIO
+    )  # no trial says how long it took
+    assert smallest([none], budget=120)[0].rounds == 7
 
 
 def test_levels_are_those_of_run_only_and_one_with_a_comma_leaves_its_factor_open():

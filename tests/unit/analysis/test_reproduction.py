@@ -24,6 +24,7 @@ from trialwise.experiment.claims import (
     StatedClaim,
     StatedDifference,
     StatedEvery,
+    StatedKpi,
     StatedRatio,
     StatedValue,
 )
@@ -157,3 +158,22 @@ def test_numbers_with_a_unit_are_compared_on_machines_of_one_kind_alone():
         == "reproduced"
     )
     assert judged(claim(), trials(13 * 9, 90), same_kind=False).word == "reproduced"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        claim(machine="same-kind", ratio=StatedRatio(**LEVELS, at_least=Amount(1.2))),
+        claim(
+            machine="same-kind", kpi=StatedKpi(treatment={"scheme": "a"}, percentile=50, at_most=Amount(20))
+        ),
+        claim(machine="same-kind", every=StatedEvery(at_most=Amount(1))),
+    ],
+)
+def test_a_claim_on_machines_of_one_kind_is_not_comparable_on_another_whatever_it_says(stated):
+    found = judged(stated, trials(13, 10), same_kind=False)
+    assert (found.word, found.why) == (
+        "not comparable",
+        "its authors state it for machines of one kind, and this one is of another",
+    )
+    assert judged(stated, trials(13, 10)).word != "not comparable"

@@ -167,11 +167,11 @@ def reproduce(
         A treatment does not exist.
     """
     theirs, ours = size_of(claim, original), size_of(claim, rerun)
+    elsewhere = claim.machine is not None and not same_kind
     if theirs is None or ours is None:
         word: Word = _by_claim(here.verdict) or "holds; sizes are not compared"
-        return Reproduced(
-            claim.id, word, here, None, is_factor=False, expected=None, why=_NO_SIZE, more=here.more
-        )
+        word, why = ("not comparable", _ANOTHER_KIND) if elsewhere else (word, _NO_SIZE)
+        return Reproduced(claim.id, word, here, None, is_factor=False, expected=None, why=why, more=here.more)
     (before, is_factor), (now, _) = theirs, ours
     spread = claim.host_spread.value / 100 if claim.host_spread and is_factor else 0.0
     low, high = difference_interval(before, now, here.level / 50 - 1, spread)
@@ -179,7 +179,10 @@ def reproduce(
     between = now.estimate - before.estimate
     tolerance = tolerance_of(claim, before, is_factor=is_factor)
     change = tuple(map(exp, (between, low, high))) if is_factor else (between, low, high)
-    word, why = _word(claim, here, before, (low, high), is_factor=is_factor, same_kind=same_kind)
+    is_comparable = same_kind or (is_factor and not elsewhere)
+    word, why = _word(claim, here, before, (low, high), is_factor=is_factor)
+    if not is_comparable:
+        word, why = "not comparable", _ANOTHER_KIND if elsewhere else _WITH_A_UNIT
     more = here.more
     if word == "holds; too few trials to compare sizes":
         more = _further(now, before, between, tolerance, here.level / 100)
@@ -261,6 +264,8 @@ def confirmed(
 _NOT_BESIDE = (
     "contradicted by itself, but not beside the other claims: one of several may fail by luck (Holm)"
 )
+_ANOTHER_KIND = "its authors state it for machines of one kind, and this one is of another"
+_WITH_A_UNIT = "numbers with a unit are not compared between machines of different kinds"
 _NO_SIZE = "claims of this kind are judged on the re-run alone"
 
 
@@ -278,10 +283,7 @@ def _word(
     interval: tuple[float, float],
     *,
     is_factor: bool,
-    same_kind: bool,
 ) -> tuple[Word, str]:
-    if not (is_factor or same_kind):
-        return "not comparable", "numbers with a unit are not compared between machines of different kinds"
     if (word := _by_claim(here.verdict)) is not None:
         return word, ""
     reach = tolerance_of(claim, before, is_factor=is_factor)

@@ -29,6 +29,7 @@ from trialwise.study.claims import JudgedClaims
 _OF_TRIAL = re.compile(r"/\d{6,}-\d+[^/]*$")
 _FEWEST = 3
 """Rounds below which a re-run says nothing."""
+_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,21 @@ class Candidate:
 
     @property
     def fewest(self) -> int:
-        """Rounds of its smallest re-run."""
-        stated = self.claim.small.rounds if self.claim.small is not None else None
-        return stated or KICK_ROUNDS
+        """Rounds of its smallest re-run: those that are stated, or as many as fit into the minutes that are."""
+        small = self.claim.small
+        if small is None or (small.rounds is None and small.minutes is None):
+            return KICK_ROUNDS
+        a_round = seconds_of(self.original, self.hull(small=True))
+        if small.rounds is not None or small.minutes is None or not a_round:
+            return small.rounds or KICK_ROUNDS
+        return max(_FEWEST, min(int(60 * small.minutes / a_round), _MOST))
+
+    @property
+    def kick_seconds(self) -> float:
+        """Seconds of its smallest re-run by the authors' trials, or the minutes that they state if these are more."""
+        small = self.claim.small
+        stated = 0.0 if small is None or small.minutes is None else 60 * small.minutes
+        return max(stated, seconds_of(self.original, self.hull(small=True)) * self.fewest)
 
 
 Only = Mapping[str, tuple[Level, ...]]
@@ -232,7 +245,7 @@ def smallest(runs: Sequence[Candidate], budget: float) -> list[PlannedRerun]:
     PlanError
         Not even three rounds of the cheapest one fit.
     """
-    costs = sorted(runs, key=lambda each: seconds_of(each.original, each.hull(small=True)) * each.fewest)
+    costs = sorted(runs, key=lambda each: each.kick_seconds)
     found: list[PlannedRerun] = []
     for each in costs:
         more = _with(found, each)
@@ -242,7 +255,7 @@ def smallest(runs: Sequence[Candidate], budget: float) -> list[PlannedRerun]:
         return found
     first = costs[0]
     only = first.hull(small=True)
-    a_round = seconds_of(first.original, only)
+    a_round = first.kick_seconds / first.fewest
     rounds = int(budget // a_round)
     if rounds < _FEWEST:
         raise PlanError(
@@ -263,7 +276,9 @@ def _with(found: Sequence[PlannedRerun], each: Candidate) -> list[PlannedRerun]:
             claims = [*part.claims, *claims]
         else:
             rest.append(part)
-    return [*rest, replace(planned([each], only, rounds, 0), claims=tuple(claims))]
+    part = planned([each], only, rounds, 0)
+    longest = max([part.seconds, each.kick_seconds, *(one.seconds for one in found if one not in rest)])
+    return [*rest, replace(part, claims=tuple(claims), seconds=longest)]
 
 
 def rounds_of(each: Candidate, judged: JudgedClaims) -> int:

@@ -233,7 +233,7 @@ class _Remeasuring:
             _, experiment = self._folder.prepared(self._artifact, each.folder, each.fewest)
             kind_of(experiment).check(experiment, [dict(own) for own in each.original.treatments.values()])
         except PlanError as error:
-            return error.message
+            return error.message.replace("\n", "; ")
         return ""
 
     @staticmethod
@@ -247,9 +247,10 @@ class _Remeasuring:
         """Return a plan without the rounds that are complete already, at the pace of this machine where it is known."""
         group = [each for each in runs if each.claim.id in plan.claims]
         measured = measured_in(self._folder, plan.folder)
-        return planned(
-            group, plan.only, plan.rounds, measured.complete(plan.only), measured.pace(group[0].original)
-        )
+        done, pace = measured.complete(plan.only), measured.pace(group[0].original)
+        found = planned(group, plan.only, plan.rounds, done, pace)
+        is_new = done == 0 and pace is None
+        return replace(found, seconds=max(found.seconds, plan.seconds)) if is_new else found
 
     def _plan_rounds(self, runs: Sequence[Candidate]) -> None:
         """Fix the rounds of each claim, once, from what its authors measured."""

@@ -28,7 +28,7 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
 from trialwise.foreign_files import read_foreign
 from trialwise.measurement.identity import Identity
-from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
+from trialwise.store.directory import EXPERIMENT, FOLDERS, LEDGER, ExperimentDirectory
 from trialwise.store.files import write_whole
 from trialwise.study.artifact.chains import PROGRAMS
 from trialwise.study.load import frozen_text, opened
@@ -91,7 +91,7 @@ class RerunFolder:
         """
         place = self.path / PROGRAMS / folder
         if not place.exists():
-            _copy_programs(artifact, folder, place)
+            _copy_files(artifact, folder, place)
         packed = ExperimentDirectory(artifact.folder / folder)
         own = ExperimentDirectory(self.directory(folder))
         before = load_rounds(frozen_text(own)) if own.is_begun else 0
@@ -202,21 +202,35 @@ def load_rounds(text: str) -> int:
     return int(cast("dict[str, Any]", tomlkit.parse(text))["design"]["rounds"])
 
 
-def _copy_programs(artifact: Artifact, folder: str, place: Path) -> None:
-    """Copy the packed programs of an experiment, and make executable what its trials executed."""
-    packed = f"{PROGRAMS}/{folder}/"
+def files_of(artifact: Artifact, folder: str) -> dict[str, str]:
+    """Return what a re-run of an experiment may run and read, by name in the folder of the experiment: the names in the artifact.
+
+    These are the packed programs, and the inputs that were frozen when it began: what factors are drawn from, traces, flows.
+    """
+    programs, frozen = f"{PROGRAMS}/{folder}/", f"{folder}/"
+    inputs = {
+        relative: name
+        for name in artifact.names
+        if name.startswith(frozen)
+        and (relative := name.removeprefix(frozen)).partition("/")[0] not in (*FOLDERS, EXPERIMENT, LEDGER)
+    }
+    return inputs | {
+        name.removeprefix(programs): name for name in artifact.names if name.startswith(programs)
+    }
+
+
+def _copy_files(artifact: Artifact, folder: str, place: Path) -> None:
+    """Copy the packed programs and inputs of an experiment, and make executable what its trials executed."""
     executed = _executed(artifact.folder / folder)
     aside = place.with_name(f"{place.name}.tmp")
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
-        for name in artifact.names:
-            if name.startswith(packed):
-                relative = name.removeprefix(packed)
-                target = aside / relative
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(artifact.folder / name, target)
-                target.chmod(0o755 if relative in executed else 0o644)
+        for relative, name in files_of(artifact, folder).items():
+            target = aside / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(artifact.folder / name, target)
+            target.chmod(0o755 if relative in executed else 0o644)
         aside.rename(place)
     except OSError as error:
         raise not_written(place, error) from error

@@ -12,8 +12,8 @@ from trialwise.analysis.reruns import Shown, ShownFile
 from trialwise.exchange.artifact.reading import Artifact
 from trialwise.measurement.file_identity import digest_of
 from trialwise.store.directory import ExperimentDirectory
-from trialwise.study.artifact.chains import PROGRAMS
 from trialwise.study.artifact.choosing import Candidate, candidates
+from trialwise.study.artifact.rerun_folder import files_of
 from trialwise.study.artifact.verifying import examined
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.load import frozen_text, opened
@@ -60,7 +60,5 @@ def _shown(artifact: Artifact, judged: JudgedClaims, each: Candidate) -> Shown:
 
 
 def _files(artifact: Artifact, folder: str) -> Iterator[ShownFile]:
-    place = f"{PROGRAMS}/{folder}/"
-    for name in artifact.names:
-        if name.startswith(place):
-            yield ShownFile(name, digest_of(artifact.folder / name))
+    for name in files_of(artifact, folder).values():
+        yield ShownFile(name, digest_of(artifact.folder / name))
