@@ -84,6 +84,38 @@ def test_a_rerun_draws_from_the_files_that_were_frozen_wherever_they_lay(tmp_pat
     assert "-m.txt" in shown
 
 
+IDENTICAL = (
+    artifacts.CLAIMS[: artifacts.CLAIMS.index("[[claim]]")]
+    + """[[claim]]
+id = "C1"
+text = "The same seeds give the same numbers"
+identical = { metrics = "all" }
+small = { rounds = 4 }
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [("$((TRIALWISE_SEED % 100000))", "reproduced"), ("$(date +%N | sed s/^0*//)", "not reproduced")],
+)
+def test_claims_on_the_same_seeds_are_measured_with_the_seeds_of_the_authors(number, word, tmp_path):
+    place = packed(tmp_path, f"""#!/bin/sh\necho "{{\\"steps\\": {number}}}"\n""", IDENTICAL)
+    assert verify(place)[0] == 0  # undecided, as nothing but a re-run can decide it
+    code, found, said = verify(place, "--kick")
+    (claim,) = found["rerun"]["claims"]
+    assert (claim["word"], code) == (word, 0 if word == "reproduced" else 1), said
+    assert ("compared bit by bit" in claim["why"]) is (word == "reproduced")
+    assert claim["here"]["n"] == [8]
+    again = place / "verify-1/sums.results.same-seeds"
+    assert "seed = 5" in (again / "experiment.toml").read_text()
+    # as a re-run of one's own, with these seeds and with others
+    assert verify(place, "--rerun", again)[1]["rerun"]["claims"][0]["word"] == word
+    other = artifacts.measured(tmp_path / "other", artifacts.TEXT.replace("seed = 5", "seed = 6"))
+    (left,) = verify(place, "--rerun", other / "sums.results")[1]["rerun"]["not_run"]
+    assert (left["word"], left["why"]) == ("not comparable", "it is about the seed 5, and the re-run has 6")
+
+
 def test_the_smallest_rerun_is_said_before_it_runs_and_stands_in_a_folder_of_its_own(copy):
     code, found, said = verify(copy, "--kick", "--budget", "1m")
     assert code == 0, said

@@ -22,12 +22,14 @@ class NotRun:
 class PlannedRerun:
     """What will run of one packed experiment, before anything does.
 
-    `claims` names those it is for, `treatments` what runs: all with the levels in `only`. `rounds` counts the complete rounds when
-    it has run, of which `done` are there already; `trials` are to come, which take about `seconds` and leave about `size` bytes.
-    `pace` is the time of a trial here over that of the authors, None if unknown: then the time is the authors'.
+    `packed` is its folder in the artifact, `folder` that in the re-run. `claims` names those it is for, `treatments` what runs:
+    all with the levels in `only`. `rounds` counts the complete rounds when it has run, of which `done` are there already;
+    `trials` are to come, which take about `seconds` and leave about `size` bytes. `pace` is the time of a trial here over that of
+    the authors, None if unknown: then the time is the authors'.
     """
 
     folder: str
+    packed: str
     claims: tuple[str, ...]
     treatments: tuple[str, ...]
     only: Mapping[str, tuple[Level, ...]]

@@ -162,6 +162,18 @@ class StatedEvery(Bounded):
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedIdentity(Section):
+    """The same trials with the same seeds give the same numbers in a re-run, in every bit."""
+
+    metrics: Literal["all"] | tuple[str, ...] = key(
+        "all", "The metrics whose numbers repeat: all, or a list of names.", ["p99_slowdown"]
+    )
+    where: Treatment = key(
+        ..., "Levels of factors: only these treatments.", {"cc": "hpcc"}, factory=dict[str, Level]
+    )
+
+
 Said = (
     StatedKpi
     | StatedValue
@@ -171,8 +183,9 @@ Said = (
     | StatedBest
     | StatedRanking
     | StatedEvery
+    | StatedIdentity
 )
-KINDS = ("kpi", "value", "difference", "ratio", "equivalent", "best", "ranking", "every")
+KINDS = ("kpi", "value", "difference", "ratio", "equivalent", "best", "ranking", "every", "identical")
 """Keys of a claim of which it has exactly one."""
 
 
@@ -227,7 +240,7 @@ class StatedClaim(Section):
         str, Limits({"title": "letters, digits, - and _"}, pattern=r"^[A-Za-z0-9_\-]+$", max_length=64)
     ] = key(..., "Its name in the paper.", "C1")
     text: Text = key(..., "The sentence, with its place in the paper.", "BBR halves the delay (Figure 4)")
-    metric: Text = key(..., "The metric.", "delay")
+    metric: Text = key("", "The metric; of identical, those that it lists.", "delay")
     data: Text | None = key(None, "Which [[data]], if there are several.", "field")
     level: Share | None = key(None, "Confidence of its verdict; default that of [defaults].", 0.99)
     tolerance: Width | None = key(
@@ -259,6 +272,9 @@ class StatedClaim(Section):
     best: StatedBest | None = key(None, "One treatment is better than each other one.")
     ranking: StatedRanking | None = key(None, "The levels of a factor stand in an order.")
     every: StatedEvery | None = key(None, "Each trial is bounded.")
+    identical: StatedIdentity | None = key(
+        None, "The same seeds give the same numbers; shown by a re-run, and never by the data alone."
+    )
 
     @property
     def said(self) -> Said:
@@ -269,6 +285,11 @@ class StatedClaim(Section):
     def kind(self) -> str:
         """The key that says what is claimed."""
         return next(name for name in KINDS if getattr(self, name) is not None)
+
+    @property
+    def may_be_undecided(self) -> bool:
+        """Whether data that do not decide it can be published: its authors say so, or no data could."""
+        return self.expected is not None or self.identical is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +401,10 @@ def _of_claim(claim: StatedClaim, at: Key) -> Iterator[tuple[Key, str, str | Non
         yield at, said, f"exactly one of: {', '.join(KINDS)}"
         return
     said = claim.said
+    if (claim.metric == "") != isinstance(said, StatedIdentity):
+        has = "names a metric beside identical" if claim.metric else "is missing"
+        hint = "list metrics in identical" if claim.metric else 'add metric = "…"'
+        yield (*at, "metric"), has, hint
     if not isinstance(said, Bounded):
         return
     at = (*at, given[0])

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from trialwise import statistics as st
+from trialwise.analysis.claims.identical import judge_identical
 from trialwise.analysis.claims.results import ClaimResult, Verdict
 from trialwise.analysis.claims.treatments import (
     facts_of,
@@ -104,6 +105,8 @@ def judge_claim(trials: TrialSet, claim: StatedClaim, level: float) -> ClaimResu
         The metric or a treatment does not exist, several treatments are meant, no trial has a value, or a bound is in a unit of
         another kind.
     """
+    if claim.identical is not None:
+        return judge_identical(trials, claim, level)
     facts, percent, said = facts_of(trials, claim.metric), 100 * level, claim.said
     if isinstance(said, StatedEquivalence):
         return _equivalent(trials, claim, said, facts, percent)

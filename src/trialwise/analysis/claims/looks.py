@@ -15,6 +15,7 @@ from math import ceil, log, log1p
 import polars as pl
 from scipy.special import ndtri
 
+from trialwise.analysis.claims.identical import same_numbers
 from trialwise.analysis.claims.judging import judge_claim
 from trialwise.analysis.claims.reproduction import DECIDED, Reproduced, reproduce, size_of, tolerance_of
 from trialwise.analysis.claims.results import ClaimResult
@@ -137,6 +138,8 @@ def at_look(
 ) -> Reproduced:
     """Return the verdict of one look, on the rounds that it was taken at; raises as `at_looks`."""
     part = _until(rerun, look.rounds)
+    if claim.identical is not None:
+        return same_numbers(claim, original, part, level)
     narrow = _narrowed(claim, part)
     here = judge_claim(part, narrow, level_of(level, look.share))
     return reproduce(narrow, original, part, here, same_kind=same_kind)

@@ -46,6 +46,7 @@ Word = Literal[
 ]
 NOT_REPRODUCED: Word = "not reproduced"
 NOT_RUNNABLE: Word = "not runnable here"
+NOT_COMPARABLE: Word = "not comparable"
 RECOMPUTED: Word = "recomputed only"
 FINE: tuple[Word, ...] = ("reproduced", "holds; sizes are not compared")
 """Verdicts that leave nothing open."""
@@ -170,7 +171,7 @@ def reproduce(
     elsewhere = claim.machine is not None and not same_kind
     if theirs is None or ours is None:
         word: Word = _by_claim(here.verdict) or "holds; sizes are not compared"
-        word, why = ("not comparable", _ANOTHER_KIND) if elsewhere else (word, _NO_SIZE)
+        word, why = (NOT_COMPARABLE, _ANOTHER_KIND) if elsewhere else (word, _NO_SIZE)
         return Reproduced(claim.id, word, here, None, is_factor=False, expected=None, why=why, more=here.more)
     (before, is_factor), (now, _) = theirs, ours
     spread = claim.host_spread.value / 100 if claim.host_spread and is_factor else 0.0
@@ -182,7 +183,7 @@ def reproduce(
     is_comparable = same_kind or (is_factor and not elsewhere)
     word, why = _word(claim, here, before, (low, high), is_factor=is_factor)
     if not is_comparable:
-        word, why = "not comparable", _ANOTHER_KIND if elsewhere else _WITH_A_UNIT
+        word, why = NOT_COMPARABLE, _ANOTHER_KIND if elsewhere else _WITH_A_UNIT
     more = here.more
     if word == "holds; too few trials to compare sizes":
         more = _further(now, before, between, tolerance, here.level / 100)

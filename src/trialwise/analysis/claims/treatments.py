@@ -20,6 +20,7 @@ from trialwise.experiment.claims import (
     StatedDifference,
     StatedEquivalence,
     StatedEvery,
+    StatedIdentity,
     StatedRanking,
 )
 from trialwise.experiment.model import Level
@@ -102,9 +103,27 @@ def claimed_treatments(trials: TrialSet, claim: StatedClaim) -> list[str]:
         return [treatment_of(trials, said.of), treatment_of(trials, said.to)]
     if isinstance(said, StatedRanking):
         return [treatment_of(trials, {**said.where, said.over: level}) for level in said.order]
-    if isinstance(said, StatedBest | StatedEvery):
+    if isinstance(said, StatedBest | StatedEvery | StatedIdentity):
         return treatments_of(trials, said.where)
     return [treatment_of(trials, said.treatment)]
+
+
+def claimed_metrics(trials: TrialSet, claim: StatedClaim) -> list[str]:
+    """Return the metrics whose numbers a claim rests on.
+
+    Raises
+    ------
+    AnalysisError
+        One does not exist.
+    """
+    said = claim.identical
+    if said is None:
+        return [facts_of(trials, claim.metric).name]
+    return (
+        list(trials.metrics)
+        if said.metrics == "all"
+        else [facts_of(trials, name).name for name in said.metrics]
+    )
 
 
 def side_of(trials: TrialSet, metric: str, treatment: str) -> pl.DataFrame:

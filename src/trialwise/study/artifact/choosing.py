@@ -42,6 +42,11 @@ class Candidate:
     size: int
 
     @property
+    def place(self) -> str:
+        """The name of the re-run's directory: claims on the same seeds have one of their own, with the authors' seed."""
+        return f"{self.folder}.same-seeds" if self.claim.identical is not None else self.folder
+
+    @property
     def names(self) -> list[str]:
         """The treatments that it is about."""
         return claimed_treatments(self.original, self.claim)
@@ -61,12 +66,21 @@ class Candidate:
     def fewest(self) -> int:
         """Rounds of its smallest re-run: those that are stated, or as many as fit into the minutes that are."""
         small = self.claim.small
+        if self.claim.identical is not None:
+            return min((small and small.rounds) or _FEWEST, self.rounds_there)
         if small is None or (small.rounds is None and small.minutes is None):
             return KICK_ROUNDS
         a_round = seconds_of(self.original, self.hull(small=True))
         if small.rounds is not None or small.minutes is None or not a_round:
             return small.rounds or KICK_ROUNDS
         return max(_FEWEST, min(int(60 * small.minutes / a_round), _MOST))
+
+    @property
+    def rounds_there(self) -> int:
+        """Rounds of the first series of the authors: others have no counterpart in a re-run with their seed."""
+        parts = self.original.table["round"].str.split(".")
+        first = parts.list.first() == parts.list.first().min()
+        return int(parts.list.last().filter(first).cast(pl.Int64).max() or 1)
 
     @property
     def kick_seconds(self) -> float:
@@ -224,7 +238,8 @@ def planned(
     names = inside_of(first.original, only)
     trials = len(names) * max(rounds - done, 0)
     return PlannedRerun(
-        folder=first.folder,
+        folder=first.place,
+        packed=first.folder,
         claims=tuple(each.claim.id for each in group),
         treatments=tuple(names),
         only=only,
@@ -271,7 +286,7 @@ def _with(found: Sequence[PlannedRerun], each: Candidate) -> list[PlannedRerun]:
     only, rounds, claims = each.hull(small=True), each.fewest, [each.claim.id]
     rest: list[PlannedRerun] = []
     for part in found:
-        if part.folder == each.folder:
+        if part.folder == each.place:
             only, rounds = joined([part.only, only]), max(rounds, part.rounds)
             claims = [*part.claims, *claims]
         else:
@@ -283,6 +298,8 @@ def _with(found: Sequence[PlannedRerun], each: Candidate) -> list[PlannedRerun]:
 
 def rounds_of(each: Candidate, judged: JudgedClaims) -> int:
     """Return the rounds that a re-run is planned for: what decides if it measures what its authors did, else as many as theirs."""
+    if each.claim.identical is not None:
+        return each.rounds_there
     theirs = next(result for result in judged.check.claims if result.id == each.claim.id)
     found = rounds_for(each.claim, each.original, theirs)
     return max(each.fewest, min(theirs.n, default=0) if found is None else found)

@@ -10,7 +10,7 @@ import polars as pl
 
 from trialwise.analysis.artifacts import PackedClaim
 from trialwise.analysis.claims.results import ClaimResult
-from trialwise.analysis.claims.treatments import claimed_treatments
+from trialwise.analysis.claims.treatments import claimed_metrics, claimed_treatments
 from trialwise.experiment.claims import ClaimData, StatedClaim
 from trialwise.study.artifact.contents import Contents, Used
 from trialwise.study.claims import JudgedClaims
@@ -32,7 +32,8 @@ def _cost(
     """Return what the trials that a claim rests on cost: of trials of our own, from the ledger."""
     trials = judged.trials_of(claim)
     wanted = claimed_treatments(trials, claim)
-    own = trials.of(claim.metric).filter(pl.col("treatment").is_in(wanted)).unique("trial")
+    is_own = pl.col("metric").is_in(claimed_metrics(trials, claim)) & pl.col("treatment").is_in(wanted)
+    own = trials.table.filter(is_own).unique("trial")
     data = next((each for each in judged.stated.data if each.name == claim.data), None)
     place = _place_of(data, contents)
     numbers = {name.rpartition("/")[2] for name in own["trial"].to_list()}
@@ -47,7 +48,7 @@ def _cost(
         memory=_of_all(max, [each.memory for each in used]),
         root=None if place is None else place.root,
         size=0 if place is None else _size(numbers, place),
-        expected=claim.expected is not None,
+        expected=claim.may_be_undecided,
         rerun=claim.rerun and place is not None,
     )
 

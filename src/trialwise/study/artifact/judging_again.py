@@ -107,15 +107,15 @@ def judge_again(
     rounds: dict[str, int] = {}
     times: dict[str, float] = {}
     trials = failed = 0
-    for name in dict.fromkeys(each.folder for each in runs):
-        own = [each for each in runs if each.folder == name]
+    for name in dict.fromkeys(each.place for each in runs):
+        own = [each for each in runs if each.place == name]
         measured = measured_in(folder, name)
         trials += len(measured.ended)
         failed += sum(row.status != "finished" for row in measured.ended)
         again = _trials(folder, name, measured, told)
         found, same_kind = (), True
         if again is not None:
-            found, same_kind = differences_of(f"{packed}/{name}", str(folder.directory(name)), told)
+            found, same_kind = differences_of(f"{packed}/{own[0].folder}", str(folder.directory(name)), told)
         differing |= {one.name: one for one in found}
         for each in own:
             only = each.hull()

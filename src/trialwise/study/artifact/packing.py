@@ -197,7 +197,7 @@ def _claims_file(directories: Sequence[Path], options: PackOptions) -> Path | No
 def _refuse_unsupported(judged: JudgedClaims) -> None:
     """Refuse to pack claims that the authors' own data do not support."""
     for claim, result in zip(judged.stated.claims, judged.check.claims, strict=True):
-        if result.verdict == "supported" or (result.verdict == "undecided" and claim.expected is not None):
+        if result.verdict == "supported" or (result.verdict == "undecided" and claim.may_be_undecided):
             continue
         hint = (
             'measure more, or write expected = "undecided" into the claim'

@@ -220,17 +220,15 @@ class _Remeasuring:
 
     def _runnable(self, runs: Sequence[Candidate]) -> list[Candidate]:
         """Leave out the claims whose experiment cannot run here, with the reason."""
-        problems = {each.folder: self._problem(each) for each in reversed(runs)}
+        problems = {each.place: self._problem(each) for each in reversed(runs)}
         self._rest += [
-            NotRun(each.claim.id, NOT_RUNNABLE, problems[each.folder])
-            for each in runs
-            if problems[each.folder]
+            NotRun(each.claim.id, NOT_RUNNABLE, problems[each.place]) for each in runs if problems[each.place]
         ]
-        return [each for each in runs if not problems[each.folder]]
+        return [each for each in runs if not problems[each.place]]
 
     def _problem(self, each: Candidate) -> str:
         try:
-            _, experiment = self._folder.prepared(self._artifact, each.folder, each.fewest)
+            _, experiment = self._folder.prepared(self._artifact, each.folder, each.place, each.fewest)
             kind_of(experiment).check(experiment, [dict(own) for own in each.original.treatments.values()])
         except PlanError as error:
             return error.message.replace("\n", "; ")
@@ -238,8 +236,8 @@ class _Remeasuring:
 
     @staticmethod
     def _groups(runs: Sequence[Candidate]) -> list[list[Candidate]]:
-        folders = dict.fromkeys(each.folder for each in runs)
-        return [[each for each in runs if each.folder == folder] for folder in folders]
+        places = dict.fromkeys(each.place for each in runs)
+        return [[each for each in runs if each.place == place] for place in places]
 
     # What is to run
 
@@ -303,7 +301,7 @@ class _Remeasuring:
 
     def _measure(self, plan: PlannedRerun) -> None:
         """Run one experiment until the rounds of the plan are complete, the budget is used up, or somebody interrupts."""
-        text, experiment = self._folder.prepared(self._artifact, plan.folder, plan.rounds)
+        text, experiment = self._folder.prepared(self._artifact, plan.packed, plan.folder, plan.rounds)
         clock = _Clock(plan, self._deadline)
         began = time.monotonic()
         try:
@@ -324,7 +322,7 @@ class _Remeasuring:
 
     def _look(self, group: Sequence[Candidate]) -> None:
         """Judge claims where a look is due: at a planned number of rounds, or where the run was stopped."""
-        measured = measured_in(self._folder, group[0].folder)
+        measured = measured_in(self._folder, group[0].place)
         for each in group:
             rounds = measured.complete(each.hull(small=self._options.kick))
             wanted = self._folder.record.planned.get(each.claim.id) or PLANNED_LATER

@@ -79,8 +79,10 @@ class RerunFolder:
         except OSError as error:
             raise not_written(self.path / RECORD, error) from error
 
-    def prepared(self, artifact: Artifact, folder: str, rounds: int) -> tuple[str, Experiment]:
+    def prepared(self, artifact: Artifact, folder: str, name: str, rounds: int) -> tuple[str, Experiment]:
         """Return text and experiment of a re-run of at least `rounds` rounds, with its programs in place.
+
+        It goes into the directory `name`, and keeps the seed of the packed experiment if that is not called as its `folder` is.
 
         Raises
         ------
@@ -89,13 +91,14 @@ class RerunFolder:
         PlanError
             The experiment is wrong.
         """
-        place = self.path / PROGRAMS / folder
+        place = self.path / PROGRAMS / name
         if not place.exists():
             _copy_files(artifact, folder, place)
         packed = ExperimentDirectory(artifact.folder / folder)
-        own = ExperimentDirectory(self.directory(folder))
+        own = ExperimentDirectory(self.directory(name))
         before = load_rounds(frozen_text(own)) if own.is_begun else 0
-        text = rerun_text(frozen_text(packed), self.record.seed, max(rounds, before))
+        seed = self.record.seed if name == folder else None
+        text = rerun_text(frozen_text(packed), seed, max(rounds, before))
         write_whole(place / EXPERIMENT, lambda file: file.write(text.encode()))
         return text, parse_experiment(text, place / EXPERIMENT)
 
@@ -176,10 +179,14 @@ def _first_free(artifact: Path) -> int:
     raise StoreError(f"{artifact.parent}: holds too many re-runs", hint="name a folder with -o")
 
 
-def rerun_text(packed: str, seed: int, rounds: int) -> str:
-    """Return the file of an experiment for a re-run: a seed of its own, one series of `rounds` rounds, all on this machine."""
+def rerun_text(packed: str, seed: int | None, rounds: int) -> str:
+    """Return the file of an experiment for a re-run: one series of `rounds` rounds, all on this machine.
+
+    It has a `seed` of its own, or that of the authors if there is none.
+    """
     document = cast("dict[str, Any]", tomlkit.parse(packed))
-    document["experiment"]["seed"] = seed
+    if seed is not None:
+        document["experiment"]["seed"] = seed
     design = document.setdefault("design", tomlkit.table())
     for name in _STOPS:
         design.pop(name, None)

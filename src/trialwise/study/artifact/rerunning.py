@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from trialwise.analysis.artifacts import Rerun
+from trialwise.analysis.claims.identical import same_numbers
 from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.claims.reproduction import Reproduced, confirmed, reproduce
+from trialwise.analysis.claims.reproduction import NOT_COMPARABLE, Reproduced, confirmed, reproduce
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.influences import FIRST
 from trialwise.analysis.progress import Progress
+from trialwise.analysis.reruns import NotRun
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import ClaimData, StatedClaim
@@ -47,7 +50,9 @@ def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | N
     original = judged.trials[data.name]
     again = comparison_set(rerun, told=told)
     differing, same_kind = differences_of(str(folder / data.directory), str(rerun), told)
-    own = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
+    about = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
+    not_run = _with_other_seeds(about, folder / data.directory, rerun)
+    own = [claim for claim in about if claim.id not in {each.id for each in not_run}]
     claims = tuple(_reproduced(judged, claim, original, again, same_kind=same_kind) for claim in own)
     stated = {claim.id: claim for claim in own}
     firm = confirmed(
@@ -55,11 +60,23 @@ def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | N
         len(own),
         lambda one, share: _contradicts(again, stated[one.id], 1 - share * (1 - one.here.level / 100)),
     )
-    return Rerun(str(rerun), firm, differing)
+    return Rerun(str(rerun), firm, differing, not_run)
+
+
+def _with_other_seeds(claims: Sequence[StatedClaim], packed: Path, rerun: Path) -> tuple[NotRun, ...]:
+    """Return the claims on the same seeds, if the re-run has another."""
+    theirs, ours = _facts(packed)[2], _facts(rerun)[2]
+    why = f"it is about the seed {theirs}, and the re-run has {ours}"
+    return tuple(
+        NotRun(claim.id, NOT_COMPARABLE, why)
+        for claim in claims
+        if claim.identical is not None and theirs != ours
+    )
 
 
 def _contradicts(again: TrialSet, claim: StatedClaim, level: float) -> bool:
-    return judge_claim(again, claim, level).verdict == "contradicted"
+    """Return True if a claim is contradicted at this level; a number that differs from the same trial's is so at every one."""
+    return claim.identical is not None or judge_claim(again, claim, level).verdict == "contradicted"
 
 
 def differences_of(
@@ -78,11 +95,11 @@ def differences_of(
 
 def _data_of(folder: Path, judged: JudgedClaims, rerun: Path) -> ClaimData:
     """Return the packed experiment that bears the name of the re-run; refuse a copy of it."""
-    name, identity = _facts(rerun)
+    name, identity, _ = _facts(rerun)
     for data in judged.stated.data:
         if data.directory is None:
             continue
-        packed_name, packed_identity = _facts(folder / data.directory)
+        packed_name, packed_identity, _ = _facts(folder / data.directory)
         if packed_identity == identity:
             raise AnalysisError(
                 f"{rerun}: is the packed experiment itself, and no re-run of it",
@@ -96,15 +113,18 @@ def _data_of(folder: Path, judged: JudgedClaims, rerun: Path) -> ClaimData:
     )
 
 
-def _facts(path: Path) -> tuple[str, str]:
+def _facts(path: Path) -> tuple[str, str, int]:
+    """Return name, identity and seed of the experiment in a directory."""
     with opened(path) as (experiment, _, ledger):
-        return experiment.name, ledger.fact("identity")
+        return experiment.name, ledger.fact("identity"), experiment.seed
 
 
 def _reproduced(
     judged: JudgedClaims, claim: StatedClaim, original: TrialSet, again: TrialSet, *, same_kind: bool
 ) -> Reproduced:
     try:
+        if claim.identical is not None:
+            return same_numbers(claim, original, again, claim.level or judged.stated.defaults.level)
         here = judge_claim(again, claim, claim.level or judged.stated.defaults.level)
         return reproduce(claim, original, again, here, same_kind=same_kind)
     except AnalysisError as error:

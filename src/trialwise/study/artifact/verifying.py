@@ -74,7 +74,7 @@ def examined(
 
 def _with_claims(artifact: Artifact, found: Verified, judged: JudgedClaims) -> Verified:
     packed = _packed(artifact)
-    expected = {claim.id for claim in judged.stated.claims if claim.expected is not None}
+    expected = {claim.id for claim in judged.stated.claims if claim.may_be_undecided}
     claims = tuple(
         VerifiedClaim(
             result=result,
