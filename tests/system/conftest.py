@@ -84,9 +84,10 @@ class Bench:
             ledger.close()
 
     def values(self) -> list[float | None]:
+        """What the trials reported, without what is recorded beside that of every program."""
         ledger = Ledger.open(self.directory / "ledger.sqlite", read_only=True)
         try:
-            return [value for _, _, _, value, _, _ in ledger.values()]
+            return [value for _, _, key, value, _, _ in ledger.values() if not key.startswith("instrument:")]
         finally:
             ledger.close()
 
