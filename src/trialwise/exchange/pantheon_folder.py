@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
@@ -45,12 +46,24 @@ _MAX_METADATA = MEBIBYTE
 _MERGED = b"# init timestamp"
 
 
-class Flow(BaseModel):
-    """Pantheon's numbers for one flow or all: Mbit/s, ms, and the loss as a fraction."""
+def _rate(value: float) -> float:
+    if value < 0:
+        raise ValueError(f"a throughput of {value:g} Mbit/s cannot be")
+    return value
 
-    tput: float | None = None
+
+def _share(value: float) -> float:
+    if 1 < value < inf:
+        raise ValueError(f"{value:g} is no share of packets that were lost")
+    return value
+
+
+class Flow(BaseModel):
+    """Pantheon's numbers for one flow or all: Mbit/s, ms, and the loss as a fraction, which is negative where packets arrive twice."""
+
+    tput: Annotated[float, AfterValidator(_rate)] | None = None
     delay: float | None = None
-    loss: float | None = None
+    loss: Annotated[float, AfterValidator(_share)] | None = None
 
 
 Perf = dict[str, dict[str, dict[str, Flow]]]
@@ -110,7 +123,7 @@ def pantheon_runs(folder: Path) -> PantheonRuns:
     times = run_times(folder, names)
     if PERF in names:
         perf = read_perf(folder / PERF, within=folder)
-        notes += _left_by_pantheon(perf, logs)
+        notes += [*_left_by_pantheon(perf, logs), *_below_zero(perf)]
         return _perf_runs(perf, metadata.runtime, notes, times)
     if not logs:
         raise AnalysisError(f"{folder}: there is no {PERF}, and {_no_log(names)}", hint=_WANTED)
@@ -182,10 +195,22 @@ def _clocks_note(log: RunLog, events: MergedLog) -> Iterator[str]:
     """Note a run whose packets came out before they went in, by the clocks of the two ends."""
     least = float(events.delays.min(initial=0.0))
     if least < 0:
-        yield (
-            f"{log.label}: one-way delays are down to {least:.4g} ms: the clocks of its two ends differ by more than "
-            "that, and only differences between its delays are right"
-        )
+        yield _apart(log.label, least)
+
+
+def _apart(run: str, least: float) -> str:
+    return (
+        f"{run}: one-way delays are down to {least:.4g} ms: the clocks of its two ends differ by more than that, and only differences "
+        "between its delays are right"
+    )
+
+
+def _below_zero(perf: Perf) -> Iterator[str]:
+    """Note the runs of a `pantheon_perf.json` whose delay says that packets came out before they went in."""
+    for scheme, runs in perf.items():
+        for run, flows in runs.items():
+            if (delay := flows.get("all", Flow()).delay) is not None and delay < 0:
+                yield _apart(f"run {run} of {scheme}", delay)
 
 
 def _is_merged(folder: Path, name: str) -> bool:
@@ -236,13 +261,14 @@ def _perf_of(path: Path, content: bytes) -> Perf:
         where = "".join(f"{part}: " for part in first["loc"] if part != "[key]")
         raise AnalysisError(
             f"{path}: is not a valid {PERF}: {where}{first['msg']}",
-            hint="scheme, run, then `all` with tput, delay and loss",
+            hint="scheme, run, then `all` with tput (Mbit/s), delay (ms) and loss (a share)",
         ) from error
 
 
 def trials(path: Path, name: str) -> TrialSet:
     """Return the runs of a separate `pantheon_perf.json` as trials."""
-    return trials_of(_perf_runs(_perf_of(path, content_of(path))), name)
+    perf = _perf_of(path, content_of(path))
+    return trials_of(_perf_runs(perf, notes=[*_below_zero(perf)]), name)
 
 
 def _perf_runs(

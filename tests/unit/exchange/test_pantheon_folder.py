@@ -181,6 +181,29 @@ def test_a_run_without_one_metric_is_no_run_of_another(tmp_path, value):
 
 
 @pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"tput": -5}, "bbr: 1: all: tput: .*a throughput of -5 Mbit/s cannot be"),
+        ({"loss": 7}, "bbr: 1: all: loss: .*7 is no share of packets that were lost"),
+    ],
+)
+def test_what_no_run_can_have_is_refused(tmp_path, values, problem):
+    path = tmp_path / "pantheon_perf.json"
+    path.write_text(json.dumps({"bbr": {"1": {"all": {"tput": 1, "delay": 2, "loss": 0} | values}}}))
+    for source in (path, tmp_path):
+        with pytest.raises(AnalysisError, match=problem) as raised:
+            read_trials(source)
+        assert "loss (a share)" in str(raised.value.hint)
+
+
+def test_a_delay_below_zero_shows_that_the_clocks_differ(tmp_path):
+    path = tmp_path / "pantheon_perf.json"
+    path.write_text('{"bbr": {"1": {"all": {"tput": 1, "delay": -20.5, "loss": -0.01}}}}')
+    for source in (path, tmp_path):
+        assert [note for note in read_trials(source).notes if "-20.5 ms: the clocks of its two ends" in note]
+
+
+@pytest.mark.parametrize(
     "facts", ["[", '{"runtime": "soon"}', '{"runtime": -1}', '{"runtime": 1e400}', '{"flows": -3}']
 )
 def test_metadata_that_are_none_are_said_and_cost_no_run(tmp_path, facts):
