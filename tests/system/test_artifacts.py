@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import artifacts
+import crates
 import full_disk
 import small_disk
 from in_process import trialwise
@@ -374,6 +375,42 @@ def test_a_pack_that_is_interrupted_leaves_no_archive(bench, tmp_path):
         assert archive.exists() == (code == 0)
         archive.unlink(missing_ok=True)
         assert [each.name for each in tmp_path.iterdir()] == ["sums.results"]
+
+
+def test_the_crate_breaks_no_rule_of_its_profiles(copy):
+    assert crates.broken_rules(copy) == []
+
+
+def _without(name, key):
+    def change(document):
+        next(each for each in document["@graph"] if each["@id"] == name).pop(key)
+
+    return change
+
+
+def _with_a_part_inside(document):
+    document["@graph"][1]["author"] = {"@type": "Person", "name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_without("./", "datePublished"), "no day"),
+        (_without("./", "license"), "the root has no license"),
+        (_without("./", "mentions"), "does not mention #run-sums.results"),
+        (_without("#run-sums.results", "instrument"), "no action ran sums.results/experiment.toml"),
+        (_without("sums.results/experiment.toml", "programmingLanguage"), "in no language"),
+        (_with_a_part_inside, "./ holds another entity in author"),
+        (lambda document: document["@graph"][1].update(conformsTo=[]), "names no version"),
+        (lambda document: document["@graph"][1]["hasPart"].pop(), "is not among the parts"),
+    ],
+)
+def test_a_crate_that_breaks_a_rule_is_found_out(copy, change, said):
+    file = copy / "ro-crate-metadata.json"
+    document = json.loads(file.read_text())
+    change(document)
+    file.write_text(json.dumps(document))
+    assert [rule for rule in crates.broken_rules(copy) if said in rule]
 
 
 def test_the_crate_and_the_citation_pass_their_validators(copy):
