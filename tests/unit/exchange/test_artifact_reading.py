@@ -33,6 +33,8 @@ NAMES = [
     "./../out",
     "a\x1b[31m",
     "e\u0301",
+    "a\u202egpj.sh",
+    "a\u200bb",
     "x" * 300,
     "a/" * 40 + "b",
 ]
@@ -133,6 +135,41 @@ def test_a_member_that_is_longer_than_it_says_is_refused(tmp_path):
 def test_a_list_of_files_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_MAX_DIRECTORY", 100)
     refused(zipped(tmp_path / "a.zip", ("a", ""), ("b", "")), "its list of files takes")
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["before its locator", "where the locator says"])
+def test_a_list_of_files_whose_length_zip64_hides_is_refused(tmp_path, monkeypatch, named):
+    archive = zipped(tmp_path / "a.zip", *((f"file{at}", "") for at in range(100)))
+    content = archive.read_bytes()
+    end = content.rindex(b"PK\5\6")
+    length, begin = struct.unpack_from("<LL", content, end + 12)
+    record = struct.pack("<4sQHHLLQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 100, 100, length, begin)
+    between = bytes(200) if named else b""
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, end, 1)
+    short = bytearray(content[end:])
+    struct.pack_into("<L", short, 12, 100)
+    archive.write_bytes(content[:end] + record + between + locator + short)
+    monkeypatch.setattr(reading, "_MAX_DIRECTORY", 1000)
+    refused(archive, "its list of files takes")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("README.md", "readme.md"), "'readme.md' differs from another name only in upper and lower case"),
+        (("sums.results/a", "Sums.results/b"), "'Sums.results/b' differs"),
+        (("stra\u00dfe", "STRASSE"), "'STRASSE' differs"),
+        (("a/b", "A"), "'A' differs"),
+    ],
+)
+def test_names_that_are_one_file_where_case_does_not_count_are_refused(tmp_path, names, said):
+    content = [(name, "x") for name in names]
+    refused(zipped(tmp_path / "a.zip", *content), said)
+    refused(tarred(tmp_path / "a.tar.gz", *((tarfile.TarInfo(name), b"") for name, _ in content)), said)
+    with pytest.raises(StoreError, match="differs"):
+        read_manifest("".join(f"{'0' * 64}  {name}\n" for name in names).encode())
+    with pytest.raises(StoreError, match="differs"):
+        with_manifest([Entry(name, b"x") for name in names])
 
 
 def test_a_name_that_stands_twice_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from trialwise.errors import PlanError, StoreError
-from trialwise.exchange.artifact.manifest import NAME, identity_of, manifest_text, problem_of
+from trialwise.exchange.artifact.manifest import NAME, Known, identity_of, manifest_text
 from trialwise.foreign_files import open_foreign
 
 _AT_ONCE = 1 << 20
@@ -66,9 +66,9 @@ def with_manifest(entries: Iterable[Entry]) -> tuple[tuple[Entry, ...], str]:
     StoreError
         A name may not stand in an artifact, or two files have the same.
     """
-    found: dict[str, Entry] = {}
+    found, known = dict[str, Entry](), Known()
     for entry in entries:
-        problem = problem_of(entry.name) or ("stands twice" if entry.name in found else None)
+        problem = known.problem_with(entry.name)
         if problem is not None:
             raise StoreError(f"{entry.name!r} {problem}", hint="rename the file, or leave it out")
         found[entry.name] = entry

@@ -45,16 +45,39 @@ def read_manifest(content: bytes) -> dict[str, str]:
         raise StoreError(f"{NAME}: is not text") from error
     if lines.pop() != "":
         raise StoreError(f"{NAME}: ends in the middle of a line", hint="was it copied to its end?")
-    found: dict[str, str] = {}
+    found, known = dict[str, str](), Known()
     for number, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)
         if match is None:
             raise StoreError(f"{NAME}: line {number} is not a hash and a name")
         name = match[2]
-        if (problem := problem_of(name)) is not None or name in found:
-            raise StoreError(f"{NAME}: line {number}: {name!r} {problem or 'stands twice'}")
+        if (problem := known.problem_with(name)) is not None:
+            raise StoreError(f"{NAME}: line {number}: {name!r} {problem}")
         found[name] = match[1]
     return found
+
+
+class Known:
+    """The names that an artifact has so far: no two may be one file where a file system takes upper and lower case alike."""
+
+    def __init__(self) -> None:
+        self._spelt: dict[str, str] = {}
+        self._files: set[str] = set()
+
+    def problem_with(self, name: str) -> str | None:
+        """Return why an artifact may not have this file as well, and take it as known; None if it may."""
+        problem = problem_of(name)
+        if problem is not None:
+            return problem
+        if name in self._files:
+            return "stands twice"
+        self._files.add(name)
+        parts = name.split("/")
+        paths = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+        return _CASE if any(self._spelt.setdefault(path.casefold(), path) != path for path in paths) else None
+
+
+_CASE = "differs from another name only in upper and lower case"
 
 
 def problem_of(name: str) -> str | None:
@@ -65,7 +88,7 @@ def problem_of(name: str) -> str | None:
         or "\\" in name
         or re.match(r"[A-Za-z]:", name) is not None,
         "leads through other folders": any(part in ("", ".", "..") for part in parts),
-        "holds control characters": any(unicodedata.category(each) in ("Cc", "Cs") for each in name),
+        "holds control characters": any(unicodedata.category(each) in ("Cc", "Cf", "Cs") for each in name),
         "is not in the composed form of Unicode (NFC)": unicodedata.normalize("NFC", name) != name,
         "is too long": len(parts) > MAX_DEPTH
         or len(name) > MAX_NAME

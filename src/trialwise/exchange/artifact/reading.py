@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from trialwise.errors import StoreError
-from trialwise.exchange.artifact.manifest import NAME, problem_of
+from trialwise.exchange.artifact.manifest import NAME, Known, problem_of
 from trialwise.exchange.tar_members import Tar
 from trialwise.exchange.unpacking import DAMAGED, MAX_BYTES, MAX_MEMBERS, PADDING, Bounds, decompressed
 from trialwise.foreign_files import absent, open_foreign
@@ -26,6 +26,9 @@ from trialwise.temporary import vanishing_folder
 _AT_ONCE = 1 << 20
 _ZIP = b"PK"
 _END = b"PK\x05\x06"
+_LOCATOR, _LONG_END = b"PK\x06\x07", b"PK\x06\x06"
+"""What the locator of zip64's end record begins with, and that record."""
+_MOST_PLACE = (1 << 63) - 1
 _MAX_END = 65_557
 """Bytes from the end in which the end record of a zip archive begins, with its comment."""
 _MAX_DIRECTORY = 64 << 20
@@ -129,7 +132,7 @@ class _Files:
     def __init__(self, path: Path, folder: Path, bounds: Bounds) -> None:
         self._path, self._folder, self._bounds = path, folder, bounds
         self.names: list[str] = []
-        self._known: set[str] = set()
+        self._known = Known()
 
     def begin(self, name: str, size: int, kind: str) -> bool:
         """Check a member; return True if it has content to be written."""
@@ -139,16 +142,13 @@ class _Files:
             if name in ("", "."):
                 return False
         name = name.removeprefix("./")
-        problem = problem_of(name)
+        problem = self._known.problem_with(name) if kind == "file" else problem_of(name)
         if problem is None and kind not in ("file", "folder"):
             problem = f"is a {kind}"
-        if problem is None and kind == "file" and name in self._known:
-            problem = "stands twice"
         if problem is not None:
             raise _refused(self._path, name, problem)
         if kind == "file":
             self.names.append(name)
-            self._known.add(name)
         return kind == "file"
 
     def write(self, chunks: Iterable[bytes]) -> None:
@@ -220,6 +220,26 @@ def _bounded(read: Callable[[int], bytes], size: int) -> Generator[bytes]:
         raise EOFError("a file is shorter than it says")
 
 
+def _long_length(packed: BinaryIO, before: bytes) -> int:
+    """Return the length of the list of files by the records of zip64 that stand before the end record; 0 if there are none.
+
+    Versions of `zipfile` take the record that lies before its locator, or the one that the locator names.
+    """
+    locator = before[-20:]
+    if not locator.startswith(_LOCATOR):
+        return 0
+    packed.seek(min(struct.unpack_from("<Q", locator, 8)[0], _MOST_PLACE))
+    records = before[:-20], packed.read(56)
+    return max(
+        (
+            struct.unpack_from("<Q", each, 40)[0]
+            for each in records
+            if each[:4] == _LONG_END and len(each) == 56
+        ),
+        default=0,
+    )
+
+
 def _check_directory(packed: BinaryIO, path: Path) -> None:
     """Refuse a list of members that is larger than memory should hold: `zipfile` reads it whole."""
     size = packed.seek(0, os.SEEK_END)
@@ -228,7 +248,7 @@ def _check_directory(packed: BinaryIO, path: Path) -> None:
     at = tail.rfind(_END)
     if at < 0 or len(tail) < at + 22:
         raise EOFError("the list of its files is missing")
-    length = struct.unpack_from("<L", tail, at + 12)[0]
+    length = max(struct.unpack_from("<L", tail, at + 12)[0], _long_length(packed, tail[max(0, at - 76) : at]))
     if length > _MAX_DIRECTORY:
         raise StoreError(f"{path}: its list of files takes {length} bytes", hint="pack fewer files")
     packed.seek(0)
