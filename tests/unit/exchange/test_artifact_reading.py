@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from trialwise.errors import AnalysisError, StoreError
+from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.exchange import unpacking
 from trialwise.exchange.artifact import reading
 from trialwise.exchange.artifact.archive import Entry, with_manifest, write_archive
 from trialwise.exchange.artifact.integrity import integrity_of
 from trialwise.exchange.artifact.manifest import NAME, manifest_text, problem_of, read_manifest
 from trialwise.exchange.artifact.reading import opened_artifact
+from trialwise.study.artifact.verifying import verify
 
 KINDS = (".zip", ".tar.zst")
 NAMES = [
@@ -281,3 +282,12 @@ def test_times_that_zip_does_not_know_become_the_nearest_that_it_does(tmp_path):
     for moment, year in ((-5.0, 1980), (1e12, 2107)):
         write_archive(tmp_path / f"{year}.zip", ".zip", entries, moment)
         assert zipfile.ZipFile(tmp_path / f"{year}.zip").infolist()[0].date_time[0] == year
+
+
+def test_an_error_names_the_file_in_the_archive_and_not_where_it_was_unpacked(tmp_path, temporary):
+    entries, _ = with_manifest([Entry("claims.toml", b"format = 1\n")])
+    write_archive(tmp_path / "a.zip", "a.zip", entries, 0.0)
+    with pytest.raises(PlanError) as caught:
+        verify(tmp_path / "a.zip")
+    assert str(caught.value).startswith(f"{tmp_path}/a.zip: claims.toml: 2 problems")
+    assert str(temporary) not in str(caught.value)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from trialwise.analysis.artifacts import Verified, VerifiedClaim
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.progress import Progress
-from trialwise.errors import StoreError
+from trialwise.errors import StoreError, TrialwiseError
 from trialwise.exchange.artifact.integrity import integrity_of
 from trialwise.exchange.artifact.reading import Artifact, opened_artifact
 from trialwise.experiment.claims import NAME as CLAIMS
@@ -61,15 +61,32 @@ def examined(
 ) -> Generator[tuple[Artifact, Verified, JudgedClaims | None]]:
     """Open an artifact, and verify it by itself; its claims are read only if it is whole and states some. Raises as `verify`."""
     with opened_artifact(path) as artifact:
-        integrity = replace(integrity_of(artifact), signed=signed_by(artifact, allowed))
-        found = Verified(
-            str(path), integrity, ledgers_of(artifact) if integrity.is_whole else (), claims=(), notes=()
-        )
-        if not found.is_whole or CLAIMS not in artifact.names:
-            yield artifact, found, None
-            return
-        judged = judged_claims(artifact.folder, told)
-        yield artifact, _with_claims(artifact, found, judged), judged
+        with _named_as_packed(artifact):
+            found, judged = _examined(artifact, told, allowed)
+        yield artifact, found, judged
+
+
+@contextmanager
+def _named_as_packed(artifact: Artifact) -> Generator[None]:
+    """Name files in errors as they are in an archive, and not where it was unpacked, which nobody can look at."""
+    try:
+        yield
+    except TrialwiseError as error:
+        if not artifact.path.is_dir():
+            error.message = error.message.replace(f"{artifact.folder}/", f"{artifact.path}: ")
+        raise
+
+
+def _examined(
+    artifact: Artifact, told: Progress | None, allowed: Path | None
+) -> tuple[Verified, JudgedClaims | None]:
+    integrity = replace(integrity_of(artifact), signed=signed_by(artifact, allowed))
+    ledgers = ledgers_of(artifact) if integrity.is_whole else ()
+    found = Verified(str(artifact.path), integrity, ledgers, claims=(), notes=())
+    if not found.is_whole or CLAIMS not in artifact.names:
+        return found, None
+    judged = judged_claims(artifact.folder, told)
+    return _with_claims(artifact, found, judged), judged
 
 
 def _with_claims(artifact: Artifact, found: Verified, judged: JudgedClaims) -> Verified:
