@@ -101,7 +101,12 @@ text_sources = st.one_of(
         json=st.sampled_from(["", "/a/0", "/a~1b/~0"]),
         time=st.none(),
     ),
-    st.builds(sources.TextSource, path=st.none() | words, pattern=st.just(r"x: ([0-9.]+)")),
+    st.builds(
+        sources.TextSource,
+        path=st.none() | words,
+        pattern=st.just(r"x: ([0-9.]+)"),
+        matches=st.sampled_from(["one", "all"]),
+    ),
     st.builds(sources.ResourceSource, st.sampled_from(["wall", "user", "system", "max_rss"])),
 )
 

@@ -28,7 +28,7 @@ from trialwise.experiment.toml_writing import toml_value
 _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches",
          "branch-misses")  # fmt: skip
 """Events that `perf stat` counts by default."""
-_LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
+_LAST_OF_LINE = r"(?:^|[^\S\n])([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)[^\S\n]*$"
 _MAX_SCRIPTS = 1000
 _MAX_SCRIPT = 1 << 20
 _HINT = "run the script yourself where you trust it, and give what it prints: --commands FILE"
@@ -119,7 +119,7 @@ def experiment_text(source: OrderSage, file: Path) -> str:
         directory=toml_value(directory),
         prepare=toml_value(_made(str(PurePosixPath(source.results).parent))),
         file=toml_value(source.results),
-        number=_LAST_NUMBER,
+        number=_LAST_OF_LINE,
         rounds=2 * runs,
         halves=_halves(config),
         reset=_reset(config),
@@ -290,7 +290,8 @@ seed = {seed}
 test = [
 {tests}]
 
-# Each is run by a shell in the folder of the tests, and appends one number to the file of results; of several, the last is read.
+# Each is run by a shell in the folder of the tests, and appends a number to the file of results.
+# Of several numbers, each is a sample of the trial, and `measure` says what is made of them.
 [trial]
 command = ["bash", "-c", "{{test}}"]
 directory = {directory}
@@ -299,6 +300,8 @@ prepare = {prepare}
 [metrics.result]
 file = {file}
 pattern = '{number}'
+matches = "all"
+measure = "mean"
 # unit = ""
 # better = "higher"
 

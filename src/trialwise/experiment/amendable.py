@@ -27,7 +27,9 @@ WORDS: Mapping[Effect, str] = {
 }
 
 _METRICS: Mapping[str, Effect] = {
-    **dict.fromkeys(("resource", "stdout", "file", "json", "csv", "pattern", "time", "value"), "reread"),
+    **dict.fromkeys(
+        ("resource", "stdout", "file", "json", "csv", "pattern", "matches", "time", "value"), "reread"
+    ),
     **dict.fromkeys(
         ("instrument", "source", "service", "quantity", "flow", "bin", "sizes", "phase"), "refused"
     ),

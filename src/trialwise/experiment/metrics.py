@@ -308,6 +308,12 @@ class MetricTable(Metric):
         "delay",
         kinds=_PROGRAMS,
     )
+    matches: Literal["one", "all"] = key(
+        "one",
+        "Whether stdout or pattern must match exactly once, or each match is a sample of the trial.",
+        "all",
+        kinds=_PROGRAMS,
+    )
     pattern: Regex | None = key(
         None, "Regular expression with one group, searched in the file.", "took ([0-9.]+) s", kinds=_PROGRAMS
     )

@@ -33,6 +33,7 @@ def program_source(
             *alone[1:],
             *readers,
             *(name for name in ("file", "time", "value") if getattr(table, name)),
+            *(["matches"] if table.matches == "all" else []),
         )
         for other in others:
             problems.add(
@@ -97,4 +98,7 @@ def _text_source(
             problems.add((*key, "pattern"), "reads a file; add file, or write stdout")
         if table.time and reader not in {"csv", "json"}:
             problems.add((*key, "time"), "only valid with csv or json")
-    return sources.TextSource(table.file, table.pattern or table.stdout, table.json, table.csv, table.time)
+    if table.matches == "all" and not {"stdout", "pattern"}.intersection(readers):
+        problems.add((*key, "matches"), "only valid with stdout or pattern")
+    pattern = table.pattern or table.stdout
+    return sources.TextSource(table.file, pattern, table.json, table.csv, table.time, table.matches)

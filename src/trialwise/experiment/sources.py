@@ -48,13 +48,14 @@ class TextSource(Source):
     json: str | None = None
     csv: str | None = None
     time: str | None = None
+    matches: Literal["one", "all"] = "one"
 
     @property
     def key(self) -> str:
         """The name under which the ledger stores the values."""
         where = "stdout" if self.path is None else f"file:{self.path}"
         how = (
-            f"pattern:{self.pattern}"
+            f"{'pattern' if self.matches == 'one' else 'patterns'}:{self.pattern}"
             if self.pattern
             else f"json:{self.json}"
             if self.json is not None
@@ -70,9 +71,10 @@ class TextSource(Source):
 
     @property
     def traits(self) -> SourceTraits:
-        """A pattern finds one number; JSON lines and columns have many, and their times where these are named."""
+        """A pattern finds one number, unless all matches count; JSON lines and columns have many, and their times where named."""
+        is_one = self.pattern is not None and self.matches == "one"
         return SourceTraits(
-            samples="timed" if self.time is not None else "many" if self.pattern is None else "one",
+            samples="timed" if self.time is not None else "one" if is_one else "many",
             of_program=True,
             read_from="output" if self.path is None else "file",
         )
@@ -86,6 +88,7 @@ class TextSource(Source):
             "json": self.json,
             "csv": self.csv,
             "time": self.time,
+            "matches": None if self.matches == "one" else self.matches,
         }
 
 

@@ -1,4 +1,4 @@
-"""Read one number by a regular expression."""
+"""Read one number, or all numbers, by a regular expression."""
 
 from __future__ import annotations
 
@@ -47,20 +47,41 @@ def read_pattern(reported: Reported, pattern: str) -> Samples:
     TrialError
         It matches nowhere or more than once, or its group does not hold a finite number.
     """
-    compiled = compile_pattern(pattern)
-    group = "value" if "value" in compiled.groupindex else 1
-    reported.require_content()
-    text = reported.data.decode(errors="replace")
+    compiled, text = compile_pattern(pattern), _text(reported)
     matches = [match for match, _ in zip(compiled.finditer(text), range(4), strict=False)]
     if len(matches) != 1:
         raise _not_one(reported, compiled, matches, text)
-    found = matches[0].group(group)
+    found = _group(matches[0], reported)
+    return Samples(np.array([number(found, f"{reported.where}, line {_line(matches[0], text)},")]))
+
+
+def read_patterns(reported: Reported, pattern: str) -> Samples:
+    """Find all numbers that `pattern` matches, in the order of the text; raises as `read_pattern`, but for several matches."""
+    compiled, text = compile_pattern(pattern), _text(reported)
+    values: list[float] = []
+    line, seen = 1, 0
+    for match in compiled.finditer(text):
+        line, seen = line + text.count("\n", seen, match.start()), match.start()
+        values.append(number(_group(match, reported), f"{reported.where}, line {line},"))
+    if not values:
+        raise _not_one(reported, compiled, [], text)
+    return Samples(np.array(values))
+
+
+def _text(reported: Reported) -> str:
+    reported.require_content()
+    return reported.data.decode(errors="replace")
+
+
+def _group(match: re.Match[str], reported: Reported) -> str:
+    """Return the text of the group that holds the number."""
+    found: str | None = match.group("value" if "value" in match.re.groupindex else 1)
     if found is None:
         raise TrialError(
-            f"in {reported.where}, {pattern!r} matches {quote(matches[0].group())} without its group",
+            f"in {reported.where}, {match.re.pattern!r} matches {quote(match.group())} without its group",
             hint="make the group that holds the number obligatory",
         )
-    return Samples(np.array([number(found, f"{reported.where}, line {_line(matches[0], text)},")]))
+    return found
 
 
 def _not_one(
@@ -77,7 +98,7 @@ def _not_one(
     more = ", and more" if len(matches) > 3 else ""
     return TrialError(
         f"{reported.where} has more than one match for {pattern.pattern!r}: {places}{more}",
-        hint="make it match once (^ and $ match at each line), or read many samples from csv or json",
+        hint='make it match once (^ and $ match at each line), or take every match as a sample: matches = "all"',
     )
 
 

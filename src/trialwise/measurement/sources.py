@@ -8,7 +8,7 @@ from trialwise.errors import TrialError
 from trialwise.experiment.sources import TextSource
 from trialwise.measurement.csv_reader import read_csv
 from trialwise.measurement.json_reader import read_json
-from trialwise.measurement.pattern_reader import read_pattern
+from trialwise.measurement.pattern_reader import read_pattern, read_patterns
 from trialwise.measurement.reported import Reported
 from trialwise.measurement.samples import Samples
 
@@ -22,14 +22,15 @@ def read_source(source: TextSource, reported: Reported) -> Samples:
         The numbers are missing, not numeric, or not finite; or rows of earlier trials are among them.
     """
     samples = _read(source, reported)
-    if reported.before and source.pattern is None:
+    if reported.before and (source.pattern is None or source.matches == "all"):
         _require_own(source, reported, samples)
     return samples
 
 
 def _read(source: TextSource, reported: Reported) -> Samples:
     if source.pattern is not None:
-        return read_pattern(reported, source.pattern)
+        read = read_pattern if source.matches == "one" else read_patterns
+        return read(reported, source.pattern)
     if source.json is not None:
         return read_json(reported, source.json, time=source.time)
     if source.csv is None:

@@ -3,12 +3,14 @@
 import pytest
 
 from trialwise import study
+from trialwise.analysis.observations import StoreObservations
 from trialwise.cli.new import new
 from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
 from trialwise.exchange.ordersage import read_ordersage
 from trialwise.exchange.printed_lines import NotUnderstoodError, printed_by_python, printed_by_shell
 from trialwise.experiment.reading import read_experiment
+from trialwise.study.load import opened
 
 CONFIG = """\
 '''
@@ -84,6 +86,21 @@ def test_the_experiment_is_what_ordersage_does_and_runs(repository, tmp_path, mo
     assert not [*tmp_path.rglob("was-run")]
     assert experiment.workers.use == ("ssh://me@node-1.example.org:2222", "ssh://me@node-2.example.org:2222")
     assert experiment.workers.setup == ("bash", "-c", "cd ordersage/cache-tests && bash initialize.sh")
+
+
+def test_each_of_several_numbers_that_a_test_appends_is_a_sample_of_its_trial(
+    repository, tmp_path, monkeypatch
+):
+    folder = repository()
+    (folder / "cache-tests" / "cmd.sh").write_text("printf '1\\n2.5\\n 8e0 \\n' >> results/results.txt\n")
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.toml"
+    assert new(file, from_ordersage=folder) == 0
+    assert study.run(file, tmp_path / "results", workers=["local"]).counts == {"finished": 18}
+    with opened(tmp_path / "results") as (experiment, directory, ledger):
+        samples = StoreObservations(experiment, directory, ledger).of(experiment.metrics[0])
+        found = sorted({tuple(one.values.tolist()) for one in samples})
+    assert found == [(-7.0,), (1.0, 2.5, 8.0)]
 
 
 def test_results_below_the_home_folder_are_read_there(repository, tmp_path, monkeypatch):

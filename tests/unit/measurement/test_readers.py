@@ -15,7 +15,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.measurement.csv_reader import read_csv
 from trialwise.measurement.json_reader import read_json
 from trialwise.measurement.outliving import Watched
-from trialwise.measurement.pattern_reader import read_pattern
+from trialwise.measurement.pattern_reader import read_pattern, read_patterns
 from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
 
@@ -86,6 +86,14 @@ class TestPattern:
     def test_refuses_a_pattern_that_does_not_say_where_the_number_is(self, pattern: str):
         with pytest.raises(PlanError):
             read_pattern(reported("1"), pattern)
+
+    def test_takes_every_match_in_order_and_names_the_line_of_one_that_is_no_number(self):
+        text = "t=3 ms\nx\nt=-1.5 t=2e1\n"
+        assert read_patterns(reported(text), r"t=(\S+)").values.tolist() == [3.0, -1.5, 20.0]
+        with pytest.raises(TrialError, match="line 4"):
+            read_patterns(reported(text + "t=none"), r"t=(\S+)")
+        with pytest.raises(TrialError, match="no match"):
+            read_patterns(reported(text), r"u=(\S+)")
 
 
 class TestJson:
@@ -287,6 +295,7 @@ def test_no_bytes_whatever_bring_another_error_than_ours():
             lambda source: read_csv(source, "rate"),
             lambda source: read_json(source, "/rate"),
             lambda source: read_pattern(source, r"rate.(\d)"),
+            lambda source: read_patterns(source, r"rate.(\d)"),
         ):
             with contextlib.suppress(TrialError):
                 assert np.isfinite(read(reported(data)).values).all()
