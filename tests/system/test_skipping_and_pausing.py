@@ -175,3 +175,20 @@ def test_a_rule_decides_on_what_is_left_and_says_what_it_does_not_wait_for(bench
             "scheme=c is skipped: no claim about it is waited for"
             in bench.compute(shown, bench.directory).stdout
         )
+
+
+def test_the_status_says_until_when_a_run_waits_for_its_time_of_day(bench: Bench):
+    local = time.localtime()
+    first, last = (f"{(local.tm_hour + hours) % 24:02d}:00" for hours in (12, 13))
+    bench.write("true", rest=f'between = "{first}-{last}"', rounds=1)
+    words = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)]
+    with subprocess.Popen(words, cwd=bench.folder, stderr=subprocess.DEVNULL) as run:
+        deadline = time.monotonic() + 60
+        while not (bench.directory / "ledger.sqlite").exists() or not bench.status()["active"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        activity = bench.status()["activity"]
+        run.terminate()
+    assert activity.startswith("waiting until ")
+    assert f" {first} " in activity
+    assert f"for between = {first}-{last}" in activity

@@ -208,6 +208,7 @@ def _ended(result: RunResult, ended: RunDocument) -> Document:
         ended,
         trials=result.trials,
         failed=result.failed,
+        retried=result.retried,
         tails=tuple(study.tails(result.directory)) if remarked else (),
         workers=study.state(result.directory).workers if is_lost else (),
     )

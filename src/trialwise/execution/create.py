@@ -201,11 +201,11 @@ def _check_same_plan(
     if reread and change is None:
         tell(found_text(found) if found else "nothing to read again: every finished trial has every metric")
     if change is None and step is None:
-        keep_found([each for each in found if each.samples], directory, ledger, _ASKED)
+        keep_found([each for each in found if each.rows], experiment, directory, ledger, _ASKED)
         return
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
-    keep_found(found, directory, ledger, _ASKED if change is None else change.text)
+    keep_found(found, experiment, directory, ledger, _ASKED if change is None else change.text)
     _freeze_further(experiment, directory)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(

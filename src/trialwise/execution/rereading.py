@@ -1,4 +1,7 @@
-"""Read metrics of finished trials again, from what was kept of them."""
+"""Read metrics of finished trials again, from what was kept of them.
+
+What is read is held for one trial at a time: all trials are read once to see whether that works, and again to record it.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +34,21 @@ _MOST_REASONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A metric read again: the samples of each trial that has them, and the trials that lack them, by the reason."""
+    """A metric that can be read again: the trials that have it, and those that lack it, by the reason."""
 
     metric: Metric
-    samples: Sequence[tuple[TrialRow, Samples]]
+    rows: Sequence[TrialRow]
     missing: Mapping[str, Sequence[TrialRow]]
 
     @property
     def trials(self) -> int:
         """The number of trials that it was looked for in."""
-        return len(self.samples) + sum(map(len, self.missing.values()))
+        return len(self.rows) + sum(map(len, self.missing.values()))
 
     @property
     def text(self) -> str:
         """How many of the trials gave it, and why the others did not."""
-        told = f"{self.metric.name}: read again from what was kept of {len(self.samples)} of {counted(self.trials, 'finished trial')}"
+        told = f"{self.metric.name}: read again from what was kept of {len(self.rows)} of {counted(self.trials, 'finished trial')}"
         return told + "".join(
             f"; {counted(len(rows), 'trial')} without it ({ranges_text(row.number for row in rows)}): {reason}"
             for reason, rows in self.missing.items()
@@ -57,7 +60,7 @@ class Found:
         missing = {reason: ranges_text(row.number for row in rows) for reason, rows in self.missing.items()}
         return {
             "source": self.metric.source.key,
-            "read": len(self.samples),
+            "read": len(self.rows),
             "of": self.trials,
             "missing": missing,
         }
@@ -71,7 +74,7 @@ def read_again(
     *,
     partly: bool,
 ) -> list[Found]:
-    """Read metrics from what was kept of the finished trials that have no value of them.
+    """Find out which metrics can be read from what was kept of the finished trials that have no value of them.
 
     Raises
     ------
@@ -88,12 +91,25 @@ def read_again(
     ]
 
 
-def keep_found(found: Sequence[Found], directory: ExperimentDirectory, ledger: Ledger, because: str) -> None:
-    """Record what was read again, and why, for each trial and as a whole; repeating this gives the same result."""
+def keep_found(
+    found: Sequence[Found],
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    because: str,
+) -> None:
+    """Read what was found and record it, and why, for each trial and as a whole; repeating this gives the same result.
+
+    Raises
+    ------
+    PlanError
+        What was kept of a trial has gone since it was found.
+    """
     digests: Digests = {}
     values: dict[tuple[int, int], list[Value]] = {}
     for each in found:
-        for row, samples in each.samples:
+        for row in each.rows:
+            samples = _checked(directory, row, each.metric, experiment)
             stored = store_samples(directory, row, each.metric.source.key, samples, digests)
             values.setdefault((row.number, row.attempt), []).append(stored)
     if found:
@@ -134,19 +150,31 @@ def _found(
     *,
     partly: bool,
 ) -> Found:
-    samples: list[tuple[TrialRow, Samples]] = []
+    has: list[TrialRow] = []
     missing: dict[str, list[TrialRow]] = {}
     for row in rows:
-        of = "" if partly else f" of trial {row.number}"
+        if not partly:
+            _checked(directory, row, metric, experiment)
+            has.append(row)
+            continue
         try:
-            samples.append((row, _reread(directory, row, metric, experiment, of)))
+            _reread(directory, row, metric, experiment, "")
+            has.append(row)
         except TrialError as error:
-            if not partly:
-                raise PlanError(f"metrics.{metric.name}: {error.message}", hint=_HINT) from error
             reason = visible(error.message)
             known = reason in missing or len(missing) < _MOST_REASONS
             missing.setdefault(reason if known else "for other reasons", []).append(row)
-    return Found(metric, samples, missing)
+    return Found(metric, has, missing)
+
+
+def _checked(
+    directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment
+) -> Samples:
+    """Read a metric from what was kept of a trial; raise PlanError if it cannot be read."""
+    try:
+        return _reread(directory, row, metric, experiment, f" of trial {row.number}")
+    except TrialError as error:
+        raise PlanError(f"metrics.{metric.name}: {error.message}", hint=_HINT) from error
 
 
 def _reread(

@@ -38,7 +38,7 @@ from trialwise.execution.retrying import is_retried
 from trialwise.execution.services.lifecycle import LocalServices, ServiceHost, Services
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
-from trialwise.execution.windows import moment_text, opening, zone_text
+from trialwise.execution.windows import expected_seconds, moment_text, opening, zone_text
 from trialwise.experiment.model import Experiment, Reset
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
@@ -240,8 +240,7 @@ class Runner:
         between = self._experiment.design.between
         if between is None:
             return None
-        longest = self._ledger.longest(row.treatment)
-        takes = self._setup + (longest if longest is not None else self._experiment.runtime or 0.0)
+        takes = self._setup + expected_seconds(self._experiment, self._ledger, row.treatment)
         began = self._now()
         opens = opening(between, began, takes)
         if opens is None:

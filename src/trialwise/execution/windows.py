@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.windows import Between
+from trialwise.store.ledger import Ledger
 
 _DAYS = 3
 """Days ahead in which a window opens: one that a change of the clock swallows is followed by that of the next day."""
@@ -39,6 +41,12 @@ def opening(between: Between, now: float, takes: float, zone: tzinfo | None = No
             return begins
         now = window.closes
     return None
+
+
+def expected_seconds(experiment: Experiment, ledger: Ledger, treatment: str) -> float:
+    """Return how long a trial is taken to last: as the longest finished one of its treatment, else as the file says, else 0."""
+    longest = ledger.longest(treatment)
+    return longest if longest is not None else experiment.runtime or 0.0
 
 
 def moment_text(moment: float, zone: tzinfo | None = None) -> str:

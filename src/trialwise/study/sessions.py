@@ -1,5 +1,6 @@
 """One session of a run: begin or continue the directory, choose the runner, and report on it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ from trialwise.trials.surroundings import inheriting, not_passed
 class RunResult:
     """How a run ended, the number of attempts of each status, and how many of all trials finally failed or are invalid.
 
-    `stopping` says what is known, if there is a stopping condition.
+    `retried` of these failed several times. `stopping` says what is known, if there is a stopping condition.
     """
 
     directory: Path
@@ -70,6 +71,7 @@ class RunResult:
     failed: int
     trials: int
     stopping: StoppingDocument | None = None
+    retried: int = 0
 
 
 def run_session(
@@ -254,8 +256,13 @@ class _Session:
             ending = self._on_workers()
         tell(self.observers, SessionEnded(ending.reason))
         ledger = self.ledger
-        failed = len(unsuccessful(self.experiment, ledger))
-        return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
+        rows = unsuccessful(self.experiment, ledger)
+        attempts = (
+            Counter(row.number for row in ledger.trials("failed", "invalid")) if rows else Counter[int]()
+        )
+        retried = sum(attempts[row.number] > 1 for row in rows)
+        counts, planned = ledger.counts(), ledger.planned_number()
+        return RunResult(self.directory.path, ending, counts, len(rows), planned, retried=retried)
 
     @property
     def _is_alone(self) -> bool:

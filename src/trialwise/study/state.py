@@ -10,8 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from trialwise.execution.tasks.accounting import nodes_of
+from trialwise.execution.windows import expected_seconds, moment_text, opening
 from trialwise.execution.worker_plan import has_lanes, in_blocks, lanes
 from trialwise.experiment.machine_names import LOCAL
+from trialwise.experiment.model import Experiment
 from trialwise.numbers import ranges_text
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
@@ -44,6 +46,8 @@ class State:
     stopping: StoppingDocument | None = None
     chain: Head | None = None
     amendments: tuple[Amendment, ...] = ()
+    waits: str | None = None
+    """Until when, and for what, the next trial has to wait; None if it has not."""
 
     @property
     def goes_on(self) -> bool:
@@ -57,6 +61,8 @@ class State:
             texts = [f"trial {row.number} ({row.treatment})" for row in self.running]
             if texts:
                 return f"running {', '.join(texts)}"
+            if self.waits is not None:
+                return f"waiting {self.waits}"
             return "computing" if self.nodes else "between trials"
         if not self.goes_on:
             return "stopped by itself"
@@ -117,9 +123,21 @@ def state(path: Path) -> State:
             nodes=nodes_of(ledger),
             chain=ledger.head(),
             amendments=tuple(ledger.amendments()),
+            waits=_waits(experiment, ledger, time.time()),
         )
     finally:
         ledger.close()
+
+
+def _waits(experiment: Experiment, ledger: Ledger, now: float) -> str | None:
+    """Say until when the next trial has to wait for its time of day, as the runner reckons; None if it has not."""
+    between, row = experiment.design.between, ledger.next_open()
+    if between is None or row is None:
+        return None
+    opens = opening(between, now, expected_seconds(experiment, ledger, row.treatment))
+    if opens is None or opens <= now:
+        return None
+    return f"until {moment_text(opens)} for between = {between.text}"
 
 
 def _workers(ledger: Ledger) -> Iterator[WorkerDocument]:

@@ -178,6 +178,14 @@ def test_the_mark_of_an_ended_run_is_that_of_its_exit_code(
     assert found.answer.outcome == outcome
 
 
+@pytest.mark.parametrize(("retried", "says"), [(1, "--again tries them again"), (2, "all were tried again")])
+def test_another_attempt_is_proposed_unless_all_had_several(retried: int, says: str) -> None:
+    run = RunDocument("e.results", "complete", "why", {"failed": 5})
+    found = ended_document(run, trials=2, failed=2, retried=retried, tails=(), workers=())
+    said = "\n".join("".join(span.text for span in line) for line in terminal(found, None))
+    assert f"e.results/logs; {says}" in said
+
+
 def test_advice_stands_below_how_a_run_ended() -> None:
     run = RunDocument("e.results", "complete", "all done\ntry this", {"finished": 3})
     found = ended_document(run, trials=2, failed=0, tails=("a remark",), workers=())

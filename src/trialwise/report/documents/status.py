@@ -165,9 +165,18 @@ def _local(moment: float) -> str:
 
 
 def ended_document(
-    run: RunDocument, *, trials: int, failed: int, tails: Sequence[str], workers: Sequence[WorkerDocument]
+    run: RunDocument,
+    *,
+    trials: int,
+    failed: int,
+    tails: Sequence[str],
+    workers: Sequence[WorkerDocument],
+    retried: int = 0,
 ) -> Document:
-    """Return how a run ended and what is known then; `tails` are remarks on its values, `workers` those that were lost."""
+    """Return how a run ended and what is known then.
+
+    `retried` of the `failed` trials failed several times; `tails` are remarks on its values, `workers` those that were lost.
+    """
     stops = run.stopping
     what, *advice = run.text.split("\n")
     evidence = (
@@ -175,7 +184,7 @@ def ended_document(
         *(claim_blocks(stops, stops.lifts) if stops else ()),
         *(Note((text,), "warning") for text in tails),
         *worker_notes(workers, is_active=False),
-        *_next(run, failed),
+        *_next(run, failed, retried),
     )
     answer = f"{run.ending}: {what} ({_counts(run, trials)})"
     verdict = Verdict(_ended_outcome(run, failed), (answer,))
@@ -199,10 +208,11 @@ def _ended_outcome(run: RunDocument, failed: int) -> Outcome:
     return "good"
 
 
-def _next(run: RunDocument, failed: int) -> Iterator[Note]:
+def _next(run: RunDocument, failed: int, retried: int) -> Iterator[Note]:
     directory = run.directory
     if failed:
         see = Code(f"trialwise status {directory}")
-        yield Note(("failed trials: see ", see, f" and {directory}/logs; --again tries them again"))
+        advice = "all were tried again" if retried == failed else "--again tries them again"
+        yield Note(("failed trials: see ", see, f" and {directory}/logs; {advice}"))
     if run.counts.get("finished"):
         yield Note((f"next: trialwise analyze {directory}  ·  trialwise report {directory}",))
