@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.system.conftest import Bench
 from tests.system.test_found_results import encode, go_program, values, written
 
 from trialwise import study
+from trialwise.design.plan import plan_digest
 from trialwise.errors import PlanError
+from trialwise.experiment.reading import read_experiment
 from trialwise.store.ledger import Ledger
 
 SENDS = """
@@ -126,3 +130,29 @@ def test_another_file_of_streams_is_kept_beside_the_first(bench: Bench):
     assert bench.run(extend=True, amend=True).counts == {"finished": 2}
     assert (bench.directory / "a.toml").read_text() != (bench.directory / "b.toml").read_text()
     assert bench.compute("status", bench.directory, "--check").returncode == 0
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_directory_that_was_amended_to_a_unit_its_numbers_do_not_have_goes_on(bench: Bench, is_known: bool):
+    """An earlier build took `unit = "ms"` of what is measured in seconds, and recorded the plan of that."""
+    bench.write("true")
+    bench.run(rounds=1)
+    text = bench.file.read_text()
+    amended = text.replace('resource = "wall"', 'resource = "wall"\nunit = "ms"')
+    experiment = read_experiment(bench.file)
+    metrics = tuple(replace(metric, unit="ms") for metric in experiment.metrics)
+    plan = plan_digest(replace(experiment, metrics=metrics)) if is_known else "another"
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=False)
+    ledger.set_meta("experiment", amended)
+    ledger.set_meta("plan", plan)
+    ledger.close()
+    (bench.directory / "experiment.toml").write_text(amended)
+    done = bench.command_line("run", bench.file, "-d", bench.directory)
+    if is_known:
+        assert (done.returncode, "amended to the unit 'ms'" in done.stderr) == (0, True)
+        assert len(bench.rows("finished")) == 2
+    else:
+        assert (done.returncode, "the plan on record is not that of the experiment file" in done.stderr) == (
+            2,
+            True,
+        )

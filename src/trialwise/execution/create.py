@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+import tomlkit
 
 from trialwise import __version__
 from trialwise.design.plan import Plan, plan_digest
@@ -189,10 +192,7 @@ def _check_same_plan(
         difference = difference_of(before_text, text) or _drawn_difference(experiment, directory)
         raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
     if meta.get("version") == __version__ and digest != meta.get("plan"):
-        raise PlanError(
-            f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
-            hint="put it back as it was when the experiment began",
-        )
+        _explain(before, before_text, str(meta.get("plan")), directory, tell)
     to_read = experiment.metrics if reread else () if change is None else change.metrics
     found = read_again(to_read, experiment, directory, ledger, partly=reread)
     step = replanned(
@@ -217,6 +217,40 @@ def _check_same_plan(
     )
     if change is not None and event is not None:
         tell(line_of(change, event))
+
+
+def _explain(
+    before: Experiment, text: str, plan: str, directory: ExperimentDirectory, tell: Callable[[str], None]
+) -> None:
+    """Say why the plan on record is not that of the directory's file; raise PlanError unless only a unit is the reason."""
+    stated = _with_stated_units(before, text)
+    if plan_digest(stated) == plan:
+        pairs = zip(before.metrics, stated.metrics, strict=True)
+        for now, then in ((now, then) for now, then in pairs if now.unit != then.unit):
+            tell(
+                f"metrics.{now.name}: the file of this directory was once amended to the unit {then.unit!r}; numbers were never "
+                f"converted, they are in {now.unit} and shown so"
+            )
+        return
+    if any(True for _ in _drawn_files(before)):
+        raise PlanError(
+            f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
+            hint="put it back as it was when the experiment began",
+        )
+    raise PlanError(
+        f"{directory.path}: the plan on record is not that of the experiment file on record",
+        hint="what has been measured can be analysed as ever; start anew with --directory to measure further",
+    )
+
+
+def _with_stated_units(experiment: Experiment, text: str) -> Experiment:
+    """Return the experiment with the units as its text has them, also of metrics whose unit is known."""
+    tables = tomlkit.parse(text).unwrap().get("metrics", {})
+    metrics = tuple(
+        dataclasses.replace(metric, unit=tables.get(metric.name, {}).get("unit", metric.unit))
+        for metric in experiment.metrics
+    )
+    return dataclasses.replace(experiment, metrics=metrics)
 
 
 def _plan_amendment(text: str, step: Step, change: Changes | None) -> Amendment:
