@@ -64,6 +64,8 @@ def _check_trial(experiment: Experiment, values: Sequence[Mapping[str, Level]]) 
             raise PlanError(f'metrics.{metric.name}: resource = "{source.resource}" {told}', hint=_INSIDE)
     if experiment.instrumentation.perf:
         raise PlanError(f"instrumentation.perf: what is counted {told}", hint="count inside of the container")
+    if experiment.instrumentation.resources:
+        raise PlanError(f"instrumentation.resources: what is recorded {told}", hint=_INSIDE)
     if experiment.instrumentation.cpus:
         hint = f"{program} run --cpuset-cpus=… pins the container"
         raise PlanError("instrumentation.cpus: pins the client, and not its container", hint=hint)

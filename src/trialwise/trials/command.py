@@ -37,6 +37,7 @@ from trialwise.trials.judging import (
     SIDE_COMMAND_SECONDS,
     Problem,
     concluded,
+    is_in_container,
     judge,
     outlived,
     problem_beside,
@@ -199,7 +200,12 @@ class _Execution:
             self.request.experiment,
             run,
             lambda source: self._text(source, run, files),
-            recorded(self.request.experiment.instrumentation, run, *(around or (None, None))),
+            recorded(
+                self.request.experiment.instrumentation,
+                run,
+                *(around or (None, None)),
+                in_container=is_in_container(self.trial, self.values),
+            ),
             tuple(remarks(run, paranoid_level())) if run.counted else (),
         )
         added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))

@@ -97,8 +97,10 @@ def recorded(
     run: Counted,
     before: MachineCounts | None,
     after: MachineCounts | None,
+    *,
+    in_container: bool = False,
 ) -> dict[str, Samples]:
-    """Return what was recorded of a run, by source key: always its CPU time and memory.
+    """Return what was recorded of a run, by source key: always its CPU time and memory, except of the client of a container.
 
     `before` and `after` are the machine's counts around it.
     """
@@ -107,7 +109,8 @@ def recorded(
         for name, value, _, _ in run.counted
         if value is not None
     }
-    found |= {name: _READ[name](run) for name in (RESOURCES if instrumentation.resources else _ALWAYS)}
+    if not in_container:
+        found |= {name: _READ[name](run) for name in (RESOURCES if instrumentation.resources else _ALWAYS)}
     if before is not None and after is not None:
         found |= after.since(before, instrumentation.cpus)
     return as_samples(found)

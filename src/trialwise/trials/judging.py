@@ -162,11 +162,14 @@ def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
     return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
 
 
+def is_in_container(trial: CommandTrial, values: Mapping[str, Level]) -> bool:
+    """Return True if the program of a trial is the client of a container, where it says nothing of what runs inside."""
+    return starts_container([fill(word, values) for word in trial.command])
+
+
 def rule_for(trial: CommandTrial, values: Mapping[str, Level]) -> CommandTrial:
     """Return the trial by whose rules a run is judged: what the client of a container leaves is of the client, and is only ended."""
-    if not starts_container([fill(word, values) for word in trial.command]):
-        return trial
-    return dataclasses.replace(trial, leftovers="end")
+    return dataclasses.replace(trial, leftovers="end") if is_in_container(trial, values) else trial
 
 
 def outlived(outcome: TrialOutcome, problem: str | None) -> TrialOutcome:

@@ -81,7 +81,7 @@ def test_the_experiment_is_what_ordersage_does_and_runs(repository, tmp_path, mo
     result = study.run(file, tmp_path / "results", workers=["local"])
     assert result.counts == {"finished": 18}
     table = study.open_directory(tmp_path / "results")[2]
-    values = {value for _, _, _, value, _, _ in table.values()}
+    values = {value for _, _, _, value, _, _ in table.values([experiment.metrics[0].source.key])}
     assert values == {35.0, 25.0, -7.0}
     assert not [*tmp_path.rglob("was-run")]
     assert experiment.workers.use == ("ssh://me@node-1.example.org:2222", "ssh://me@node-2.example.org:2222")

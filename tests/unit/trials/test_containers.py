@@ -56,7 +56,14 @@ def test_resources_of_a_client_are_refused_also_where_one_treatment_has_it(tmp_p
     assert "is of the client podman, and not of its container" in refusal(found)
 
 
-@pytest.mark.parametrize("rest", ['[instrumentation]\nperf = ["cycles"]', "[instrumentation]\ncpus = [0]"])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '[instrumentation]\nperf = ["cycles"]',
+        "[instrumentation]\nresources = true",
+        "[instrumentation]\ncpus = [0]",
+    ],
+)
 def test_what_would_act_on_the_client_alone_is_refused(tmp_path, rest):
     assert "and not" in refusal(experiment(tmp_path, "command = '{engine} run box'", rest=rest))
     assert "and not" in refusal(experiment(tmp_path, "command = '{engine} run box'\nisolate = ['network']"))

@@ -50,6 +50,7 @@ from trialwise.trials.judging import (
     SIDE_COMMAND_SECONDS,
     Problem,
     concluded,
+    is_in_container,
     judge,
     outlived,
     problem_beside,
@@ -294,7 +295,9 @@ class RemoteKind:
             return from_file(path, report.files[path], here=False)
 
         wanted = request.experiment.instrumentation
-        instruments = recorded(wanted, run, *(report.machine or (None, None)))
+        counts = report.machine or (None, None)
+        inside = is_in_container(trial, self._values(request))
+        instruments = recorded(wanted, run, *counts, in_container=inside)
         told = remarks_there(self._remote, run) if wanted.perf else ()
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
         rule = rule_for(trial, self._values(request))
