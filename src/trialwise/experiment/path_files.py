@@ -16,6 +16,8 @@ from trialwise.experiment.file.sections import adapter
 from trialwise.experiment.trials import Path, PathSettings, path_table
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 
+DESPITE = "used despite its certificate"
+"""In the source of a path that is used for metrics in which it does not stand for the real one."""
 PREFIX = "file:"
 FORMAT = "trialwise.path-file/1"
 LIKENESS = ("throughput", "queueing_delay_p50", "queueing_delay_p95", "loss", "completion_time")
@@ -113,7 +115,7 @@ def read_path_file(text: str, folder: pathlib.Path) -> PathSettings:
     except ValueError as error:
         raise _damaged(where, "its path is not one") from error
     overruled = tuple(metric for metric in certificate.different if metric in despite)
-    said = f"; used despite its certificate: {', '.join(overruled)}" if overruled else ""
+    said = f"; {DESPITE}: {', '.join(overruled)}" if overruled else ""
     return dataclasses.replace(
         settings,
         folder=str(where.parent),

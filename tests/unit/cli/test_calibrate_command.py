@@ -159,6 +159,7 @@ def test_a_path_refuses_metrics_in_which_it_is_different(tmp_path: Path):
         "paths"
     ][0]
     assert f"used despite its certificate: {metric}" in told["source"]
+    assert told["source"] in in_process.trialwise("analyze", results, cwd=tmp_path).stdout
 
 
 def test_a_search_that_was_killed_goes_on(fitted, tmp_path: Path):

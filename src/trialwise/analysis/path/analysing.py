@@ -43,6 +43,7 @@ from trialwise.analysis.path.results import (
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Level, Method
+from trialwise.experiment.path_files import DESPITE
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.traits import assumed
 from trialwise.experiment.trials import PathFlow, PathTrial
@@ -81,10 +82,15 @@ def analyse_path(given: Surroundings) -> Mapping[str, PathAnalysis]:
         distributions=tuple(_distribution(name, read[name]) for name in treatments if read.get(name)),
         series=tuple(found.series(chosen)),
         recorded=len(found.recorded),
-        notes=(*_notes(found, axes), *([harm] if isinstance(harm, str) else [])),
+        notes=(*_overruled(facts), *_notes(found, axes), *([harm] if isinstance(harm, str) else [])),
         harm=harm if isinstance(harm, Harm) else None,
     )
     return {"path": analysis}
+
+
+def _overruled(facts: PathFacts) -> Iterator[str]:
+    """Name the paths that are used for metrics in which, by their certificates, they do not stand for the real ones."""
+    yield from dict.fromkeys(path.source for path in facts.paths if DESPITE in path.source)
 
 
 def _notes(found: _Trials, axes: PlaneAxes | None) -> Iterator[str]:
