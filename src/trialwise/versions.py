@@ -111,7 +111,7 @@ class Steering:
         return self.reason or None
 
     def _end_with_the_budget(self) -> None:
-        self.over = self._budget is not None and self._used + self._spent() >= self._budget
+        self.over = self._budget is not None and self._used + self.spent() >= self._budget
         if self.over:
             self.reason = "the budget is used up"
 
@@ -144,15 +144,16 @@ class Steering:
             return counted(left, "more trial")
         seconds = left * self._each()
         text = f"{counted(left, 'more trial')} in about {duration_text(seconds)}"
-        if self._budget is None or self._used + self._spent() + seconds <= self._budget:
+        if self._budget is None or self._used + self.spent() + seconds <= self._budget:
             return text
         return f"{text}, which the budget of {duration_text(self._budget)} cuts short"
 
     def _each(self) -> float:
         """Return the seconds from one trial to the next so far in this session."""
-        return self._spent() / self._ran
+        return self.spent() / self._ran
 
-    def _spent(self) -> float:
+    def spent(self) -> float:
+        """Return the seconds since the first trial of this session was asked for."""
         return 0.0 if self._began is None else self._clock() - self._began
 
     def _total(self) -> int:
@@ -209,7 +210,8 @@ def run_suite(
 ) -> SuiteResult:
     """Run the suites of base and head in turns: a pilot, then the fresh rounds that confirm what it found; judge.
 
-    The pilot gets at most half of the `budget` (in seconds), so that something is left to confirm with. Else as `run_versions`.
+    The pilot gets at most half of the `budget` (in seconds), so that something is left to confirm with; judging takes nothing of it.
+    Else as `run_versions`.
 
     Raises
     ------
@@ -252,7 +254,7 @@ class _SuiteLooks:
         self._budget = budget
         self._floor = floor
         self._observers = observers
-        self._began = time.monotonic()
+        self._spent = 0.0
         self._reach: Reach | None = None
 
     def result(self) -> SuiteResult | None:
@@ -282,7 +284,7 @@ class _SuiteLooks:
 
     def _left(self) -> float | None:
         """Return the seconds that are left of the budget; None without one."""
-        return None if self._budget is None else max(0.0, self._budget - (time.monotonic() - self._began))
+        return None if self._budget is None else max(0.0, self._budget - self._spent)
 
     def _run(self, rounds: int, budget: float | None, announcement: str) -> study.RunResult | str:
         """Run until so many rounds are there; return why not if what is measured has changed."""
@@ -293,11 +295,12 @@ class _SuiteLooks:
             self._experiment,
             budget,
             self._observers,
-            used=time.monotonic() - self._began,
+            used=self._spent,
             announcement=announcement + limit,
         )
         ran = study.run_experiment(self._experiment, self._directory, stopping=steering, observers=[steering])
         self._over, self._reason = steering.over, steering.reason
+        self._spent += steering.spent()
         return _CHANGED if steering.changed and ran.ending.reason != "interrupted" else ran
 
     def _told(self, ran: study.RunResult, verdict: SuiteVerdict | None, wanted: int) -> SuiteResult:

@@ -1,11 +1,17 @@
 """`trialwise ab` with whole suites: real programs that print benchmarks, in two commands and in two revisions."""
 
+import itertools
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from jsonschema import Draft202012Validator
+
+from trialwise import versions
+from trialwise.cli.ab import ab
+from trialwise.cli.suite import SuiteOptions
 
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
 SCHEMAS = Path(__file__).parents[2] / "schemas"
@@ -57,6 +63,15 @@ def test_one_of_six_is_worse(tmp_path):
     assert len(comment.splitlines()) <= 40
     # Again: the trials are there, and the answer is the same.
     assert json.loads(trialwise(*words, "--json", cwd=tmp_path, code=1))["outcomes"] == told["outcomes"]
+
+
+def test_judging_takes_nothing_of_the_budget(tmp_path, monkeypatch):
+    hours = itertools.count(0.0, 3600.0)
+    monkeypatch.setattr(versions, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.chdir(tmp_path)
+    _, base, _, head = commands(tmp_path, "1.06")
+    suite = SuiteOptions(format="go-bench", keep=("*:ns/op",))
+    assert ab(base=base, head=head, pilot=6, budget="10m", quiet=True, suite=suite) == 1
 
 
 def test_the_same_suite_passes_and_what_is_0_is_no_obstacle(tmp_path):
