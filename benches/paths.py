@@ -196,6 +196,8 @@ def processor() -> list[Row]:
     said = "100 Mbit/s, 28 ms, droptail 470, iperf3 cubic 10 s, with the packet log; the emulator's thread"
     return [
         row("processor time at 100 Mbit/s", "% of a core", shares, said)
+        | {"lateness_p50_ms": [round(1e3 * run.report.uplink.lateness.median, 3) for run in runs]}
+        | {"lateness_p99_ms": [round(1e3 * run.report.uplink.lateness.p99, 3) for run in runs]}
         | beside(MAHIMAHI_CPU_100, shares)
         | {"goodput": [round(run.goodput, 1) for run in runs]}
         | {"required": f"< {PROCESSOR} %", "met": statistics.median(shares) < PROCESSOR}

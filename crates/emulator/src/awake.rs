@@ -20,23 +20,25 @@ const FAST: u64 = 2500;
 #[derive(Debug, Default)]
 pub(crate) struct Awake {
     held: Option<File>,
+    is_fast: bool,
     period_start: Time,
     packets: u64,
 }
 
 impl Awake {
-    /// Looks, once in a period, at how many packets the thread has carried so far.
-    pub(crate) fn check(&mut self, now: Time, packets: u64) {
+    /// Looks, once in a period, at how many packets the thread has carried so far; whether they come fast.
+    pub(crate) fn check(&mut self, now: Time, packets: u64) -> bool {
         if now - self.period_start < PERIOD {
-            return;
+            return self.is_fast;
         }
-        let is_fast = packets.saturating_sub(self.packets) > FAST;
+        self.is_fast = packets.saturating_sub(self.packets) > FAST;
         (self.period_start, self.packets) = (now, packets);
-        if is_fast && self.held.is_none() {
+        if self.is_fast && self.held.is_none() {
             self.held = hold();
-        } else if !is_fast {
+        } else if !self.is_fast {
             self.held = None;
         }
+        self.is_fast
     }
 }
 
@@ -67,9 +69,8 @@ mod tests {
         };
         let at = Time::from_milliseconds;
         let mut awake = Awake::default();
-        awake.check(at(60), FAST);
-        assert!(awake.held.is_none());
-        awake.check(at(120), 2 * FAST + 1);
+        assert!(!awake.check(at(60), FAST) && awake.held.is_none());
+        assert!(awake.check(at(120), 2 * FAST + 1));
         assert_eq!(asked(), Some(0));
         awake.check(at(130), 2 * FAST + 1);
         assert!(awake.held.is_some(), "the period is not over");

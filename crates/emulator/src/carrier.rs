@@ -256,7 +256,8 @@ impl<'mailbox> Crew<'mailbox> {
             let due = !self.waiter.gathers(start) && self.write();
             let now = self.clock.now();
             self.scheduling.check(now);
-            self.awake.check(now, self.carried());
+            let is_fast = self.awake.check(now, self.carried());
+            self.waiter.expect(is_fast);
             self.waited = self.clock.now();
             self.turn = self.waited - start;
             if due || self.seats.iter().any(|seat| seat.engine.has_more()) {

@@ -13,14 +13,18 @@ const SPIN: Duration = Duration::from_microseconds(60);
 const SPIN_SHARE: u64 = 20;
 const MAX_SPIN: Duration = Duration::from_milliseconds(1);
 /// Otherwise what is due leaves no sooner than this after what left before, so that packets gather when there are many: each wake
-/// costs a processor some 30 µs. Where a round trip takes long it is that part of it, up to the most.
+/// costs a processor some 30 µs. Where a round trip takes long it is a hundredth of it, up to the most; while packets are fast,
+/// there are enough of them sooner.
 const LEAST_GATHERING: Duration = Duration::from_microseconds(150);
-const MOST_GATHERING: Duration = Duration::from_microseconds(400);
-const GATHERING_SHARE: u64 = 140;
+const MOST_GATHERING: Duration = Duration::from_microseconds(600);
+const MOST_GATHERING_OF_FAST: Duration = Duration::from_microseconds(400);
+const GATHERING_SHARE: u64 = 100;
 /// Nothing lies unread for longer: the queue of a device has room for that.
 const MOST_PATIENCE: Duration = Duration::from_milliseconds(1);
-/// Spinning pays only where events are further apart than so many gatherings: there a packet's own delay is what is looked at.
+/// Spinning pays only where events are further apart than so many gatherings, or than this: there a packet's own delay is what
+/// is looked at.
 const RARE: u64 = 2;
+const RARELY: Duration = Duration::from_microseconds(800);
 
 /// Monotonic time since the clock was made.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +106,7 @@ pub(crate) struct Waiter {
     /// How long packets gather, and until when they do.
     gathering: Duration,
     gathered: Time,
+    is_fast: bool,
     /// Whether arrivals do not end the last wait.
     is_deaf: bool,
     budget: Duration,
@@ -117,6 +122,7 @@ impl Waiter {
         Self {
             watched: vec![readable(waking)],
             gathering: LEAST_GATHERING,
+            is_fast: false,
             is_deaf: false,
             gathered: Time::ZERO,
             budget: MAX_SPIN,
@@ -154,7 +160,8 @@ impl Waiter {
         if until != self.awaited[0] {
             self.awaited = [until, self.awaited[0]];
         }
-        if self.budget < SPIN || self.awaited[0] - self.awaited[1] < self.gathering * RARE {
+        let rare = (self.gathering * RARE).min(RARELY);
+        if self.budget < SPIN || self.awaited[0] - self.awaited[1] < rare {
             self.gather([start, now], until);
             let span = until.max(self.gathered) - now;
             self.is_deaf = span <= patience;
@@ -164,6 +171,11 @@ impl Waiter {
         self.is_deaf = until - now <= patience;
         self.sleep(Some((until - now).saturating_sub(SPIN)))?;
         self.spin(clock, until)
+    }
+
+    /// Takes packets as fast ones from now on, or as others.
+    pub(crate) fn expect(&mut self, is_fast: bool) {
+        self.is_fast = is_fast;
     }
 
     /// Whether what is due waits for others: packets that come end a wait, and not the gathering.
@@ -180,7 +192,8 @@ impl Waiter {
     /// A gathering begins with the turn, so that where much is carried, and turns are long, what comes does not wait for both;
     /// it leaves some time for sleep.
     fn gather(&mut self, [start, now]: [Time; 2], until: Time) {
-        let gathered = (start + self.gathering).max(now + LEAST_GATHERING / 2);
+        let most = if self.is_fast { MOST_GATHERING_OF_FAST } else { MOST_GATHERING };
+        let gathered = (start + self.gathering.min(most)).max(now + LEAST_GATHERING / 2);
         if !self.gathers(now) && until < gathered {
             self.gathered = gathered;
         }
@@ -259,7 +272,7 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         io::Write::write_all(&mut &far, b"x").unwrap();
         let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
-        for (round_trip, gathering) in [(2, 150), (42, 300), (600, 400)] {
+        for (round_trip, gathering) in [(2, 150), (30, 300), (56, 560), (600, 600)] {
             let round_trip = Duration::from_milliseconds(round_trip);
             let mut waiter = waiter_of(&near, round_trip);
             (waiter.budget, waiter.last) = (Duration::ZERO, at(0));
@@ -306,9 +319,9 @@ mod tests {
         for (paths, turn, gathered) in
             [(1, 0, 300), (1, 100, 300), (1, 250, 325), (2, 0, 150), (2, 50, 150), (2, 100, 175)]
         {
-            let mut waiter = waiter_of(&near, Duration::from_milliseconds(42));
+            let mut waiter = waiter_of(&near, Duration::from_milliseconds(30));
             let devices = vec![[near.as_raw_fd(); 2]; paths];
-            waiter.watch(devices.into_iter(), Duration::from_milliseconds(42));
+            waiter.watch(devices.into_iter(), Duration::from_milliseconds(30));
             (waiter.budget, waiter.last) = (Duration::ZERO, at(turn));
             waiter.wait(Clock::start(), [at(0), at(turn)], Some(at(turn + 10)), Duration::ZERO).unwrap();
             assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
@@ -321,8 +334,22 @@ mod tests {
         for (paths, gathering) in [(1, MOST_GATHERING), (2, LEAST_GATHERING), (64, LEAST_GATHERING)] {
             let mut waiter = Waiter::new(near.as_raw_fd());
             let devices = vec![[near.as_raw_fd(); 2]; paths];
-            waiter.watch(devices.into_iter(), Duration::from_milliseconds(56));
+            waiter.watch(devices.into_iter(), Duration::from_milliseconds(60));
             assert_eq!(waiter.gathering, gathering);
+        }
+    }
+
+    #[test]
+    fn fast_packets_gather_for_less() {
+        let (near, far) = UnixStream::pair().unwrap();
+        io::Write::write_all(&mut &far, b"x").unwrap();
+        let at = |microseconds: u64| Time::from_milliseconds(10) + Duration::from_microseconds(microseconds);
+        for (is_fast, round_trip, gathered) in [(false, 56, 560), (true, 56, 400), (true, 30, 300)] {
+            let mut waiter = waiter_of(&near, Duration::from_milliseconds(round_trip));
+            waiter.expect(is_fast);
+            (waiter.budget, waiter.last) = (Duration::ZERO, at(0));
+            waiter.wait(Clock::start(), [at(0); 2], Some(at(10)), Duration::ZERO).unwrap();
+            assert_eq!([gathered - 1, gathered].map(|now| waiter.gathers(at(now))), [true, false]);
         }
     }
 
