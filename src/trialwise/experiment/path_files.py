@@ -147,7 +147,7 @@ def _content(where: pathlib.Path) -> dict[str, Any]:
     raw = read_foreign(where, MEBIBYTE, error=PlanError)
     try:
         found = tomllib.loads(raw.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(where, "it is not TOML") from error
     if found.get("format") != FORMAT:
         raise PlanError(

@@ -61,13 +61,7 @@ def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Ex
     PlanError
         As for `read_experiment`.
     """
-    try:
-        return _parsed(text, path, path.parent if frozen else None)
-    except RecursionError as error:
-        raise PlanError(f"{path}: lists or tables are nested too deeply") from error
-
-
-def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
+    within = path.parent if frozen else None
     table = toml_table(text, path)
     problems = Problems(path, key_lines(text), frozen=within is not None)
     _import_kind(table)
@@ -103,11 +97,35 @@ def toml_table(text: str, path: Path) -> dict[str, Any]:
         It is not TOML; the message says where and why.
     """
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(str(error), text, path) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise PlanError(f"{path}: a number is too long to be read") from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: {_DEEP}") from error
+    if _depth(table) > _MAX_DEPTH:
+        raise PlanError(f"{path}: {_DEEP}")
+    return table
+
+
+_MAX_DEPTH = 64
+_DEEP = "lists or tables are nested too deeply"
+
+
+def _depth(table: dict[str, Any]) -> int:
+    """Return how deeply lists and tables are nested, without a limit of its own."""
+    depth = 0
+    level: list[Any] = [table]
+    while level:
+        depth += 1
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    return depth
 
 
 def _not_toml(message: str, text: str, path: Path) -> PlanError:

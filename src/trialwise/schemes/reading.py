@@ -166,7 +166,7 @@ def read_scheme(path: Path) -> Scheme:
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlanError(f"{path}: cannot be read as a scheme: {reason}") from error
     try:

@@ -24,6 +24,8 @@ from trialwise.store.connection import (
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, UPGRADES, status_column, trial_columns
 
+_MOST_ROWS = (1 << 31) - 2
+"""Rows that one call can be asked for, and one more; a file of more bytes than this has fewer rows."""
 _COMPUTED = """\
 SELECT 'generated column', t.name || '.' || c.name FROM sqlite_master t, pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND c.hidden IN (2, 3)
@@ -141,7 +143,7 @@ class LedgerFile:
     def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         try:
             with self._lock, bounded(self._connection, self.path) as most:
-                rows = self._connection.execute(query, parameters).fetchmany(most + 1)
+                rows = self._connection.execute(query, parameters).fetchmany(min(most, _MOST_ROWS) + 1)
         except ERRORS as error:
             raise refused(error, self.path, "read") from error
         if len(rows) > most:

@@ -130,9 +130,20 @@ def test_name_with_nul(tmp_path):
             b"a = " + b"[" * 100_000,
             "FILE: lists or tables are nested too deeply",
         ),
+        (b"a = " + b"[" * 65 + b"]" * 65, "FILE: lists or tables are nested too deeply"),
         (b"a = " + b"9" * 10_000, "FILE: a number is too long to be read"),
     ],
-    ids=["binary", "latin-1", "utf-16", "utf-32", "utf-16 without mark", "5 MB", "nested", "long number"],
+    ids=[
+        "binary",
+        "latin-1",
+        "utf-16",
+        "utf-32",
+        "utf-16 without mark",
+        "5 MB",
+        "nested",
+        "nested and closed",
+        "long number",
+    ],
 )
 def test_content(tmp_path, content, expected):
     assert refusal(written(tmp_path, content)) == expected

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -221,3 +222,8 @@ def test_older_ledgers_are_read_as_they_are_and_chained_when_they_are_written(re
     assert (found.broken, found.later, found.files) == (None, 9, 0)
     edit(results, "UPDATE trial SET reason = 'x' WHERE number = 4 AND attempt = 2")
     assert broken(results).startswith("trial 4.2 (")
+
+
+def test_a_ledger_that_ends_gigabytes_before_its_file_does_is_read(results):
+    os.truncate(results / "ledger.sqlite", 5 << 30)  # a hole, which takes no room
+    assert check(results).broken is None

@@ -28,7 +28,7 @@ def parse_toml(text: str) -> Program:
     """
     try:
         document: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise PlanError(f"this is not valid TOML: {error}") from error
     known_keys("the description", document, ("program", "options", "points"))
     program = _table("[program]", document.get("program"))
