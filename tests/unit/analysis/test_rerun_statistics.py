@@ -4,27 +4,16 @@ Figures in tables are those of ARTIFACTS.md, section 4 (20,000 campaigns with lo
 """
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.stats import binomtest, t
 
 from claims_data import trials as made
+from rerun_campaigns import LEVELS, SCALE, campaign, claim, looks_of, measured_again
 from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.claims.looks import KICK_ROUNDS, Look, at_looks, next_share, rounds_for, stages
-from trialwise.analysis.claims.reproduction import Reproduced, confirmed
+from trialwise.analysis.claims.looks import KICK_ROUNDS, next_share
+from trialwise.analysis.claims.reproduction import Reproduced, confirmed, reproduce
 from trialwise.analysis.claims.telescopes import d33_of, rejects, telescope
-from trialwise.experiment.claims import Amount, StatedClaim, StatedDifference, StatedRatio
-from trialwise.experiment.file.values import Extent
-
-LEVELS = {"of": {"scheme": "a"}, "to": {"scheme": "b"}}
-CV = 0.05
-SCALE = np.sqrt(np.log1p(CV**2))
-
-
-def claim(**said):
-    said = said or {"ratio": StatedRatio(**LEVELS, at_least=Amount(1.2))}
-    return StatedClaim(id="C1", text="x", metric="delay", tolerance=Extent(15, relative=True), **said)
-
+from trialwise.experiment.claims import Amount, StatedDifference
 
 # The published table
 
@@ -66,32 +55,7 @@ def test_claims_are_judged_with_the_published_rates(spread, ratio, n, published)
     assert low - 0.01 <= published <= high + 0.01
 
 
-def campaign(rng, ratio, n, *, slower=1.0, spread=0.0):
-    off = rng.normal(0, spread) if spread else 0.0
-    return made(
-        a=slower * ratio * np.exp(off + rng.normal(0, SCALE, n)), b=slower * np.exp(rng.normal(0, SCALE, n))
-    )
-
-
 # Planned looks
-
-
-def with_rounds(trials):
-    """Name rounds as the ledger of one series does."""
-    return trials.replaced(
-        trials.table.with_columns(
-            ("1." + (pl.col("round").cast(pl.Int64) + 1).cast(pl.String)).alias("round")
-        ),
-        "",
-    )
-
-
-def looks_of(planned, first=None):
-    taken = []
-    for rounds in (*([first] if first else []), *stages(planned)):
-        if share := next_share(taken, rounds, planned):
-            taken.append(Look("C1", rounds, share))
-    return taken
 
 
 def test_looks_spend_the_error_and_no_more():
@@ -119,15 +83,7 @@ def test_on_a_machine_that_is_slower_right_claims_reproduce_and_false_ones_do_no
 ):
     """The original measured 1.3; a machine that is 20 % slower measures the ratio in the rounds planned, at three looks."""
     rng = np.random.default_rng(5)
-    stated, count = claim(), 0
-    for _ in range(RUNS):
-        original = campaign(rng, 1.3, 20)
-        planned = rounds_for(stated, original, judge_claim(original, stated, 0.95)) or 20
-        rerun = with_rounds(campaign(rng, ratio, max(planned, KICK_ROUNDS), slower=1.2))
-        found, _ = at_looks(
-            stated, original, rerun, looks_of(planned, min(KICK_ROUNDS, planned)), 0.95, same_kind=False
-        )
-        count += found.word == word
+    count = sum(measured_again(rng, ratio).word == word for _ in range(RUNS))
     assert binomtest(count, RUNS, rate, alternative=alternative).pvalue > 1e-3
 
 
@@ -154,8 +110,6 @@ def test_telescopes_reject_an_effect_at_d33_in_5_per_cent_and_name_the_size_that
 
 
 def test_a_claim_that_there_is_an_effect_has_a_telescope_and_no_other_claim_has():
-    from trialwise.analysis.claims.reproduction import reproduce
-
     original, rerun = made(a=[3, 4, 5, 6], b=[1, 2, 3, 2.5]), made(a=[1, 2, 3] * 20, b=[1, 2.2, 3] * 20)
     for said, there in ((0, True), (0.1, False)):
         stated = claim(difference=StatedDifference(**LEVELS, at_least=Amount(said)))
