@@ -12,9 +12,12 @@ from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of, source_of
 from trialwise.cli.text import print_data, say_document
+from trialwise.cli.verdicts import verdicts_between
 from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
+    from trialwise.analysis.comparison.between import VerdictSummary
+    from trialwise.analysis.results import Analysis
     from trialwise.study.documents import StoppingDocument
     from trialwise.study.sources import Source
 
@@ -87,7 +90,9 @@ def analyze(
             told=patience.going,
             overview=not (json or latex or full),
         )
-        claims = None if json or csv or latex else _awaited_claims(source, patience)
+        is_told = not (json or csv or latex)
+        claims = _awaited_claims(source, patience) if is_told else None
+        verdicts = _verdicts(source, analysis, table, reading, patience) if is_told else None
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 
@@ -105,8 +110,25 @@ def analyze(
         from trialwise.report.documents.stopping import awaited_blocks
 
         awaited = () if claims is None else awaited_blocks(claims, claims.lifts)
-        say_document(document(analysis, full=full, awaited=awaited), full=full, rest="--full")
+        told = document(analysis, full=full, awaited=awaited, verdicts=verdicts)
+        say_document(told, full=full, rest="--full")
     return 0
+
+
+def _verdicts(
+    source: Source,
+    analysis: Analysis,
+    table: TableOptions,
+    reading: ReadingOptions,
+    patience: StatusLine,
+) -> VerdictSummary | None:
+    """Return the verdicts between treatments where they are the answer."""
+    from trialwise.report.documents.analyze import asks_which_is_best
+
+    if not asks_which_is_best(analysis):
+        return None
+    patience.say(f"comparing treatments over {analysis.planned} trials")
+    return verdicts_between(source, analysis, table, reading, patience)
 
 
 def _awaited_claims(found: Source, patience: StatusLine) -> StoppingDocument | None:

@@ -15,6 +15,7 @@ from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of, source_of
+from trialwise.cli.verdicts import verdicts_between
 from trialwise.errors import TrialwiseError, not_written
 from trialwise.experiment.model import Controls, Method
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from trialwise.study.sources import Source
 
 
-_ONE_TRIAL = "Treatments are not compared: all rows of each are one trial. Name a column with --trial where they are several."
-
-
 def report(
     *data: Data,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -37,6 +35,7 @@ def report(
     svg: Path | None = None,
     latex: Path | None = None,
     plane: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    margin: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     all_trials: Annotated[bool, Parameter(negative="")] = False,
     method: Method = "default",
     controls: Controls | None = None,
@@ -77,6 +76,9 @@ def report(
         Folder for numbers.tex, claims.tex and tables.tex.
     plane
         Two metrics X,Y whose KPIs span a plane, X across; repeatable. Default: the pairs of the first three metrics with a KPI.
+    margin
+        The largest difference between treatments that does not matter: 3% of the mean, or METRIC=0.5 in the metric's unit;
+        repeatable. Default what the experiment file says.
     all_trials
         Print every trial of a path over time, not only the first 16.
     method
@@ -108,7 +110,7 @@ def report(
             patience.say(f"comparing orders over {analysis.planned} trials")
             order = _order(source)
             patience.say(f"comparing treatments over {analysis.planned} trials")
-            verdicts = _verdicts(source, analysis, table, reading, patience)
+            verdicts = verdicts_between(source, analysis, table, reading, patience, margin)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex, _planes(plane))
     except OSError as error:
@@ -148,22 +150,6 @@ def _order(source: Source) -> OrderSummary:
     from trialwise.study.sources import TableFile, order_summary
 
     return OrderSummary(None, NOT_FROM_TABLE) if isinstance(source, TableFile) else order_summary(source)
-
-
-def _verdicts(
-    source: Source, analysis: Analysis, table: TableOptions, reading: ReadingOptions, patience: StatusLine
-) -> VerdictSummary:
-    from trialwise import study
-    from trialwise.analysis.comparison.between import VerdictSummary
-    from trialwise.cli.tables import table_results
-    from trialwise.study.sources import Directory, TableFile, verdicts_of
-
-    if isinstance(source, Directory):
-        return study.verdict_view(source.path, patience.drawing, patience.going)
-    found = table_results(source.path, table, reading) if isinstance(source, TableFile) else source
-    return (
-        VerdictSummary(refusal=_ONE_TRIAL) if found is None else verdicts_of(found, analysis, patience.going)
-    )
 
 
 def _write(

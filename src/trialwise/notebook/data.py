@@ -134,14 +134,14 @@ class Data:
             "default", or "paper" for the methods of the TriScale paper.
         """
         from trialwise.exchange.analysis_json import analysis_document
-        from trialwise.report.documents.analyze import document
+        from trialwise.report.documents.analyze import asks_which_is_best, document
         from trialwise.report.printed import all_figures
 
         claims = Claims(percentile, confidence, bound, convergence, variability)
         found = self.source.analysis(_names(metric), claims, method)
         return Result(
             found,
-            document(found),
+            document(found, verdicts=self.source.views(found)[1] if asks_which_is_best(found) else None),
             lambda: analysis_document(found),
             lambda sheets: all_figures(found, None, None, sheets),
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictSummary, between_treatments
-from trialwise.analysis.comparison.comparing import tails_of
+from trialwise.analysis.comparison.comparing import CompareOptions, tails_of
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
 from trialwise.analysis.estimation.controls import Workloads
@@ -174,10 +174,15 @@ def order_view(path: Path) -> OrderSummary:
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 
 
-def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None = None) -> VerdictSummary:
+def verdict_view(
+    path: Path,
+    watch: Watch | None = None,
+    told: Progress | None = None,
+    options: CompareOptions | None = None,
+) -> VerdictSummary:
     """Summarise the verdicts on an experiment directory's treatments, and what is known about when to stop, for the report.
 
-    `watch` and `told` as in `analyse`.
+    `watch` and `told` as in `analyse`; `options` have margins, by default those of the experiment.
     """
     stopping = stopping_state(ExperimentDirectory(latest(path)), watch, told)
     lifts = stopping and remedy(stopping)
@@ -187,7 +192,7 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Progress | None =
             if told is not None and pairs:
                 told("comparing pairs of treatments", 0, len(pairs))
             found = (
-                between_treatments(_comparison_set(experiment, directory, ledger), pairs)
+                between_treatments(_comparison_set(experiment, directory, ledger), pairs, options)
                 if pairs
                 else VerdictSummary()
             )

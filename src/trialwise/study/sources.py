@@ -12,6 +12,7 @@ import polars as pl
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictSummary, between_all, pairs_of
+from trialwise.analysis.comparison.comparing import CompareOptions
 from trialwise.analysis.effects.directory import EffectsInput
 from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.order.summary import OrderSummary, view_of
@@ -181,10 +182,16 @@ def table_results(path: Path, columns: TrialColumns, metrics: Sequence[Metric]) 
     return Recorded(trials=whole)
 
 
-def verdicts_of(found: Recorded, analysis: Analysis, told: Progress | None = None) -> VerdictSummary:
+def verdicts_of(
+    found: Recorded,
+    analysis: Analysis,
+    told: Progress | None = None,
+    options: CompareOptions | None = None,
+) -> VerdictSummary:
     """Summarise the verdicts between treatments of what other programs recorded, for the report.
 
-    `analysis` is of the metrics that are compared, with the units and directions that it knows; `told` is called with what is done.
+    `analysis` is of the metrics that are compared, with the units and directions that it knows; `told` is called with what is done,
+    and `options` have the margins.
     """
     if len(analysis.series) > 1:
         return VerdictSummary(
@@ -199,7 +206,7 @@ def verdicts_of(found: Recorded, analysis: Analysis, told: Progress | None = Non
     trials = dataclasses.replace(found.of(tuple(facts)), metrics=facts)
     if told is not None:
         told("comparing pairs of treatments", 0, len(pairs_of(trials)))
-    return between_all(trials)
+    return between_all(trials, options)
 
 
 def effects_of(

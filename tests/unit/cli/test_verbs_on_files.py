@@ -152,6 +152,24 @@ def test_a_report_without_objectives_begins_with_the_answer_of_compare(place: Pa
     assert "n = 8 and 8 trials" in first
 
 
+def test_an_analysis_without_objectives_begins_as_the_report_does(place: Path) -> None:
+    assert in_process.trialwise("report", "q-raw", "-o", "first.html", cwd=place).returncode == 0
+    analysed = in_process.trialwise("analyze", "q-raw", cwd=place)
+    (said,) = re.findall(r"^bbr has the higher goodput.*?Fieller", analysed.stdout)
+    assert said in _text(place / "first.html")
+
+
+def test_a_margin_of_a_report_is_that_of_compare(place: Path) -> None:
+    """The rates of these files are the same within 90 % of their mean; a metric that does not exist is refused."""
+    for margin in ("90%", "goodput=90%"):
+        written = in_process.trialwise("report", "q-raw", "-o", "margin.html", "--margin", margin, cwd=place)
+        assert written.returncode == 0
+    assert "have the same goodput within δ = 90 %" in _text(place / "margin.html")
+    refused = in_process.trialwise("report", "q-raw", "-o", "no.html", "--margin", "rate=3%", cwd=place)
+    assert (refused.returncode, "there is no such metric" in refused.stderr) == (2, True)
+    assert not (place / "no.html").exists()
+
+
 def test_the_answer_of_a_report_is_that_of_look(tmp_path: Path) -> None:
     """The best of three was chosen, so its interval holds for all three pairs together in both; bounds are rounded outward."""
     draw = random.Random(5)

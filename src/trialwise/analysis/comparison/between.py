@@ -45,7 +45,7 @@ def pairs_of(trials: TrialSet) -> list[Treatments]:
     ]
 
 
-def between_all(trials: TrialSet) -> VerdictSummary:
+def between_all(trials: TrialSet, options: CompareOptions | None = None) -> VerdictSummary:
     """Compare all pairs of treatments that measured the same; more than `MOST_COMPARISONS` are refused."""
     pairs = pairs_of(trials)
     if len(pairs) * len(trials.metrics) > MOST_COMPARISONS:
@@ -54,7 +54,7 @@ def between_all(trials: TrialSet) -> VerdictSummary:
             f"many to judge together (more than {MOST_COMPARISONS:,}). Choose two sides: `trialwise compare` with --a FACTOR=LEVEL "
             "and --b FACTOR=LEVEL, or rank them with --rank."
         )
-    return between_treatments(trials, pairs) if pairs else VerdictSummary()
+    return between_treatments(trials, pairs, options) if pairs else VerdictSummary()
 
 
 def between_treatments(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.results import Analysis
+from trialwise.report.answers import answer as best
 from trialwise.report.beside import words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
@@ -42,8 +44,18 @@ _WORDS: dict[Standing, tuple[str, str]] = {
 }
 
 
-def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block] = ()) -> Document:
-    """Return an overview, or with `full` every sentence and table; `awaited`: what is known of claims that the run waits for."""
+def document(
+    analysis: Analysis,
+    *,
+    full: bool = False,
+    awaited: Iterable[Block] = (),
+    verdicts: VerdictSummary | None = None,
+) -> Document:
+    """Return an overview, or with `full` every sentence and table.
+
+    `awaited`: what is known of claims that the run waits for; `verdicts`: those between treatments, which answer first where nothing
+    is claimed.
+    """
     sentences = claims(analysis)
     evidence = [*words_of(analysis).overview(full=full), *_estimation(analysis, full=full)]
     evidence += means_tables(analysis)
@@ -63,10 +75,27 @@ def document(analysis: Analysis, *, full: bool = False, awaited: Iterable[Block]
     evidence += [] if changed is None else [changed]
     return Document(
         "analyze",
-        answer(analysis, sentences),
+        first_line(analysis, sentences, verdicts),
         (*evidence, *awaited),
         tuple(_method(analysis, sentences, full=full)),
     )
+
+
+def asks_which_is_best(analysis: Analysis) -> bool:
+    """Return True if nothing is claimed or estimated, so that the first question is which treatment is best."""
+    is_claimed = any(found.metric.kpis or found.variability for found in analysis.metrics)
+    return not (is_claimed or analysis.estimation or words_of(analysis).answer())
+
+
+def first_line(analysis: Analysis, sentences: Sequence[Claim], verdicts: VerdictSummary | None) -> Verdict:
+    """Return what came of the claims; where nothing is claimed, which treatment is best."""
+    counts = answer(analysis, sentences)
+    if verdicts is None or verdicts.stopping or not asks_which_is_best(analysis):
+        return counts
+    if (found := best(verdicts, labels(analysis))) is None:
+        return counts
+    outcome, said = found
+    return Verdict(outcome, (f"{said}. ", *counts.text))
 
 
 def answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:

@@ -9,7 +9,6 @@ from itertools import groupby
 from trialwise.analysis.comparison.between import VerdictSummary
 from trialwise.analysis.order.summary import OrderSummary
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
-from trialwise.report.answers import answer
 from trialwise.report.beside import Words, words_of
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
@@ -25,7 +24,6 @@ from trialwise.report.document import (
     Name,
     Note,
     Table,
-    Verdict,
     plain,
 )
 from trialwise.report.documents import analyze, estimates, order_page, stopping
@@ -114,29 +112,9 @@ def document(
         *_changes(analysis),
         *_failures(analysis),
     )
-    answer = _answer(analysis, sentences, verdicts, called)
+    answer = analyze.first_line(analysis, sentences, verdicts)
     method = methods(method_notes(analysis, order, verdicts, words.notes()))
     return Document("report", answer, (*first, *chapters), (method,))
-
-
-def _answer(
-    analysis: Analysis, sentences: Sequence[Claim], verdicts: VerdictSummary | None, called: Mapping[str, str]
-) -> Verdict:
-    """Return what came of the claims; where nothing is claimed, which treatment is best."""
-    counts = analyze.answer(analysis, sentences)
-    is_claimed = any(found.metric.kpis or found.variability for found in analysis.metrics)
-    if (
-        verdicts is None
-        or verdicts.stopping
-        or is_claimed
-        or analysis.estimation
-        or words_of(analysis).answer()
-    ):
-        return counts
-    if (found := answer(verdicts, called)) is None:
-        return counts
-    outcome, said = found
-    return Verdict(outcome, (f"{said}. ", *counts.text))
 
 
 def _present(*tables: Table | None) -> tuple[Table, ...]:
