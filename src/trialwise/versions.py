@@ -274,7 +274,8 @@ class _SuiteLooks:
         first = screened(rounds_of(trials, 1, pilot), plan, self._floor)
         if first.fresh:
             fresh = min(first.fresh, plan.most - pilot)
-            self._reach = reach_of(first, plan, seconds_of_round(trials), self._left())
+            warmup = self._experiment.design.warmup_trials
+            self._reach = reach_of(first, plan, seconds_of_round(trials), self._left(), warmup)
             again = self._run(pilot + fresh, self._budget, _opened(first, fresh, self._reach))
             if isinstance(again, str):
                 return None

@@ -226,7 +226,8 @@ def test_the_slowdown_that_is_found_with_90_percent_is_so_often_found():
         alpha = 0.0125 * (0.8 if screen else 0.2) / (crossed + 1)
         found += stats.ttest_1samp(changes[pilot:] - 3, 0, alternative="greater").pvalue < alpha
     assert least(0.88, repetitions) <= found / repetitions <= most(0.92, repetitions)
-    assert told.budget == max(20, 10 + told.rounds_needed)
+    # Half of it holds the pilot and its warm-up; a quarter more allows for rounds that take longer.
+    assert told.budget == 1.25 * max(22, 11 + told.rounds_needed)
     with_budget = dataclasses.replace(first, fresh=told.rounds_needed)
     assert reach_of(with_budget, PLAN, 1.0, None).percent == pytest.approx(5, rel=0.02)
     assert reach_of(first, PLAN, 1.0, 4.5).percent is None

@@ -49,6 +49,8 @@ _SCREEN = 0.05
 """One-sided error of the pilot's screening, for each benchmark by itself; fresh trials judge what it lets through."""
 _PICKED = 0.8
 """Share of the error of fresh trials for what the pilot picked; the rest is for benchmarks that it left open and did not pick."""
+_SLACK = 1.25
+"""A budget that is named allows for rounds that take so many times as long as those of the pilot."""
 _BREAK = 20
 """Times the median between two trials from which on the run was interrupted."""
 _FEWEST = 5
@@ -204,7 +206,9 @@ def complete_rounds(trials: TrialSet) -> int:
     return min(last) if len(last) > 1 else 0
 
 
-def reach_of(first: Screened, plan: SuitePlan, seconds: float, left: float | None) -> Reach | None:
+def reach_of(
+    first: Screened, plan: SuitePlan, seconds: float, left: float | None, warmup: int = 1
+) -> Reach | None:
     """Return which slowdown the fresh rounds find; None where the margin is no share, or too few rounds have values.
 
     Parameters
@@ -213,6 +217,8 @@ def reach_of(first: Screened, plan: SuitePlan, seconds: float, left: float | Non
         Duration of a round of both suites.
     left
         What the budget leaves for fresh rounds, in seconds; None for no limit.
+    warmup
+        Rounds before the pilot's.
     """
     spread = deviations(first.comparison.rows)
     if not plan.margin.relative or not spread.size or not seconds:
@@ -229,7 +235,8 @@ def reach_of(first: Screened, plan: SuitePlan, seconds: float, left: float | Non
     found = (
         None if rounds < _FEWEST else found_slowdown(lambda percent: at(percent, rounds), plan.margin.value)
     )
-    budget = None if needed is None else seconds * max(2 * first.rounds, first.rounds + needed)
+    pilot = first.rounds + warmup
+    budget = None if needed is None else _SLACK * seconds * max(2 * pilot, pilot + needed)
     return Reach(rounds, found, wanted, needed, budget)
 
 
