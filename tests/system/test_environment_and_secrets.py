@@ -33,6 +33,7 @@ FORMS = [
     base64.b64encode(SECRET.encode())[:16],
     base64.b64encode(f"me:{SECRET}".encode())[4:16],
 ]
+AS_HEX = "import sys, textwrap; print(*textwrap.wrap(sys.stdin.buffer.read().hex(), 60), sep=chr(10))"
 PRINTS = """
 import base64, os, sys, urllib.parse
 secret = os.environ["PGPASSWORD"]
@@ -190,6 +191,22 @@ def test_base64_is_masked_wherever_the_secret_stands_in_it(before: str, after: s
     assert b"[secret KEY]" in masked
     left = base64.b64encode(secret.encode()).decode()
     assert left[4:12].encode() not in masked
+
+
+@pytest.mark.parametrize("before", ["", "a user and a colon:", "x" * 60])
+@pytest.mark.parametrize("words", [["base64"], ["base64", "--wrap=64"], ["python3", "-c", AS_HEX]])
+def test_a_long_secret_is_masked_across_the_lines_of_an_encoder(words: list[str], before: str):
+    secret = "".join(chr(65 + (7 * place) % 57) for place in range(90))
+    data = f"{before}{secret}".encode()
+    encoded = subprocess.run(words, input=data, capture_output=True, check=True).stdout.replace(
+        b"\n", b"\r\n"
+    )
+    assert encoded.count(b"\n") > 1
+    masked = Masks({"KEY": secret}).masked(b"before\n" + encoded + b"after\n")
+    assert b"[secret KEY]" in masked
+    assert masked.startswith(b"before\n")
+    assert masked.endswith(b"after\n")
+    assert len(masked) < 2 * len(before) + 60  # in hexadecimal digits, with the ends of lines
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import urllib.parse
 
 from trialwise.measurement.outliving import Written
@@ -16,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+_PART = 24
+"""Bytes of which one part is whole where a long form is broken into lines of base64, openssl or xxd."""
 SHORTEST = 4
 """Characters of the shortest secret: a shorter one could not be told from other text."""
 
@@ -23,7 +26,8 @@ SHORTEST = 4
 class Masks:
     """Replaces secrets, by name and value, in bytes and texts, and remembers the names of those that it met.
 
-    A value is found as it is, in hexadecimal digits, in base64, quoted for URLs, and as a text of JSON.
+    A value is found as it is, in hexadecimal digits, in base64, quoted for URLs, and as a text of JSON; a long one also
+    in lines.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -45,6 +49,9 @@ class Masks:
             if form in data:
                 self.met.add(name)
                 data = data.replace(form, _mask(name))
+            elif len(form) >= 2 * _PART and _may_be_broken(form, data):
+                data, number = _broken(form).subn(lambda _, name=name: _mask(name), data)
+                self.met.update([name] if number else [])
         if cut and (part := self._part(lambda size, form: data.endswith(form[:size]))):
             data = data[: -part[0]] + _mask(part[1])
         if late and (part := self._part(lambda size, form: data.startswith(form[-size:]))):
@@ -87,6 +94,16 @@ def told_of(names: Collection[str]) -> str:
     """Say which secrets a trial or a service printed or wrote."""
     listed = ", ".join(sorted(names))
     return f"printed or wrote the secret{'s' if len(names) > 1 else ''} {listed}, masked in what is kept"
+
+
+def _may_be_broken(form: bytes, data: bytes) -> bool:
+    """Return True if one of two parts of a long form is there: the end of a line breaks at most one of them."""
+    return form[:_PART] in data or form[_PART : 2 * _PART] in data
+
+
+def _broken(form: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a form with the ends of lines in it, as `base64` writes one of more than 76 characters."""
+    return re.compile(rb"\r?\n?".join(re.escape(bytes([byte])) for byte in form))
 
 
 def _mask(name: str) -> bytes:

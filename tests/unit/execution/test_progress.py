@@ -14,13 +14,14 @@ from trialwise.analysis.interval_widths import LiveWidths, Width
 from trialwise.cli import output
 from trialwise.cli.event_text import width_text
 from trialwise.cli.progress import LINE_SECONDS, Bar, Lines, observer
-from trialwise.cli.throttle import Pace
+from trialwise.cli.throttle import Course, Pace
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,
     SessionEnded,
     SessionStarted,
     StoppingOutlook,
+    TreatmentsSkipped,
     TrialEnded,
     TrialStarted,
     Waiting,
@@ -203,3 +204,13 @@ def test_what_is_not_yet_forecast_is_called_the_most_and_a_forecast_about():
     places = [line.split("[")[1].split("]")[0] for line in written.getvalue().splitlines() if "[" in line]
     assert [place.split(",")[0] for place in places] == ["1 of at most 900", "2/40", "3 of about 70"]
     assert all(part.startswith("about") for part in places[2].split(", ")[1:])
+
+
+def test_the_total_is_that_of_the_trials_that_are_left_when_some_are_skipped():
+    course = Course()
+    course.notice(SessionStarted(None, 2, 10, 0))
+    course.notice(TreatmentsSkipped(frozenset({"a=1"}), 6))
+    assert course.parts()[0] == "2/6"
+    course.notice(StoppingOutlook(40, ()))
+    course.notice(TreatmentsSkipped(frozenset(), 10))
+    assert course.parts()[0] == "2 of about 40"
