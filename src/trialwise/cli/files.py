@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from trialwise.errors import TrialwiseError
+from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
 from trialwise.whole_files import whole_file
 
@@ -52,7 +52,7 @@ def read_text(path: Path) -> tuple[str, str]:
     Raises
     ------
     TrialwiseError
-        It cannot be read or is not text.
+        It cannot be read; AnalysisError if it is not text.
     """
     name = "standard input" if path == STANDARD else str(path)
     try:
@@ -65,4 +65,4 @@ def read_text(path: Path) -> tuple[str, str]:
         return content.decode("utf-8"), name
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise TrialwiseError(f"{name}: line {line} is not text") from error
+        raise AnalysisError(f"{name}: line {line} is not text") from error

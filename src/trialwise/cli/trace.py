@@ -293,7 +293,10 @@ def _scale_recording(
     if delay is not None:
         sign = -1 if delay.startswith("-") else 1
         more = sign * _microseconds(delay.lstrip("+-"), "--delay")
-    return write_out(scaled(recording, factor, more), out)
+    try:
+        return write_out(scaled(recording, factor, more), out)
+    except ValueError as error:
+        raise TrialwiseError(f"--delay {delay}: {error}", hint="take less away") from error
 
 
 def _microseconds(text: str, option: str) -> float:

@@ -245,7 +245,7 @@ def _spread(stamps: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], i
 def columns(texts: Sequence[Source], options: Options) -> Found:
     """Any table: its columns and units are named."""
     (text,) = alone(texts)
-    wanted = _wanted(options.columns)
+    wanted = _wanted(options.columns, text)
     rows = rows_of(text)
     number, first = next(rows, (0, list[str]()))
     if not first:
@@ -267,11 +267,12 @@ def columns(texts: Sequence[Source], options: Options) -> Found:
 
 
 _COLUMNS = ("time", "rate")
+_SHOWN = 200
 
 
-def _wanted(text: str | None) -> dict[str, str]:
+def _wanted(named: str | None, text: Source) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for pair in (text or "").split(","):
+    for pair in (named or "").split(","):
         key, _, value = pair.partition("=")
         pairs |= {key.strip(): value.strip()} if pair.strip() else {}
     missing = [key for key in ("time", "time_unit", "rate", "unit") if not pairs.get(key)]
@@ -279,10 +280,18 @@ def _wanted(text: str | None) -> dict[str, str]:
     if missing or unknown:
         problem = f"unknown {unknown[0]}" if unknown else f"{missing[0]} is missing"
         raise AnalysisError(
-            f"--columns {text or ''}: {problem}",
+            f"{text.name}: --columns {named}: {problem}"
+            if named
+            else f"{text.name}: --columns does not say what is what in {_begin(text)}",
             hint="write where times and rates are and their units, as in --columns time=ts,time_unit=s,rate=dl,unit=Mbit/s",
         )
     return pairs
+
+
+def _begin(text: Source) -> str:
+    """Return the first line of a table, short."""
+    _, line = next(text.lines, (0, ""))
+    return repr(line[:_SHOWN])
 
 
 def _unit(wanted: Mapping[str, str], key: str, known: Mapping[str, float]) -> float:

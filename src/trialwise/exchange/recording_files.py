@@ -22,8 +22,8 @@ COLUMNS = ("time_ms", "direction", RATE, "opportunities", DELAY, LOSS, STATE)
 
 
 def is_recording(text: str) -> bool:
-    """Return whether a file that begins so is a recording of a path."""
-    return text.startswith(MAGIC)
+    """Return whether a file that begins so is a recording of a path, of whatever version."""
+    return text.startswith(MAGIC.removesuffix("1"))
 
 
 def read_recording(path: Path) -> Recording:

@@ -120,7 +120,13 @@ def cut(recording: Recording, start: float, end: float) -> Recording:
 
 
 def scaled(recording: Recording, factor: float, more_delay: float) -> Recording:
-    """Return the recording with its rates times `factor`, and its base delays longer by `more_delay` (µs), at least 0."""
+    """Return the recording with its rates times `factor`, and its base delays longer by `more_delay` (µs).
+
+    Raises
+    ------
+    ValueError
+        A base delay would be below zero.
+    """
 
     def change(way: Way) -> Way:
         steps = dict(way.steps)
@@ -128,7 +134,11 @@ def scaled(recording: Recording, factor: float, more_delay: float) -> Recording:
             steps[RATE] = replace(steps[RATE], values=np.rint(steps[RATE].values * factor))
         if more_delay:
             old = steps.get(DELAY, Steps(np.zeros(1), np.zeros(1)))
-            steps[DELAY] = replace(old, values=np.maximum(0.0, old.values + more_delay))
+            if (least := float(old.values.min())) + more_delay < 0:
+                raise ValueError(
+                    f"a base delay of {least / 1000:g} ms cannot be shorter by {-more_delay / 1000:g} ms"
+                )
+            steps[DELAY] = replace(old, values=old.values + more_delay)
         times = way.opportunities
         if times is not None and factor != 1:
             count = round(times.size * factor)
@@ -232,7 +242,7 @@ def summary(recording: Recording, bin_width: float) -> RecordingSummary:
         ways.get("uplink"),
         ways.get("downlink"),
         str(recording.header.get("origin", "")),
-        tuple(warnings),
+        tuple(dict.fromkeys(warnings)),
     )
 
 
@@ -280,10 +290,10 @@ def silences(way: Way, length: float, longest: float = 1000.0) -> Iterator[str]:
         return
     if found:
         start, span = max(found, key=lambda each: each[1])
-        yield (
-            f"nothing leaves for more than {longest / 1000:g} s at {len(found)} times, the longest {span / 1000:.4g} s from "
-            f"{start / 1000:.4g} s on: senders time out there"
+        often = (
+            f"more than {longest / 1000:g} s at {len(found)} times, the longest " if len(found) > 1 else ""
         )
+        yield f"nothing leaves for {often}{span / 1000:.4g} s from {start / 1000:.4g} s on: senders time out there"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def test_filled_rates_say_so(folder: Path, capsys: pytest.CaptureFixture[str]):
     )
     assert trace(*words) == 0
     said = capsys.readouterr().err
-    assert "note: downlink: nothing leaves for more than 1 s" in said
+    assert "note: downlink: nothing leaves for 2 s from 2 s on" in said
     assert "filled as poisson with seed 3" in said
     header = read_recording(folder / "a.path").header
     assert (header["fill"], header["licence"]) == ("poisson", "CC0")
@@ -123,7 +123,8 @@ def test_a_capture_makes_the_opportunities_of_one_direction(folder: Path):
         (("import", "mahimahi"), "no file to import"),
         (("import", "mahimahi", "up.trace", "--delay", "0s"), "a time above 0"),
         (("import", "mahimahi", "nowhere"), "nowhere"),
-        (("import", "columns", "up.trace"), "time is missing"),
+        (("import", "columns", "up.trace"), "up.trace: --columns does not say what is what in"),
+        (("scale", "a.path", "--delay", "-1ms"), "a base delay of 0 ms cannot be shorter by 1 ms"),
         (("import", "hypatia", "rtt", "--rate", "fast"), "--rate fast"),
         (("import", "hypatia", "rtt", "--delay", "5ms"), "the files say the delay"),
         (("scale", "a.path", "--to", "1Mbit/s"), "takes a factor"),
@@ -133,10 +134,12 @@ def test_a_capture_makes_the_opportunities_of_one_direction(folder: Path):
         (("join", "a.path", "one.path"), "number 2 has nothing of the downlink"),
         (("compare", "a.path", "up.trace"), "does not begin with"),
         (("show", "bad.path"), "unknown column"),
+        (("show", "later.path"), "does not begin with `# trialwise.path/1`"),
     ],
 )
 def test_what_cannot_be_is_refused(folder: Path, words: tuple[str, ...], message: str):
     (folder / "rtt").write_text("0,50000000\n100000000,60000000\n")
+    (folder / "later.path").write_text("# trialwise.path/2 {}\n")
     (folder / "bad.path").write_text("# trialwise.path/1 {}\ntime,direction\n")
     trace("import", "mahimahi", "up.trace", "down.trace", "--out", "a.path")
     trace("import", "mahimahi", "up.trace", "--direction", "uplink", "--out", "one.path")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,8 +79,10 @@ def test_scaling_multiplies_rates_and_adds_delay(recording: Recording):
     assert faster.uplink.steps[RATE].values.tolist() == [24_000_000, 12_000_000]
     assert faster.uplink.steps[DELAY].values.tolist() == [15_000, 20_000]
     assert faster.downlink.opportunities.tolist() == [0, 0, 0, 0, 70, 70, 70, 70, 70, 70]
-    nearer = scaled(recording, 1, -12_000)
-    assert nearer.uplink.steps[DELAY].values.tolist() == [0, 3000]
+    nearer = scaled(recording, 1, -10_000)
+    assert nearer.uplink.steps[DELAY].values.tolist() == [0, 5000]
+    with pytest.raises(ValueError, match="a base delay of 10 ms cannot be shorter by 12 ms"):
+        scaled(recording, 1, -12_000)
     assert nearer.downlink.opportunities is recording.downlink.opportunities
 
 
@@ -105,6 +109,9 @@ def test_a_summary_says_what_each_direction_does(recording: Recording):
     # Those at 70 ms; those at 0 are of the round before.
     assert found.downlink.mean_rate == pytest.approx(3 * 12_000 / 100_000)
     assert found.warnings == ("of a test",)
+    still = Recording(Way({RATE: Steps(np.array([0.0, 500]), np.array([1e6, 0]))}), Way(), 3000)
+    said = "uplink: nothing leaves for 2.5 s from 0.5 s on: senders time out there"
+    assert summary(replace(still, header={"notes": [said]}), 500).warnings == (said,)
 
 
 def test_comparing_gives_distance_minima_and_runs(recording: Recording):
