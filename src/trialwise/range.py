@@ -9,6 +9,7 @@ import numpy as np
 from trialwise.numbers import about, as_given
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import ArrayLike
 
 LARGEST = 1e70
@@ -34,3 +35,10 @@ def beyond_range(values: ArrayLike) -> str:
     if largest < SMALLEST:
         return f"all values are below {as_given(SMALLEST)} in size: their fourth powers lose all digits"
     return ""
+
+
+def within_range(values: pl.Series) -> bool:
+    """Return True if `beyond_range` has nothing to say of any part of these values, told without a copy of them."""
+    is_small = values.is_between(-SMALLEST, SMALLEST, closed="none") & (values != 0)
+    bounds = [bound for bound in (values.min(), values.max()) if isinstance(bound, float)]
+    return not is_small.any() and max(map(abs, bounds), default=0.0) <= LARGEST

@@ -12,9 +12,9 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.nesting import treatment_means
+from trialwise.analysis.nesting import count_of, treatment_means
 from trialwise.analysis.treatment_means import TreatmentMean
-from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subject
+from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subject, by_treatment
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
 from trialwise.readers.blocks import Block, parts
@@ -231,7 +231,7 @@ def _metric(
 ) -> MetricSeen:
     failed, reasons = _failed(group, facts.name, trials)
     whole = trials.table if list(trials.metrics) == [facts.name] else trials.of(facts.name)
-    parts = {str(name): part for (name,), part in whole.partition_by("treatment", as_dict=True).items()}
+    parts = by_treatment(whole)
     own = {treatment: parts.get(treatment, whole.clear()) for treatment in trials.treatments}
     means = {each.treatment: each for each in treatment_means(whole)}
     measured = tuple(
@@ -333,7 +333,7 @@ def _method(method: str, pairs: int) -> str:
 
 def _units(table: pl.DataFrame) -> int:
     """Count processes: values of one process say nothing about the next."""
-    return table["process"].n_unique()
+    return count_of(table["process"])
 
 
 def _mean(table: pl.DataFrame) -> float | None:
@@ -374,7 +374,7 @@ def _order(group: Group) -> tuple[str, list[str]]:
 def _ran(group: Group) -> pl.DataFrame:
     """Return the treatment, start and order of each trial that finished, from the rows of one metric."""
     metric = next(reading.rows[0].metric for reading in group.readings if reading.rows)
-    schema = {"treatment": pl.String, "start": pl.Float64, "order": pl.Float64}
+    schema = {"treatment": pl.Categorical, "start": pl.Float64, "order": pl.Float64}
     rows = [
         (str(row.treatment), row.start, row.order)
         for reading in group.readings
@@ -391,8 +391,8 @@ def _ran(group: Group) -> pl.DataFrame:
 
 
 def _ran_in(block: Block) -> pl.DataFrame:
-    finished = np.delete(np.arange(len(block)), list(block.reasons))
-    names = pl.Series([str(each) for each in block.treatments])
+    finished = np.delete(np.arange(len(block)), list(block.reasons)) if block.reasons else slice(None)
+    names = pl.Series([str(each) for each in block.treatments], dtype=pl.Categorical)
     unknown = pl.lit(None, pl.Float64)
     return pl.select(
         treatment=names.gather(block.treatment[finished]),

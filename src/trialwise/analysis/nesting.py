@@ -15,7 +15,7 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
-from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, summary_of
+from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, summary_of
 from trialwise.arrays import Array
 from trialwise.numbers import counted
 
@@ -71,7 +71,7 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
     level
         The level to use instead of the highest that varies; levels above it are then treated as fixed.
     """
-    counts: dict[Level, tuple[int, int]] = {name: (a[name].n_unique(), b[name].n_unique()) for name in LEVELS}
+    counts: dict[Level, tuple[int, int]] = {name: (count_of(a[name]), count_of(b[name])) for name in LEVELS}
     chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
     means_a, means_b = nested_means(a, chosen), nested_means(b, chosen)
     # Units on one side only carry no information on a difference within units.
@@ -103,7 +103,7 @@ def _overlap(a: pl.Series, b: pl.Series) -> bool:
 
 def highest_that_varies(trials: pl.DataFrame) -> Level:
     """Return the highest level that varies among these trials, or trial, the usual name, if each of its units has one trial."""
-    numbers: dict[Level, int] = {name: trials[name].n_unique() for name in LEVELS}
+    numbers: dict[Level, int] = {name: count_of(trials[name]) for name in LEVELS}
     varying: list[Level] = [name for name in LEVELS if numbers[name] > 1]
     lowest: Level = "trial"
     return varying[0] if varying and numbers[varying[0]] < numbers[lowest] else lowest
@@ -128,7 +128,7 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
     below = LEVELS[LEVELS.index(level) :]
     for place in range(len(below) - 1, -1, -1):
         keys = [*within, *below[: place + 1]]
-        if trials[below[place]].n_unique() == trials.height:
+        if count_of(trials[below[place]]) == trials.height:
             trials = trials.select(*keys, pl.col("value").cast(pl.Float64))
             continue
         trials = _grouped_means(trials, keys)
@@ -141,6 +141,14 @@ def _grouped_means(trials: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     firsts = [pl.col(key).first() for key in keys if key not in varying]
     means = trials.group_by(varying, maintain_order=True).agg(*firsts, pl.col("value").mean())
     return means.select(*keys, "value")
+
+
+def count_of(names: pl.Series) -> int:
+    """Count the units with these names; names that are all the same, or rise from row to row, need no search."""
+    if _is_constant(names):
+        return min(len(names), 1)
+    is_rising = names.dtype.is_integer() and bool((names.slice(1) > names.head(-1)).all())
+    return len(names) if is_rising and not names.null_count() else names.n_unique()
 
 
 def _is_constant(names: pl.Series) -> bool:
@@ -157,8 +165,8 @@ def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
     values = nested_means(table, level, ["treatment"]).select("treatment", "value")
     told: Level = "trial" if chosen == "trial" and table["process"].n_unique() == table.height else level
     return [
-        treatment_mean(own["treatment"][0], own["value"].to_numpy(), told)
-        for own in values.partition_by("treatment", maintain_order=True)
+        treatment_mean(treatment, own["value"].to_numpy(), told)
+        for treatment, own in by_treatment(values).items()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import isfinite
 from typing import Literal, cast
 
@@ -26,7 +27,7 @@ from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.measurement.path_moves import moves_in
 from trialwise.numbers import counted
-from trialwise.range import OTHER_UNIT, beyond_range
+from trialwise.range import OTHER_UNIT, beyond_range, within_range
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
@@ -58,6 +59,10 @@ SCHEMA = {
 
 _CHANGES_NAMED = 4
 """Changes of machines or paths that a note names; the others are counted."""
+
+
+_MOST_PARTS = 10_000
+"""Treatments that are looked for one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,8 @@ class TrialSet:
         AnalysisError
             The squares of values of a metric exceed the 64-bit range.
         """
+        if within_range(self.table["value"]):
+            return
         values = self.table.select("metric", "value")
         parts = [values] if len(self.metrics) == 1 else values.partition_by("metric", maintain_order=True)
         for part in filter(len, parts):
@@ -129,8 +136,26 @@ class TrialSet:
         """Return the trials of one metric, optionally of one treatment."""
         if treatment is None and [metric] == list(self.metrics):
             return self.table
-        wanted = pl.col("metric") == metric
-        return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
+        wanted = self.table["metric"] == metric
+        begin, count = wanted.arg_max() or 0, int(wanted.sum())
+        # Mostly, the rows of a metric follow each other: then they need no copy.
+        whole = wanted.slice(begin, count).all()
+        own = self.table.slice(begin, count) if whole else self.table.filter(wanted)
+        return own if treatment is None else own.filter(pl.col("treatment") == treatment)
+
+
+def by_treatment(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rows of each treatment, in the order of the first; they need no copy where those of each follow each other."""
+    names = table["treatment"]
+    begins = (names.slice(1) != names.head(-1)).arg_true() + 1
+    if len(begins) < _MOST_PARTS:
+        bounds = [0, *begins, len(names)]
+        found = [table.slice(begin, end - begin) for begin, end in pairwise(bounds) if end > begin]
+        parts = {str(part["treatment"][0]): part for part in found}
+        if len(parts) == len(found):
+            return parts
+    parts = table.partition_by("treatment", maintain_order=True)
+    return {str(part["treatment"][0]): part for part in parts}
 
 
 def by_subject(

@@ -112,11 +112,17 @@ def _facts(metric: str, of: Row | Block) -> MetricFacts:
     return MetricFacts(metric, short_unit(of.unit), of.better)
 
 
+Chosen = slice | npt.NDArray[np.intp]
+"""Rows of a block."""
+
+
 def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> None:
     """Add the rows of a block that have a value, as columns."""
-    chosen = np.flatnonzero(block.measured)
-    if not chosen.size:
+    measured = block.measured
+    if not measured.any():
         return
+    # Of all rows there are views; of some, copies.
+    chosen = slice(None) if measured.all() else np.flatnonzero(measured)
     cells.metrics.setdefault(metric, _facts(metric, block))
     treatment = block.treatment[chosen]
     levels = [reading.levels_of(each) for each in block.treatments]
@@ -124,7 +130,7 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
         own = levels[treatment[first]]
         cells.treatments[treatment_name(own)] = own
     if block.samples is not None and not np.isfinite(block.samples.values).all():
-        for place in chosen.tolist():
+        for place in np.flatnonzero(measured).tolist():
             own = treatment_name(levels[int(block.treatment[place])])
             row = block[place]
             _add_trials(cells, row, metric, own, _place(cells, reading, row.levels))
@@ -136,7 +142,7 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
 
 
 def _trials(
-    cells: Cells, reading: Reading, block: Block, chosen: npt.NDArray[np.intp], metric: str, treatment: Names
+    cells: Cells, reading: Reading, block: Block, chosen: Chosen, metric: str, treatment: Names
 ) -> Trials:
     """Return the chosen rows of a block as trials."""
     places = [_place(cells, reading, each) for each in block.units]
@@ -168,7 +174,7 @@ def _trials(
     )
 
 
-def _seconds(block: Block, chosen: npt.NDArray[np.intp]) -> Floats | None:
+def _seconds(block: Block, chosen: Chosen) -> Floats | None:
     """Return how long each row took."""
     if block.starts is None or block.ends is None:
         return None if block.seconds is None else block.seconds[chosen]
@@ -176,11 +182,11 @@ def _seconds(block: Block, chosen: npt.NDArray[np.intp]) -> Floats | None:
     return spans if block.seconds is None else np.where(np.isnan(spans), block.seconds[chosen], spans)
 
 
-def _repeated(trials: Trials, samples: Ragged, chosen: npt.NDArray[np.intp]) -> Trials:
+def _repeated(trials: Trials, samples: Ragged, chosen: Chosen) -> Trials:
     """Return a trial for each sample of each row; one of several is named after its row and its number among them."""
     begins, ends = samples.bounds[:-1][chosen], samples.bounds[1:][chosen]
     counts = ends - begins
-    row = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
+    row = np.repeat(np.arange(len(begins), dtype=np.int32), counts)
     number = np.arange(len(row), dtype=np.int32)
     number -= np.repeat((np.cumsum(counts) - counts).astype(np.int32), counts)
     values = samples.values

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -260,7 +260,7 @@ class Cells:
             name=self.name,
             metrics=self.metrics,
             treatments=self.treatments,
-            table=pl.concat(found),
+            table=_joined(found),
             notes=(*notes, *self._lost()),
             booted=self.booted,
         )
@@ -268,6 +268,23 @@ class Cells:
     def _lost(self) -> Iterator[str]:
         for metric, number in self._single.missing().items():
             yield f"{number} trial{'' if number == 1 else 's'} without a value of {metric}"
+
+
+def _joined(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Put frames one below the other; columns that have the same in all rows take no memory then, as in a single frame."""
+    first, *others = frames
+    if not others:
+        return first
+    same = [name for name in first.columns if all(_has_only(frame[name], first[name][0]) for frame in frames)]
+    varying = pl.concat([frame.drop(same) for frame in frames])
+    constants = (pl.lit(first[name][0], first[name].dtype).alias(name) for name in same)
+    return varying.with_columns(constants).select(first.columns)
+
+
+def _has_only(column: pl.Series, value: object) -> bool:
+    if value is None:
+        return column.null_count() == len(column)
+    return not column.null_count() and cast("Any", column.min()) == cast("Any", column.max()) == value
 
 
 def _each(values: pl.Series, which: Which | None) -> pl.Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from trialwise.readers.records import Better, Inside, Row
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
+_PART = 1 << 16
+"""Rows that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,14 @@ class Block(Sequence[Row]):
     @property
     def is_repeated(self) -> bool:
         """True if a treatment has values of two processes."""
-        return bool((np.bincount(self.treatment[self.measured]) > 1).any())
+        counts = np.zeros(len(self.treatments), np.int64)
+        for begin in range(0, len(self), _PART):
+            part = slice(begin, begin + _PART)
+            own = self.treatment[part][~np.isnan(self.values[part])]
+            counts += np.bincount(own, minlength=len(counts))
+            if (counts > 1).any():
+                return True
+        return False
 
 
 class Rows(Sequence[Row]):
@@ -205,20 +214,37 @@ def with_factors(rows: Sequence[Row], factors: Mapping[str, str]) -> Rows:
 
 def distinct(columns: Sequence[pl.Series], length: int) -> Indices:
     """Number the different combinations of cells of columns in the order of their first row; return the number of each row."""
-    found = np.zeros(length, np.int64)
+    found = np.zeros(length, np.int32)
     for cells in columns:
         own = _numbered(cells)
-        _, first, joined = np.unique(
-            found * (int(own.max(initial=0)) + 1) + own, return_index=True, return_inverse=True
+        wide = (
+            np.int64
+            if (int(found.max(initial=0)) + 1) * (int(own.max(initial=0)) + 1) > _MOST_SHORT
+            else np.int32
         )
-        found = np.argsort(np.argsort(first))[joined]
-    return found.astype(np.int32)
+        found = _in_order(found.astype(wide) * wide(own.max(initial=0) + 1) + own)
+    return found
 
 
-def _numbered(cells: pl.Series) -> npt.NDArray[np.int64]:
+_MOST_SHORT = np.iinfo(np.int32).max
+
+
+def _in_order(codes: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+    """Number the different codes, which are not negative, in the order in which they occur first."""
+    if int(codes.max(initial=0)) > len(codes):
+        codes = np.unique(codes, return_inverse=True)[1]
+    first = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int32)
+    first[codes[::-1]] = np.arange(
+        len(codes) - 1, -1, -1, dtype=np.int32
+    )  # the last one that is written stays
+    return np.argsort(np.argsort(first)).astype(np.int32)[codes]
+
+
+def _numbered(cells: pl.Series) -> npt.NDArray[np.uint32]:
     """Number the different cells; missing ones are 0."""
-    codes = cells.cast(pl.Categorical).to_physical() if cells.dtype == pl.String else cells.rank("dense")
-    return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    named = isinstance(cells.dtype, pl.String | pl.Categorical)
+    codes = cells.cast(pl.Categorical).to_physical() if named else cells.rank("dense")
+    return (codes.cast(pl.UInt32) + 1).fill_null(0).to_numpy()
 
 
 def first_of(numbers: Indices) -> list[int]:

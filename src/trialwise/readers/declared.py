@@ -142,13 +142,14 @@ class Found:
         reasons = reasons or {}
         missing = _count_missing(values) + sum(values[row] is not None for row in reasons)
         found = _doubles(values)
-        found[list(reasons)] = np.nan
         finite = np.isfinite(found)
+        finite[list(reasons)] = False
         self._not_finite += int(len(found) - finite.sum()) - missing
-        found[~finite] = np.nan
+        if not finite.all():
+            found = np.where(finite, found, np.nan)
         if not as_written:
             factor, unit = normalised(1.0, unit)
-            found *= factor
+            found = found * factor if factor != 1 else found
         self._blocks.append(
             Block(
                 metric=metric,
@@ -381,7 +382,7 @@ def _doubles(
     if isinstance(values, np.ndarray):
         return values
     if isinstance(values, pl.Series):
-        return values.to_numpy(writable=True)
+        return values.to_numpy()
     try:
         return np.array(values, np.float64)
     except OverflowError:

@@ -20,8 +20,8 @@ from trialwise.readers.json_documents import Lines
 from trialwise.readers.parts import moment
 
 Schema = Mapping[str, pl.DataType]
-_HIDDEN = (b"\\u", b'" :', b'"\t:', b'"\r:')
-"""In a block without these, a key is written in one way."""
+_HIDDEN = {b"\\": b"\\u", b" ": b'" :', b"\t": b'"\t:', b"\r": b'"\r:'}
+"""In a block without these, a key is written in one way; each by a byte in it, which is looked for ten times as fast."""
 _BLOCK = 16 * MEBIBYTE
 _DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T"
 """How times begin: polars takes the year 026, too."""
@@ -65,7 +65,7 @@ def _of_documents(
 
 def _frame(block: bytes, schema: Schema) -> pl.DataFrame | None:
     """Parse lines without blanks between keys and values; None if a key may stand twice, or may have a value of another type."""
-    if any(hidden in block for hidden in _HIDDEN):
+    if any(byte in block and hidden in block for byte, hidden in _HIDDEN.items()):
         return None
     try:
         with library_errors(Path()):

@@ -67,7 +67,8 @@ def _told(pattern: str | None) -> tuple[str, ...]:
 
 def _of_tables(paths: Sequence[Path], pattern: str | None, trials: TrialSet) -> Proposal:
     """Propose what has to be told its columns where that suffices; else an import, which keeps them as they were understood."""
-    if trials.table.select("metric", "treatment").is_unique().all():
+    few = trials.table.height <= len(trials.metrics) * len(trials.treatments)
+    if few and trials.table.select("metric", "treatment").is_unique().all():
         return Proposal(why=_ONCE)
     if len(paths) == 1 and paths[0].is_file() and trials.table.height <= _MOST_ROWS:
         words = _of_columns(paths[0], trials)

@@ -35,7 +35,7 @@ class _Worked:
 
     def __init__(self, content: Content) -> None:
         data, self.cut = _without_cut(content.data)
-        table = read_table(content.path, content=data)
+        table = read_table(content.path, content=data, types=True)
         if not table.headed:
             raise AnalysisError(
                 f"{content.path}: the table has no header",
@@ -55,11 +55,17 @@ class _Worked:
         self.shape: Shape = shape_of(self.columns)[0]
 
     def _column(self, table: Table, name: str) -> Column:
+        column = table.frame[name]
+        if column.dtype == pl.Categorical:
+            return Column(name, "text", column)
         if holds_dates(table, name):
             return Column(name, "time", times_of(table, name).seconds)
-        column = table.frame[name]
         if column.dtype.is_nested():
             raise AnalysisError(f"{table.path}: column {name!r} holds lists or records, not single values")
+        if column.dtype == pl.Float64 and column.null_count() < len(column):
+            found = self._numbers(table, name, column, parsed(column), {})
+            if found is not None:
+                return found
         texts = column.cast(pl.String).str.strip_chars()
         failed = texts.str.to_lowercase().is_in(list(FAILED)).fill_null(value=False)
         masked = texts.set(failed, None) if column.dtype == pl.String else column

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import fsum, isfinite
 from typing import Any, Literal
 
@@ -107,7 +108,8 @@ class Column:
     @property
     def is_constant(self) -> bool:
         """True if all cells are equal."""
-        return self.values.n_unique() == 1 and self.values[0] == self.values[0]
+        first = self.values[0]
+        return first is not None and not self.values.null_count() and bool((self.values == first).all())
 
     @property
     def is_whole(self) -> bool:
@@ -219,7 +221,7 @@ def _roles(columns: Sequence[Column]) -> Roles:
 
 def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
     """Tell repetitions and factors of whole numbers from values."""
-    groups = _groups(roles.factors, len(numeric[0].values)) if numeric else []
+    groups = cache(lambda: _groups(roles.factors, len(numeric[0].values)))
     left: list[Column] = []
     for column in numeric:
         if roles.repetition is None and column.is_whole and _numbers_trials(column, groups):
@@ -237,17 +239,18 @@ def _groups(factors: Sequence[Column], rows: int) -> list[Indices]:
     """Return the rows of each combination of levels."""
     of = distinct([column.values for column in factors], rows)
     ends = np.cumsum(np.bincount(of))[:-1]
-    return np.split(np.argsort(of, kind="stable").astype(np.int32), ends)
+    short = of.astype(np.min_scalar_type(len(ends)))  # of two bytes at most, it is sorted in linear time
+    return np.split(np.argsort(short, kind="stable").astype(np.int32), ends)
 
 
-def _numbers_trials(column: Column, groups: Sequence[Indices]) -> bool:
+def _numbers_trials(column: Column, groups: Callable[[], Sequence[Indices]]) -> bool:
     """Return True if a column has the name of a repetition, or numbers the trials of each treatment from 0 or 1 on."""
     if column.name.strip().lower() in _REPETITIONS:
         return True
-    if _METRICS.search(column.name) or max(map(len, groups)) < 2:
+    if _METRICS.search(column.name) or max(map(len, groups())) < 2:
         return False
     numbers = column.values.fill_null(0).to_numpy()
-    return all(_counts_up(np.sort(numbers[group])) for group in groups)
+    return all(_counts_up(np.sort(numbers[group])) for group in groups())
 
 
 def _counts_up(ordered: npt.NDArray[np.float64]) -> bool:
@@ -263,14 +266,14 @@ def _may_be_factor(column: Column) -> bool:
     return levels <= _FEW and 2 * levels <= len(known)
 
 
-def _is_crossed(column: Column, groups: Sequence[Indices]) -> bool:
+def _is_crossed(column: Column, groups: Callable[[], Sequence[Indices]]) -> bool:
     """Return True if each treatment has the same few whole numbers equally often, as in a factorial design."""
     if column.failed or column.values.null_count() or not column.is_whole:
         return False
     levels, of = np.unique(column.values.to_numpy(), return_inverse=True)
     if not 2 <= len(levels) <= _FEW:
         return False
-    counts = [np.bincount(of[group], minlength=len(levels)) for group in groups]
+    counts = [np.bincount(of[group], minlength=len(levels)) for group in groups()]
     return int(counts[0].min()) > 1 and all(np.array_equal(each, counts[0]) for each in counts)
 
 
@@ -365,7 +368,9 @@ def _reasons(column: Column, status: Column | None) -> Mapping[int, str]:
     """Return why rows failed: what a column of states says, or else the cell itself."""
     if status is None:
         return column.failed
-    told = {row: str(state) for row, state in enumerate(status.values) if str(state).lower() in FAILED}
+    states = status.values.cast(pl.String)
+    failed = states.str.to_lowercase().is_in(list(FAILED)).fill_null(value=False)
+    told = {row: states[row] for row in failed.arg_true()}
     return {**column.failed, **told}
 
 

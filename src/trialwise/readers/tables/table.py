@@ -117,11 +117,17 @@ class Table:
 
 
 def read_table(
-    path: Path, dialect: Dialect | None = None, wanted: Sequence[str] = (), content: bytes | None = None
+    path: Path,
+    dialect: Dialect | None = None,
+    wanted: Sequence[str] = (),
+    content: bytes | None = None,
+    *,
+    types: bool = False,
 ) -> Table:
     """Read all columns of a CSV file (as text) or of a Parquet file; `wanted` are columns that will be needed.
 
-    `content` is the content of the path if already read, because a pipe can be read only once.
+    `content` is the content of the path if already read, because a pipe can be read only once. With `types`, the columns of a large
+    plain CSV file are doubles, numbered texts or texts (`typed`).
 
     Raises
     ------
@@ -137,16 +143,16 @@ def read_table(
         lines = pl.int_range(1, frame.height + 1, dtype=pl.UInt32, eager=True).alias(LINE)
         table = Table(path, frame.insert_column(0, lines), dialect, where="row")
     else:
-        table = _of_text(path, content, dialect, wanted)
+        table = _of_text(path, content, dialect, wanted, types=types)
     if not table.frame.height:
         raise AnalysisError(f"{path}: there is a header, but no row")
     table.check(wanted)
     return table
 
 
-def _of_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str]) -> Table:
+def _of_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str], *, types: bool) -> Table:
     known = foreign(content)
     if known is not None:
         raise known.error(path)
-    text = read_text(path, content, dialect, wanted)
+    text = read_text(path, content, dialect, wanted, types=types)
     return Table(path, text.frame, dialect, "line", text.delimiter, text.repeated, text.headed, text.notes)

@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from trialwise.foreign_frames import library_errors
 from trialwise.numbers import counted
 from trialwise.readers.tables import words
 from trialwise.readers.tables.dialect import Dialect
+from trialwise.readers.tables.typed import LEAST, Schema, typed
 
 LINE = "\0line"
 """The column with each row's line in the file."""
@@ -61,8 +63,12 @@ class TextTable:
     notes: tuple[str, ...]
 
 
-def read_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str]) -> TextTable:
+def read_text(
+    path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str], *, types: bool = False
+) -> TextTable:
     """Split a text into columns; a first line of numbers that contains `wanted` names is a header.
+
+    With `types`, the columns of a large plain text are those of `typed`.
 
     Raises
     ------
@@ -74,7 +80,9 @@ def read_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str
     if layout.delimiter == _BLANKS:
         data = _with_tabs(data, layout.comment)
     names, repeated = _distinct(layout.names)
-    frame = _parsed(path, data, layout)
+    frame = _typed(data, layout) if types else None
+    if frame is None:
+        frame = _parsed(path, data, layout)
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     frame = _trimmed(frame, data, layout.delimiter)
     lines = _lines(data, layout, frame.height)
@@ -106,7 +114,8 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return data.rstrip(b"\n") + b"\n"
+    is_ended = data.endswith(b"\n") and not data.endswith(b"\n\n")
+    return data if is_ended else data.rstrip(b"\n") + b"\n"
 
 
 def _recoded(path: Path, content: bytes, encoding: str) -> bytes:
@@ -305,14 +314,24 @@ def _parsed(path: Path, data: bytes, layout: Layout) -> pl.DataFrame:
         return _polars(data, layout, ragged=True)
 
 
-def _polars(data: bytes, layout: Layout, *, ragged: bool) -> pl.DataFrame:
+def _typed(data: bytes, layout: Layout) -> pl.DataFrame | None:
+    """Return the columns of a large text by the types of their cells; None if it is not large, or not plain."""
+    if len(data) < LEAST:
+        return None
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        head = _polars(data[: data.rfind(b"\n", 0, _SAMPLE) + 1], layout, ragged=False)
+        return typed(head, lambda schema: _polars(data, layout, ragged=False, schema=schema))
+    return None
+
+
+def _polars(data: bytes, layout: Layout, *, ragged: bool, schema: Schema | None = None) -> pl.DataFrame:
     return pl.read_csv(
         data,
         separator=_separator(layout),
         has_header=False,
         skip_lines=layout.lines,
         comment_prefix=layout.comment,
-        schema={_key(place): pl.String for place in range(len(layout.names))},
+        schema=schema or {_key(place): pl.String() for place in range(len(layout.names))},
         truncate_ragged_lines=ragged,
     )
 
@@ -370,7 +389,7 @@ def _trimmed(frame: pl.DataFrame, data: bytes, delimiter: str) -> pl.DataFrame:
         for part in (mark + b" ", b" " + mark, b" \n", b"\n ", b"\t\n" if mark != b"\t" else b" \n")
     ):
         return frame
-    text = pl.all().str.strip_chars()
+    text = pl.col(pl.String).str.strip_chars()
     quoted = text.str.starts_with('"') & text.str.ends_with('"') & (text.str.len_bytes() > 1)
     inner = text.str.slice(1, text.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
     return frame.with_columns(pl.when(quoted).then(inner).otherwise(text).name.keep())
